@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from netmodels.profile import Layer, Profile
 from netmodels.shape import Shape, Tier, shape_of
+from netmodels.sharing.average import MOST_JOBS
 from netmodels.sharing.links import FULL, Link, Slice
 from netmodels.sharing.sending import Sending
 from netmodels.system import SystemSettings, merge_system
@@ -165,6 +166,10 @@ class SharedLinks(Protocol):
         """Return how many times as long all that a job sends there may take at no cost, 1 or more."""
         ...
 
+    def busy(self, job: Sending) -> float:
+        """Return the largest share of its time that a job sends there, as long as that costs nothing."""
+        ...
+
     def together(
         self,
         jobs: Sequence[Sending],
@@ -180,6 +185,7 @@ class SharedLinks(Protocol):
 
 __all__ = [
     "FULL",
+    "MOST_JOBS",
     "Dimension",
     "Fabric",
     "IterationTime",

@@ -12,11 +12,11 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 from netmodels import __version__
@@ -31,6 +31,7 @@ from netmodels.system import SystemSettings, system_record
 _log = logging.getLogger(__name__)
 
 
+_Answer = TypeVar("_Answer")
 Question = tuple[Profile, Shape, Fabric, SystemSettings]
 Origin = Literal["model", "carried", "fallback"]
 """Origin of an answer: the model; the model, carried over from another placement; the fallback."""
@@ -76,6 +77,8 @@ class CachedModel:
         self._known: dict[Question, IterationTime] = {}
         self._by_fallback: set[Question] = set()
         self._writable = folder is not None
+        if folder is not None and (keep_with := getattr(model, "keep_with", None)) is not None:
+            keep_with(self.kept)
 
     @property
     def version(self) -> str:
@@ -137,19 +140,39 @@ class CachedModel:
         self._known[question] = answer
         return answer
 
+    def kept(self, asked: Mapping[str, object], answer: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return the answer to a question that the model asks itself, from disk if it is there.
+
+        Parameters
+        ----------
+        asked
+            Everything that the answer depends on, as JSON has it.
+        answer
+            Finds it; several processes may at once.
+        """
+        assert self.folder is not None
+        key = digest_of(asked)
+        path = self.folder / key[:2] / f"{key}.json"
+        found: Mapping[str, Any] | None = _read(path, asked, dict)
+        if found is None:
+            found = answer()
+            if self._writable:
+                self._write(path, asked, found)
+        return found
+
     def _from_disk(self, folder: Path, question: Question) -> IterationTime:
         asked = question_record(self.model, *question)
         key = digest_of(asked)
         path = folder / key[:2] / f"{key}.json"
         there = path.exists()
-        answer = _read(path, asked) if there else None
+        answer = _read(path, asked, read_answer) if there else None
         if answer is None:
             with self._alone(folder, key):
-                answer = None if there else _read(path, asked)  # the entry was damaged
+                answer = None if there else _read(path, asked, read_answer)  # or damaged
                 if answer is None:
                     answer = self.model.iteration(*question)
                     if self._writable:
-                        self._write(path, asked, answer)
+                        self._write(path, asked, answer_record(answer))
                     return answer
         self.hits += 1
         return answer
@@ -168,8 +191,7 @@ class CachedModel:
                     self._give_up_writing(problem)
             yield
 
-    def _write(self, path: Path, asked: Mapping[str, object], answer: IterationTime) -> None:
-        record = answer_record(answer)
+    def _write(self, path: Path, asked: Mapping[str, object], record: Mapping[str, object]) -> None:
         words = f'"asked":{canonical(asked)},\n"answer":{canonical(record)},\n"digest":"{digest_of(record)}"'
         part = path.with_name(f".{path.stem[:16]}-{uuid4().hex}.tmp")
         try:
@@ -255,7 +277,9 @@ def _made(folder: Path) -> Path:
     return made
 
 
-def _read(path: Path, asked: Mapping[str, object]) -> IterationTime | None:
+def _read(
+    path: Path, asked: Mapping[str, object], read: Callable[[Mapping[str, Any]], _Answer]
+) -> _Answer | None:
     """Return the answer on disk; None if there is none, or with a warning if it cannot be used."""
     try:
         entry = json.loads(path.read_text(encoding="utf-8"))
@@ -263,7 +287,7 @@ def _read(path: Path, asked: Mapping[str, object]) -> IterationTime | None:
             raise ValueError("it answers another question")
         if digest_of(entry.get("answer")) != entry.get("digest"):
             raise ValueError("its answer was changed")
-        return read_answer(entry["answer"])
+        return read(entry["answer"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as problem:  # not JSON, not UTF-8, not an answer, too deep

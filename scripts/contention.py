@@ -1,13 +1,15 @@
 """Hold jobs that share links against ASTRA-sim's packet-level back end (ns-3), kind of case by kind.
 
-    python scripts/contention.py FOLDER [--kind KIND ...] [--packets 100000] [--ns3]
+    python scripts/contention.py FOLDER [--kind KIND ...] [--packets N|all] [--ns3]
 
 prints the absolute error of together / alone by kind of case: median, 90th percentile and worst over jobs
 that slow down by more than 2 %, and the worst over jobs that change by at most 0.5 %. FOLDER has
 ns3_co_running_jobs.csv and ns3_cases.csv, one row a job, with what it took alone and together. Ways:
 
-packets   packet by packet, with windows or without as the case says; in cells where a case has more packets
-          (`netmodels.sharing.packets`), so that a case takes a second at most
+packets   as the simulator follows placed jobs with `performance.contention=phases` (`contention_placed`),
+          with windows or without; at most N packets an answer, by default `performance.contention_packets`,
+          or all; 0: not at all. Rings that no placement has, and collectives other than all-reduces, are left
+          out and counted
 ns3       packet by packet in ns-3's Python package, with --ns3: 5 s to 2 min a case
 phases    as fluids in time
 average   on average
@@ -21,12 +23,15 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import isnan, nan
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from contention_cases import Case, Job, Machines, cases_of, kind_of
+from contention_placed import placed
 
+from artist.run.config import CONTENTION_PACKETS
 from netmodels.algorithms import Ints
 from netmodels.errors import InputError
 from netmodels.ns3.model import Ns3Model
@@ -35,7 +40,6 @@ from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.links import Link
 from netmodels.sharing.packet_jobs import Layer, RingJob, together
-from netmodels.sharing.packets import cell_bytes, window_bytes
 from netmodels.sharing.phases import iteration_ends
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.tree import Tree, Wire
@@ -140,36 +144,20 @@ def times_ns(case: Case, *, alone: bool, cells: int = 0, run: Run = together) ->
     return [ends[-1] - job.start_ns for job, ends in zip(case.jobs, found, strict=True)]
 
 
-def cells_of(case: Case, most: int) -> int:
-    """Return the most cells a window for which a case has few enough of them; 0: packets."""
-    tree = tree_of(case.fabric)
-    for cells in (0, 24, 12, 6):
-        count = 0
-        for job in case.jobs:
-            for one, other, messages, message in (
-                each for _, size, kind in job.layers for each in _messages(job.npus, size, kind)
-            ):
-                window = window_bytes(tree.lanes(one, other, 0, 0)) if case.fabric.windows else message
-                count += job.iterations * messages * -(-message // cell_bytes(cells, window))
-        if count <= most:
-            return cells
-    return 4
-
-
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Together / alone of one job, in ns-3 and ours; 0 for a way that was not asked for."""
+    """Together / alone of one job, in ns-3 and ours; nan for a way that was not asked for, or cannot be."""
 
     case: Case
     theirs: float
     phases: float
     average: float
-    packets: float = 0.0
-    ns3: float = 0.0
+    packets: float = nan
+    ns3: float = nan
 
 
-def compare(case: Case, most_packets: int = 0, ns3: Run | None = None) -> list[Compared]:
-    """Run the jobs of a case together, packet by packet only if some packets, or ns-3, are allowed."""
+def compare(case: Case, most_packets: int | None = 0, ns3: Run | None = None) -> list[Compared]:
+    """Run the jobs of a case together, packet by packet only if packets (None: all), or ns-3, are allowed."""
     jobs = [sending_of(job, case.fabric) for job in case.jobs]
     ends = iteration_ends(
         jobs,
@@ -179,8 +167,8 @@ def compare(case: Case, most_packets: int = 0, ns3: Run | None = None) -> list[C
         uplinks=case.fabric.uplinks,
     )
     average = slowdowns(jobs, case.fabric.capacity, uplinks=case.fabric.uplinks)
-    none = [0.0] * len(jobs)
-    packets = ratios(case, together, cells_of(case, most_packets)) if most_packets else none
+    none = [nan] * len(jobs)
+    packets = placed(case, most_packets) or none if most_packets != 0 else none
     real = ratios(case, ns3) if ns3 is not None else none
     return [
         Compared(
@@ -213,7 +201,8 @@ def kinds_of(rows: Sequence[Compared]) -> dict[str, list[Compared]]:
 def errors(rows: Sequence[Compared], way: str, *, slowed: bool) -> list[float]:
     """Return the absolute errors in % of a way, of rows that slow down or do not, sorted."""
     chosen = (row for row in rows if (row.theirs > SLOWED if slowed else abs(row.theirs - 1) <= UNCHANGED))
-    return sorted(abs(getattr(row, way) / row.theirs - 1) * 100 for row in chosen)
+    found = (abs(getattr(row, way) / row.theirs - 1) * 100 for row in chosen)
+    return sorted(error for error in found if not isnan(error))
 
 
 def at(found: Sequence[float], share: float) -> float:
@@ -230,24 +219,30 @@ def installed_ns3() -> Run | None:
         return None
 
 
+def _most(text: str) -> int | None:
+    return None if text == "all" else int(text)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description="jobs that share links, against ns-3")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kind", action="append", help="kind of case, or `first table`; all by default")
-    parser.add_argument("--packets", type=int, default=100_000, help="most packets of a case; 0: no packets")
+    parser.add_argument("--packets", type=_most, default=CONTENTION_PACKETS, help="most of an answer; or all")
     parser.add_argument("--ns3", action="store_true", help="ask ns-3's Python package, too")
     given = parser.parse_args(arguments)
     ns3 = installed_ns3() if given.ns3 else None
     cases = [case for case in cases_of(given.folder) if not given.kind or kind_of(case) in given.kind]
     rows = [row for case in cases for row in compare(case, given.packets, ns3)]
-    ways = ["packets"] * bool(given.packets) + ["ns3"] * (ns3 is not None) + ["phases", "average"]
-    print(f"{'kind':20} way      slowed median   p90  worst | unchanged worst")
+    ways = ["packets"] * (given.packets != 0) + ["ns3"] * (ns3 is not None) + ["phases", "average"]
+    print(f"{'kind':20} way      slowed median   p90  worst | unchanged worst | left out")
     for kind, those in kinds_of(rows).items():
         for way in ways:
             slow, same = (errors(those, way, slowed=slowed) for slowed in (True, False))
             figures = " ".join(f"{at(slow, share):6.2f}" for share in (0.5, 0.9, 1))
-            print(f"{kind:20} {way:8} {len(slow):6} {figures} | {len(same):9} {at(same, 1):5.2f}")
+            missing = sum(isnan(getattr(row, way)) for row in those)
+            last = f"{len(same):9} {at(same, 1):5.2f} | {missing:8}"
+            print(f"{kind:20} {way:8} {len(slow):6} {figures} | {last}")
     return 0
 
 

@@ -1,5 +1,6 @@
 """Composition by Hydra, without copies, files and compositions that are not needed."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from artist.data import data_path
 from artist.errors import InputError
+
+_FIELD = re.compile(r"(?!hydra\.|output\.)\w+\.")
 
 
 def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str, Any]:
@@ -104,9 +107,21 @@ class _ComposingOnce(Hydra):
     def compose_config(
         self, config_name: str | None, overrides: list[str], run_mode: RunMode, *args: Any, **kwargs: Any
     ) -> DictConfig:
-        """Compose, unless this run was composed already."""
+        """Compose, unless this run was composed already.
+
+        A sweep's own configuration has the first choice of all groups, which may have no field that the swept
+        ones have (`policy=fifo,srtf policy.placement=random`): then fields are left to the points.
+        """
         composed, self._composed = self._composed, None
-        if composed is None or run_mode != RunMode.RUN or composed.hydra.verbose:
+        if run_mode == RunMode.MULTIRUN:
+            try:
+                return super().compose_config(config_name, overrides, run_mode, *args, **kwargs)
+            except Exception:
+                chosen = [each for each in overrides if not _FIELD.match(each)]
+                composed = super().compose_config(config_name, chosen, run_mode, *args, **kwargs)
+                composed.hydra.overrides.task = [each for each in overrides if not each.startswith("hydra")]
+                return composed
+        if composed is None or composed.hydra.verbose:
             return super().compose_config(config_name, overrides, run_mode, *args, **kwargs)
         configure_log(composed.hydra.hydra_logging)
         return composed

@@ -29,28 +29,29 @@ class Plan:
     shifts
         By how many ns a job begins its iterations later than others that share links with it. A job that is
         not named keeps its shift until it stops; without one it has 0.
-    arrivals_wait
-        Whether arrivals alone need no call; they are news of the next one, after anything else that calls it.
+    awaited_gpus
+        Arrivals and finishes need no call while fewer GPUs are free, on machines that take new work; they
+        are news of the next one, after anything else that calls it.
     """
 
     changes: Mapping[int, Allocation | None]
     assigns: Mapping[int, str]
     wake_ns: int | None = None
     shifts: Mapping[int, int] = field(default_factory=lambda: _NOTHING)
-    arrivals_wait: bool = False
+    awaited_gpus: int = 0
 
 
 class PlanBuilder:
     """Collects a plan on top of the running jobs; the last entry for a job counts."""
 
-    __slots__ = ("_arrivals_wait", "_assigns", "_changes", "_shifts", "_wake_ns")
+    __slots__ = ("_assigns", "_awaited_gpus", "_changes", "_shifts", "_wake_ns")
 
     def __init__(self) -> None:
         self._changes: dict[int, Allocation | None] = {}
         self._assigns: dict[int, str] = {}
         self._shifts: dict[int, int] = {}
         self._wake_ns: int | None = None
-        self._arrivals_wait = False
+        self._awaited_gpus = 0
 
     @property
     def changes(self) -> Mapping[int, Allocation | None]:
@@ -90,9 +91,9 @@ class PlanBuilder:
         if self._wake_ns is None or time_ns < self._wake_ns:
             self._wake_ns = time_ns
 
-    def let_arrivals_wait(self) -> None:
-        """Need no call for arrivals alone: none of them could start before something else happens."""
-        self._arrivals_wait = True
+    def wait_for_gpus(self, gpus: int) -> None:
+        """Need no call for arrivals and finishes while fewer GPUs are free: no job could start."""
+        self._awaited_gpus = gpus
 
     def done(self) -> Plan:
         """Freeze the plan."""
@@ -101,5 +102,5 @@ class PlanBuilder:
             MappingProxyType(self._assigns.copy()) if self._assigns else _NOTHING,
             self._wake_ns,
             MappingProxyType(self._shifts.copy()) if self._shifts else _NOTHING,
-            self._arrivals_wait,
+            self._awaited_gpus,
         )

@@ -6,7 +6,7 @@ impossible is wrong, and its author wants to know.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, starmap
 from numbers import Integral, Real
 
 from artist.core.cluster import MODES, ORDERINGS, Allocation, Cluster, Group, Slice
@@ -40,7 +40,7 @@ class PlanCheck:
             return
         if len(plan.changes) == 1 and not plan.assigns:
             ((job, after),) = plan.changes.items()
-            if after is not None and self._is_plain_start(job, after) and self._has_room(*after.slices[0]):
+            if after and self._is_plain_start(job, after) and all(starmap(self._has_room, after.slices)):
                 return
         more: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # GPUs, CPUs, memory beyond now
         grouped = False
@@ -73,24 +73,24 @@ class PlanCheck:
     # --- rules about one job
 
     def _is_plain_start(self, job: int, after: Allocation) -> bool:
-        """Return whether a job plainly may start: on what it asked for, on one machine; the usual case."""
+        """Return whether a job plainly may start: on GPUs of its own, as it asked for; the usual case."""
         if type(job) is not int or type(after) is not Allocation or not 0 <= job < self._jobs.n:
             return False
         if self._jobs.status[job] != WAITING or after.group is not None or after.bandwidth_cap != 1.0:
             return False
         slices, demand = after.slices, self._jobs.kind[job].demand
-        if len(slices) != 1 or type(slices[0]) is not Slice:
+        if demand.max_gpus or demand.fungible or demand.gpu_types:
             return False
-        m, count, cpus, memory = slices[0]
-        return (
-            type(m) is type(count) is type(cpus) is type(memory) is int
-            and 0 <= m < self._n_machines
-            and 0 < count == demand.gpus
-            and cpus >= 0
-            and memory >= 0
-            and bool(self._machines.accepts[m])
-            and not (demand.max_gpus or demand.fungible or demand.gpu_types)
-        )
+        if len(slices) > 1 and (demand.max_machines or not self._cluster.same_kind):
+            return False
+        last, left, n, accepts = -1, demand.gpus, self._n_machines, self._machines.accepts
+        for s in slices:
+            m, count, cpus, memory = s if type(s) is Slice else (n, 0, 0, 0)
+            whole = type(m) is type(count) is type(cpus) is type(memory) is int
+            if not (whole and last < m < n and count > 0 and cpus >= 0 and memory >= 0 and accepts[m]):
+                return False
+            last, left = m, left - count
+        return not left and last >= 0
 
     def _check_job(self, job: int, after: Allocation | None) -> None:
         known = _whole_numbers([job]) and 0 <= job < self._jobs.n and self._jobs.status[job] != PENDING

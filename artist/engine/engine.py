@@ -125,7 +125,7 @@ class Engine:
         self._story: deque[Sequence[Event]] = deque(maxlen=_STORY_INSTANTS)
         self._n_events = 0
         self._last_tick = -1
-        self._arrivals_wait = False  # for something else, as the last plan said
+        self._awaited_gpus = 0  # for which arrivals and finishes wait, as the last plan said
         self._fruitless = 0  # consecutive calls that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
         self._wakes = Wakes(known.policy)
@@ -178,7 +178,8 @@ class Engine:
             tick = self._interval is not None and now % self._interval == 0 and now != self._last_tick
             if tick:
                 self._last_tick = now
-            asked = self._on_events and ((bool(self._news) and not self._arrivals_wait) or self._idle)
+            heard = bool(self._news) and self.machines.open_gpus >= self._awaited_gpus
+            asked = self._on_events and (heard or self._idle)
             if self._only_waiting and self.jobs.n_unfinished == self.jobs.n_running:
                 asked = False  # the news wait, too
             wanted = woken and self.jobs.n_arrived < self.jobs.n  # also while no job is there
@@ -204,12 +205,13 @@ class Engine:
                 self.jobs.arrive(subject, now)
                 events.append(Arrival(now, subject))
                 continue
-            self._arrivals_wait = False
             if kind == FINISH:
                 events.append(self._transitions.finish(subject, now))
                 if subject in self._window:
                     self._window_left -= 1
-            elif kind == TIMER:
+                continue
+            self._awaited_gpus = 0
+            if kind == TIMER:
                 woken = True
                 if self._wakes.many(now, self._n_events) and not self._news and len(events) == before:
                     self._wakes.check(now, self._agenda.next_time())
@@ -236,7 +238,7 @@ class Engine:
         self._check.check(plan, now)
         changed = bool(plan.changes or plan.assigns or plan.shifts) and self._transitions.carry_out(plan, now)
         self._fruitless = 0 if changed else self._fruitless + 1
-        self._arrivals_wait = plan.arrivals_wait
+        self._awaited_gpus = plan.awaited_gpus
         if plan.wake_ns is not None:
             self._agenda.schedule(plan.wake_ns, TIMER)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from artist.core.cluster import Allocation, Cluster
+from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
 from artist.engine.jobs import JobTable
 from artist.engine.machines import MachineTable
@@ -39,6 +40,9 @@ class RunningJobs:
 
     def crossing_rack(self, rack: int) -> Sequence[int]:
         return tuple(self._machines.watch_racks(self._held())[rack])
+
+    def in_force(self, job: int) -> IterationParts | None:
+        return self._jobs.parts[job]
 
     def crossed(self, since: int) -> Sequence[tuple[int, Allocation | None]]:
         held, log = self._jobs.held, self._machines.watch_crossed(self._held())

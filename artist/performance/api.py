@@ -52,7 +52,10 @@ class Running(Protocol):
 
 @runtime_checkable
 class Logged(Protocol):
-    """The jobs that run, with a log of those on several machines: an index of these can follow it."""
+    """The jobs that run at their prices, with a log of those on several machines for an index to follow."""
+
+    def in_force(self, job: int) -> IterationParts | None:
+        """Return the parts at which a running job goes on; None if it has not been priced yet."""
 
     def crossed(self, since: int) -> Sequence[tuple[int, Allocation | None]]:
         """Return the jobs that came on several machines or left them, and what they hold now, if they run.

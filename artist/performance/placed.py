@@ -104,7 +104,10 @@ class PlacedPerformance:
         groups = self._groups(None if input_stall is None else input_stall.input_ns)
         self._drawing = None if input_stall is None else _those_that_draw(input_stall.models)
         machines = () if self._drawing is None else (Machines(self._drawing),)
-        links = () if self._links is None else (self._links,)
+        links: tuple[Links, ...] = ()
+        if self._links is not None:
+            only = not machines and not self._own_couplings
+            links = (self._links.among(self._alone if only else None),)
         self._couplings: tuple[Coupling, ...] = (*machines, *links, groups, *self._own_couplings)
         self.only_groups = len(self._couplings) == 1
         self._known: dict[int, tuple[JobSpec, Allocation, IterationParts]] = {}  # of jobs that others touch

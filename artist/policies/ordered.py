@@ -115,14 +115,13 @@ class Ordered:
         """Start queued jobs, of so many that wait, in order, as far as there is room."""
         packing: Packing | None = None
         among = machines_in(view, self.pool)
-        free_gpus, refused = view.free_gpus, False
+        free_gpus = view.free_gpus
         while waiting and (first := self._queue.first(free_gpus)) is not None:
             demand, job = first
             packing = packing or Packing(view.free(), among)
             allocation = packing.place(demand, self._placer)
             if allocation is None:
                 self._queue.refuse(demand)
-                refused = True
                 continue
             self._queue.pop(demand)
             plan.place(job, allocation)
@@ -130,5 +129,5 @@ class Ordered:
                 self._freed.hold(job)
             free_gpus -= allocation.gpus
             waiting -= 1
-        if waiting and not refused and self._first_blocks:  # it asks for more GPUs than are free
-            plan.let_arrivals_wait()
+        if self._first_blocks and (blocked := self._queue.first()):  # not refused: too few are free
+            plan.wait_for_gpus(blocked[0].least_gpus)

@@ -28,7 +28,7 @@ from artist.pricing.tables import (
     together_table,
 )
 from artist.pricing.together import JobPrice, LinkPrice, parse_jobs, price_together
-from artist.run.build import build_network, network_profiles
+from artist.run.build import build_network, check_packets, network_profiles
 from artist.run.config import NetworkConfig
 from netmodels.nccl import NcclCollective
 from netmodels.profile import profile_names
@@ -38,6 +38,7 @@ from netmodels.topology import Topology, load_topology
 _FILES = ("csv", "plot", "draw")
 _LISTS = (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP, ValueType.RANGE_SWEEP)
 _OWN_COLUMNS = ("model", "shape", "gpus", "collective", "bytes")  # whose values every row shows anyway
+_PACKETS = 2_000_000
 _EXAMPLES = """\
   artist-network                                             models of the Dally paper on 8 GPUs, by tier
   artist-network model=GPT-2 shape=8,4+4,'4|4',5+3           placements of your own
@@ -60,6 +61,7 @@ class PriceConfig(Strict):
     gpus: StrictInt | Annotated[list[StrictInt], Field(min_length=1)]
     shape: StrictInt | str | Annotated[list[StrictInt | str], Field(min_length=1)] | None = None
     jobs: list[str] | None = None
+    contention_packets: Annotated[StrictInt, Field(ge=1)] | None = _PACKETS
     collective: NcclCollective | None = None
     bytes: StrictFloat | StrictInt = Field(ge=1, le=1e15)
     csv: Path | None = None
@@ -110,6 +112,14 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     if first.jobs is not None:
         _run_together(swept, points)
         return
+    if any(point.config.contention_packets != _PACKETS for point in points):
+        found, allowed = str(first.contention_packets), "jobs=[...] beside it"
+        raise InputError(
+            "only jobs that share links are followed",
+            where="contention_packets",
+            found=found,
+            allowed=allowed,
+        )
     if first.collective is not None:
         if first.plot is not None:
             raise InputError(
@@ -203,7 +213,11 @@ def _together(point: Point) -> tuple[list[JobPrice], list[LinkPrice]]:
     jobs = parse_jobs(point.config.jobs or (), point.topology)
     profile = network_profiles(point.config.network, point.topology)
     profiles = [profile(job.model).scaled(point.config.compute_scale) for job in jobs]
-    return price_together(jobs, profiles, network.model, point.topology, system, point.lead)
+    most = point.config.contention_packets
+    check_packets(most, _PACKETS, system, "contention_packets")
+    return price_together(
+        jobs, profiles, network.model, point.topology, system, point.lead, most_packets=most
+    )
 
 
 def _named(model: str) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """What iterations of several jobs cost that share the links of one fabric."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
 from artist.errors import InputError
@@ -11,10 +13,13 @@ from netmodels.api import Profile, SystemSettings, Tier
 from netmodels.shape import gpus, shape_of, tier
 from netmodels.sharing.contention import Contention, Way
 from netmodels.sharing.links import Link, Slice
+from netmodels.sharing.packet_phases import packets_of
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import crowded
 from netmodels.topology import Topology
 
+_log = logging.getLogger("artist")
+_PACKETS_A_MINUTE = 5_000_000  # on one core
 _ALLOWED = "a model and its placement, such as 'GPT-2 4|4'"
 
 
@@ -153,6 +158,8 @@ def price_together(
     topology: Topology,
     system: SystemSettings,
     lead: tuple[str, ...] = (),
+    *,
+    most_packets: int | None = None,
 ) -> tuple[list[JobPrice], list[LinkPrice]]:
     """Return the prices of jobs on one fabric, and the links that they could overload together.
 
@@ -164,6 +171,8 @@ def price_together(
         Prices the parts of an iteration's collectives; not every model does.
     topology, system, lead
         As for `price_iterations`.
+    most_packets
+        As for `netmodels.sharing.packet_phases.followed`. A warning says if jobs have more, or take minutes.
 
     Raises
     ------
@@ -177,9 +186,11 @@ def price_together(
     with within_64_bits():
         ways: Sequence[Way] = ("average", "phases")
         machines = _machines(placements, topology)
-        asked = [Contention(way, machines, topology.fabric, system, network) for way in ways]
+        fabric = topology.fabric
+        asked = [Contention(way, machines, fabric, system, network, most_packets) for way in ways]
         scaled = [_scaled(*each, topology) for each in zip(profiles, placements, strict=True)]
         sendings = [asked[0].sending(*each) for each in zip(scaled, placements, strict=True)]
+        _warn_of_packets(packets_of(sendings, asked[1].capacity, fabric, system), most_packets)
         average_ns, phases_ns = (each.together(sendings) for each in asked)
     prices = []
     for number, (job, sending) in enumerate(zip(jobs, sendings, strict=True)):
@@ -188,6 +199,16 @@ def price_together(
         of = job.model, job.placement, gpus(shape), tier(shape)
         prices.append(JobPrice(number + 1, *of, *times, lead))
     return prices, list(_links(sendings, asked[1].capacity, phases_ns, topology, lead))
+
+
+def _warn_of_packets(count: int, most: int | None) -> None:
+    """Say if jobs send more packets than are followed, or so many that it takes minutes."""
+    minutes = ceil(count / _PACKETS_A_MINUTE)
+    if most is not None and count > most:
+        note = "following all of about %s packets would take %d min: followed more coarsely, or as fluids; "
+        _log.warning(note + "contention_packets=null follows all", f"{count:,}", minutes)
+    elif minutes > 1:
+        _log.warning("following about %s packets, which takes about %d min", f"{count:,}", minutes)
 
 
 def _scaled(profile: Profile, slices: Iterable[Slice], topology: Topology) -> Profile:

@@ -49,15 +49,14 @@ def job_tables(
 
 def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> Iterator[Any]:
     """Yield timeline.parquet: step functions, one row per change and one more for the end of the run."""
-    recorder.close_instant()
-    time_ns = np.frombuffer(recorder.gauge_ns, np.int64)
-    values = np.frombuffer(recorder.gauge_values, np.int32).reshape(-1, 4)
+    time_ns, *values = recorder.gauges()
     last, count = len(time_ns) - 1, len(time_ns) + int(time_ns[-1] < end_ns)
     for part in _parts(count, rows):
         at = np.arange(part.start, min(part.stop, count))
-        columns = zip(_GAUGES, values[np.minimum(at, last)].T, strict=True)
-        gauges = {name: arrow.numbers(column.astype(np.int64)) for name, column in columns}
-        ends = np.where(at > last, end_ns, time_ns[np.minimum(at, last)])
+        known = np.minimum(at, last)
+        columns = zip(_GAUGES, values, strict=True)
+        gauges = {name: arrow.numbers(column[known].astype(np.int64)) for name, column in columns}
+        ends = np.where(at > last, end_ns, time_ns[known])
         yield pa.table({"time_s": _seconds(ends), **gauges})
 
 

@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Sequence
-from struct import Struct, pack  # quicker than `extend`
+from struct import pack  # quicker than `extend`
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,6 @@ ARRIVAL, FINISH, REPRICE, FAIL, ASSIGN, WAKE = (
 START, MIGRATE = CODES["start"], CODES["migrate"]  # the codes between them carry an allocation
 
 _NOTHING = -1
-_FOUR = Struct("4i")
 
 
 class Recorder:
@@ -60,8 +59,6 @@ class Recorder:
         The distinct allocations of the run; a plain one (own GPUs, no cap) as its slices alone.
     pools
         The distinct pools that machines were assigned to.
-    gauge_ns, gauge_values : array
-        One entry, and four (busy GPUs, capacity in GPUs, waiting, running), per change of the gauges.
     """
 
     def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster, rates: bool = False) -> None:
@@ -69,15 +66,12 @@ class Recorder:
         self.cluster = cluster
         self._columns = (array("q"), array("b"), array("i"), array("q" if rates else "i"))
         self._rows: list[tuple[int, int, int, int]] = []  # of events not yet in the columns
-        self.gauge_ns = array("q")
-        self.gauge_values = array("i")
+        self._gauges = (array("q"), array("i"), array("i"), array("i"), array("i"))
+        self._states = [(0, 0, cluster.total_gpus, 0, 0)]  # time and gauges, not yet in the columns
         self.rates = rates
         self._allocations: dict[Allocation | tuple[Slice, ...], int] = {}
         self._slices: dict[Slice, Slice] = {}
         self._pools: dict[str, int] = {}
-        self._open_ns = 0
-        self._open = Gauges(0, cluster.total_gpus, 0, 0)
-        self._closed: Gauges | None = None
 
     @property
     def allocations(self) -> list[Allocation | tuple[Slice, ...]]:
@@ -91,10 +85,7 @@ class Recorder:
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
         """Record the events of one instant, in order, and the state after them."""
-        if time_ns != self._open_ns:
-            self.close_instant()
-            self._open_ns = time_ns
-        self._open = gauges
+        self._states.append((time_ns, *gauges))
         note = self._rows.append
         for event in events:  # the most frequent kinds first
             detail = _NOTHING
@@ -130,17 +121,22 @@ class Recorder:
         self._store()
         return [np.frombuffer(column, column.typecode) for column in self._columns]
 
-    def _store(self) -> None:
-        for column, values in zip(self._columns, zip(*self._rows, strict=True), strict=False):
-            column.frombytes(pack(f"{len(values)}{column.typecode}", *values))
-        self._rows.clear()
+    def gauges(self) -> list[npt.NDArray[Any]]:
+        """Return the columns of gauges, each of shape (n_changes,).
 
-    def close_instant(self) -> None:
-        """Take over the gauges of the instant that is open, if they differ from those before it."""
-        if self._open != self._closed:
-            self.gauge_ns.append(self._open_ns)
-            self.gauge_values.frombytes(_FOUR.pack(*self._open))
-            self._closed = self._open
+        When they changed; busy GPUs; capacity in GPUs; waiting; and running jobs.
+        """
+        self._store()
+        times, *values = (np.frombuffer(column, column.typecode) for column in self._gauges)
+        rows = np.flatnonzero(np.diff(times, append=-1))  # the last ones of each instant
+        rows = rows[np.any([np.diff(column[rows], prepend=-1) for column in values], axis=0)]
+        return [times[rows], *(column[rows] for column in values)]
+
+    def _store(self) -> None:
+        for columns, rows in ((self._columns, self._rows), (self._gauges, self._states)):
+            for column, values in zip(columns, zip(*rows, strict=True), strict=False):
+                column.frombytes(pack(f"{len(values)}{column.typecode}", *values))
+            rows.clear()
 
     def _allocation_code(self, allocation: Allocation) -> int:
         # Hashing the slices alone is much cheaper than hashing the dataclass around them.

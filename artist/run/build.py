@@ -34,7 +34,7 @@ from artist.performance.effects.tuned import TunedCompute
 from artist.performance.own_parts import CheckedCoupling, CheckedEffect
 from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
-from artist.run.config import Config, NetworkConfig, PerformanceConfig
+from artist.run.config import CONTENTION_PACKETS, Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
 from artist.run.lost_time import tell_of_pace, watched
 from artist.run.notes import tell_notes, tell_of_idle, warn_without_links, warn_without_needs
@@ -320,6 +320,22 @@ def _stretch(stall: InputStall | None, cluster: Cluster) -> "Stretch | None":
     return lambda model, gpus, speed, asked: stall.as_measured(model, gpus, speed, machine, asked)
 
 
+def check_packets(most: int | None, usual: int | None, system: SystemSettings, where: str) -> None:
+    """Raise InputError if packets are to be followed, other than as usual, where messages are none.
+
+    Raises
+    ------
+    InputError
+        See above.
+    """
+    from netmodels.sharing.traffic import IN_RINGS, in_rings
+
+    if most != usual and not in_rings(system):
+        found = "null" if most is None else most
+        allowed = f"{usual}, or {IN_RINGS}"
+        raise InputError("there are no packets to be followed", where=where, found=found, allowed=allowed)
+
+
 def build_contention(
     config: PerformanceConfig,
     network: CachedModel,
@@ -334,7 +350,7 @@ def build_contention(
     Raises
     ------
     InputError
-        If the network model knows no communication.
+        If the network model knows no communication, or packets are to be followed where messages are none.
     """
     if config.contention == "none":
         return None
@@ -342,11 +358,18 @@ def build_contention(
         what, allowed = "jobs that send nothing share no links", "none with network=zero; another network"
         raise InputError(what, where="performance.contention", found=config.contention, allowed=allowed)
     from netmodels.sharing.contention import Contention  # most runs do without
+    from netmodels.sharing.packet_budget import Runner
     from netmodels.sharing.traffic import Priced
 
+    most = config.contention_packets
+    where = "performance.contention_packets"
+    if most != CONTENTION_PACKETS and isinstance(network.model, Runner):
+        what, allowed = "the network model follows its own packets", "network.model.packets_together instead"
+        raise InputError(what, where=where, found="null" if most is None else most, allowed=allowed)
+    check_packets(most, CONTENTION_PACKETS, system, where)
     machines = ((m.rack, number, m.type, m.gpus) for number, m in enumerate(cluster.machines))
     model = network.model if isinstance(network.model, Priced) else None
-    return Contention(config.contention, machines, fabric, system, model)
+    return Contention(config.contention, machines, fabric, system, model, most)
 
 
 def build_performance(

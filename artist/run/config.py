@@ -15,6 +15,8 @@ from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Loading
 
 MOST_S = 4e9  # as of a trace (artist.workload.table): beyond, sums leave the 64 bits of nanoseconds
 
+CONTENTION_PACKETS = 250_000
+
 Factor = Annotated[float, Field(ge=1, le=100)]
 NAME_RULE = "letters, digits, `_`, `.` and `-`, not beginning with `.` or `-`; such as first"
 
@@ -94,6 +96,10 @@ class PerformanceConfig(Strict):
     contention
         What jobs on the same links do to each other: nothing, or what `netmodels.sharing.contention` finds on
         average, or by following them in time.
+    contention_packets
+        How many packets an answer of `phases` may follow, about; jobs that send more are followed more
+        coarsely, or as fluids (`netmodels.sharing.packet_phases`). None: all are followed. Has a meaning only
+        where messages are packets in rings (`netmodels.sharing.traffic.in_rings`).
     whole_iterations_s
         As `round_ns` of `artist.performance.whole_iterations.WholeIterations`, in seconds.
     effects, couplings
@@ -113,6 +119,7 @@ class PerformanceConfig(Strict):
     measured_with: MeasuredWith = "share"
     stall: Literal["curve", "step"] = "curve"
     contention: Literal["none", "average", "phases"] = "none"
+    contention_packets: Annotated[int, Field(strict=True, ge=1)] | None = CONTENTION_PACKETS
     whole_iterations_s: float | None = Field(default=None, gt=0, le=MOST_S)
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()
@@ -133,6 +140,15 @@ class PerformanceConfig(Strict):
                     f"{field}={found} does nothing without a sensitivity; "
                     f"performance.sensitivity=synergy (or coda, or a file), or performance.{field}={usual}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _needs_phases(self) -> Self:
+        if self.contention_packets != CONTENTION_PACKETS and self.contention != "phases":
+            raise ValueError(
+                f"contention_packets does nothing with contention={self.contention}; "
+                f"performance.contention=phases, or performance.contention_packets={CONTENTION_PACKETS}"
+            )
         return self
 
 

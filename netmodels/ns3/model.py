@@ -1,28 +1,44 @@
 """ns-3's Python package as a network model."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from netmodels.across import add_ns
 from netmodels.algorithms import Collective, Ints
 from netmodels.api import IterationTime
 from netmodels.astra_sim.hosts import Network
 from netmodels.buckets import bucketed
+from netmodels.cache import sources_of
 from netmodels.errors import InputError
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.levels import SeenTiers, tiers_of
 from netmodels.ns3.process import Worker
-from netmodels.ns3.question import Graph, graph_of_placement, graph_of_tree, messages_of, packets_of, question
+from netmodels.ns3.question import Messages, Placement, messages_of, packets_of, question
 from netmodels.shape import Shape, gpus, tier
 from netmodels.sharing.packet_jobs import Layer, RingJob
+from netmodels.sharing.packets import Network as Links
+from netmodels.sharing.ring_lanes import RingLanes
 from netmodels.sharing.tree import Tree
 from netmodels.system import SystemSettings
 from netmodels.walk import Part, issues_of, one_passage_each, ring_part
 
+_log = logging.getLogger(__name__)
+
+Ends = tuple[tuple[int, ...], ...]
+"""When each job's iterations end, ns."""
+
+Kept = Callable[[Mapping[str, object], Callable[[], Mapping[str, Any]]], Mapping[str, Any]]
+"""Returns the answer to a question that was asked before, or else the one that it is given."""
+
+_LONGEST_PAYLOAD = 65_000  # bytes; with headers, what IPv4 allows
 _MOST_MESSAGE = 2**31 - 1  # bytes: two of them may wait on a connection
 
 # Nothing is lost and congestion control never limits: what limits a connection is the receiver's buffer.
@@ -45,19 +61,27 @@ class Ns3Parameters(BaseModel):
     payload_bytes
         Of a packet. 8000 is ASTRA-sim's, to compare with; larger packets cost less time and follow sharing
         less closely.
+    packets_a_message
+        Messages of more packets go in longer ones, of up to 65,000 bytes, where one job is alone and there
+        are no windows.
     most_packets
         A question that takes more is refused before ns-3 begins; a packet over two to six links takes 20 to
         60 us.
+    packets_together
+        Of a question about iterations of jobs that share links (`performance.contention=phases`), about: of
+        more, time is scaled down (`netmodels.sharing.packet_phases`).
     timeout_s
-        Longest time for an answer, that is for one collective.
+        Longest time for an answer, that is for one collective, or for jobs together.
     attributes
         Defaults of ns-3's attributes instead of ours, by name.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    payload_bytes: int = Field(8000, ge=500, le=65_000)
+    payload_bytes: int = Field(8000, ge=500, le=_LONGEST_PAYLOAD)
+    packets_a_message: int = Field(64, ge=16)
     most_packets: int = Field(10_000_000, ge=1)
+    packets_together: int = Field(60_000, ge=1000)
     timeout_s: float = Field(3600, gt=0, le=1e6)
     attributes: dict[str, str | int | float | bool] | None = None
 
@@ -91,7 +115,14 @@ class Ns3Model:
         If ns-3 is not installed.
     """
 
-    heeded = ("endpoint_delay_ns", "across_machines", "collectives", "transport", "bucket_cap_mb")
+    heeded = (
+        "endpoint_delay_ns",
+        "local_memory_gb_s",
+        "across_machines",
+        "collectives",
+        "transport",
+        "bucket_cap_mb",
+    )
 
     def __init__(self, **parameters: object) -> None:
         self.parameters = p = Ns3Parameters.model_validate(parameters)
@@ -105,32 +136,28 @@ class Ns3Model:
                 allowed="pip install artist-sim[ns3]",
             ) from None
         self.worker = Worker(p.timeout_s)
-        self._known: dict[tuple[Collective, int, Shape, SeenTiers, bool, int], int] = {}
+        self._kept: Kept = _not_kept
+        self._known: dict[tuple[Collective, int, Shape, SeenTiers, SystemSettings], int] = {}
 
     @cached_property
     def attributes(self) -> Mapping[str, str]:
-        """Defaults of ns-3's attributes, by name."""
-        payload = self.parameters.payload_bytes
-        sizes = {
-            "ns3::TcpSocket::SegmentSize": str(payload),
-            "ns3::TcpSocket::InitialCwnd": str(2**30 // payload),
-        }
+        """Defaults of ns-3's attributes, by name; but those that depend on the size of packets."""
         given = {
             name: str(value).lower() if isinstance(value, bool) else str(value)
             for name, value in (self.parameters.attributes or {}).items()
         }
-        return {**_ATTRIBUTES, **sizes, **given}
+        return {**_ATTRIBUTES, **given}
 
     @property
     def version(self) -> str:
         """Version of ns-3, and the settings that change its answers."""
-        return " ".join(
-            [
-                self._ns3,
-                str(self.parameters.payload_bytes),
-                *(f"{k}={v}" for k, v in sorted(self.attributes.items())),
-            ]
-        )
+        p = self.parameters
+        attributes = (f"{name}={value}" for name, value in sorted(self.attributes.items()))
+        return " ".join([self._ns3, str(p.payload_bytes), str(p.packets_a_message), *attributes])
+
+    def keep_with(self, kept: Kept) -> None:
+        """Keep answers to single questions: equal collectives of other iterations, and jobs together."""
+        self._kept = kept
 
     def iteration(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
@@ -179,17 +206,20 @@ class Ns3Model:
             return 0
         found = []
         for tiers in tiers_of(shape, fabric):
-            key = (collective, size_bytes, shape, tiers, system.windows, system.endpoint_delay_ns)
+            key = (collective, size_bytes, shape, tiers, system)
             if key not in self._known:
-                graph = graph_of_placement(Network(shape, tiers))
-                job = RingJob(tuple(range(gpus(shape))), (Layer(0, size_bytes, collective),), 1)
-                self._known[key] = self._asked([job], graph, system.windows, system.endpoint_delay_ns)[0][0]
+                adds_ns = round(add_ns(collective, size_bytes // gpus(shape), system))
+                job = RingJob(
+                    tuple(range(gpus(shape))), (Layer(0, size_bytes, collective, add_ns=adds_ns),), 1
+                )
+                links = Placement(Network(shape, tiers))
+                self._known[key] = self._asked([job], links, system, longer=not system.windows)[0][0]
             found.append(self._known[key])
         return max(found)
 
     def together(
         self, jobs: Sequence[RingJob], tree: Tree, *, windows: bool = True, endpoint_delay_ns: int = 10
-    ) -> tuple[tuple[int, ...], ...]:
+    ) -> Ends:
         """Return when each job's iterations end, ns; see `netmodels.sharing.packet_jobs.together`.
 
         Raises
@@ -197,41 +227,68 @@ class Ns3Model:
         InputError
             If a message is too long or there are too many packets, or ns-3 gives no answer.
         """
-        return self._asked(jobs, graph_of_tree(tree), windows, endpoint_delay_ns, tree)
+        system = SystemSettings(
+            transport="windows" if windows else "packets", endpoint_delay_ns=endpoint_delay_ns
+        )
+        return self._asked(jobs, tree, system, uplinks=tree.cores)
+
+    @property
+    def packets_together(self) -> int:
+        """Packets of a question about jobs that share links, about."""
+        return self.parameters.packets_together
+
+    def packets_of(self, message_bytes: int) -> int:
+        """Return how many packets a message takes."""
+        return max(-(-message_bytes // self.parameters.payload_bytes), 1)
+
+    def run_rings(
+        self, jobs: Sequence[RingJob], lanes: RingLanes, system: SystemSettings, iterations: int
+    ) -> Ends:
+        """Return when each job's iterations end; see `netmodels.sharing.packet_phases.Runner`."""
+        messages = messages_of([replace(job, iterations=iterations) for job in jobs])
+        payload = self.parameters.payload_bytes
+        return self._answer(
+            jobs, lanes, messages, system, payload, uplinks=lanes.uplinks, iterations=iterations
+        )
 
     def _asked(
         self,
         jobs: Sequence[RingJob],
-        graph: Graph,
-        windows: bool,
-        endpoint_delay_ns: int,
-        tree: Tree | None = None,
-    ) -> tuple[tuple[int, ...], ...]:
-        payload, messages = self.parameters.payload_bytes, messages_of(jobs)
-        self._check_cost(max(size for _, _, size in messages), packets_of(messages, payload))
-        answer = self.worker.ask(
-            question(
-                jobs,
-                graph,
-                messages,
-                windows=windows,
-                payload_bytes=payload,
-                endpoint_delay_ns=endpoint_delay_ns,
-                attributes=self.attributes,
-                tree=tree,
-            )
-        )
-        if "attribute" in answer:
-            name = answer["attribute"]
+        links: Links,
+        system: SystemSettings,
+        *,
+        uplinks: int = 1,
+        longer: bool = False,
+    ) -> Ends:
+        """Ask about jobs that run to their ends, if allowed in longer packets."""
+        messages, payload = messages_of(jobs), self.parameters.payload_bytes
+        if longer:
+            largest = max(size for _, _, size in messages)
+            payload = max(payload, min(-(-largest // self.parameters.packets_a_message), _LONGEST_PAYLOAD))
+        packets = packets_of(messages, payload)
+        if packets > self.parameters.most_packets:
             raise InputError(
-                "ns-3 knows no such attribute or value",
-                where="network.model.attributes",
-                found=f"{name}={self.attributes[name]}",
-                allowed="names as ns3::TcpSocket::DelAckCount, values as ns-3 writes them",
+                "too many packets",
+                where="network.model.most_packets",
+                found=packets,
+                allowed=f"at most {self.parameters.most_packets}; a larger network.model.payload_bytes "
+                f"(now {payload}) takes fewer",
             )
-        return tuple(map(tuple, answer["ends_ns"]))
+        return self._answer(jobs, links, messages, system, payload, uplinks=uplinks)
 
-    def _check_cost(self, largest: int, packets: int) -> None:
+    def _answer(
+        self,
+        jobs: Sequence[RingJob],
+        links: Links,
+        messages: Messages,
+        system: SystemSettings,
+        payload: int,
+        *,
+        uplinks: int,
+        iterations: int | None = None,
+    ) -> Ends:
+        """Return the answer to a question that was asked before, or ask the worker."""
+        largest = max(size for _, _, size in messages)
         if largest > _MOST_MESSAGE:
             raise InputError(
                 "a message is longer than 2 GiB",
@@ -239,14 +296,43 @@ class Ns3Model:
                 found=largest,
                 allowed="smaller buckets",
             )
-        if packets > self.parameters.most_packets:
+        sizes = {
+            "ns3::TcpSocket::SegmentSize": str(payload),
+            "ns3::TcpSocket::InitialCwnd": str(2**30 // payload),
+        }
+        asked = question(
+            jobs,
+            links,
+            messages,
+            windows=system.windows,
+            payload_bytes=payload,
+            endpoint_delay_ns=system.endpoint_delay_ns,
+            attributes={**sizes, **self.attributes},
+            uplinks=uplinks,
+            iterations=iterations,
+        )
+        key = {"ns3": self._ns3, "sources": sources_of(__name__), "question": asked}
+        answer = self._kept(key, lambda: self._new(asked))
+        return tuple(map(tuple, answer["ends_ns"]))
+
+    def _new(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the worker's answer."""
+        count = sum(len(job[0]) for job in asked["jobs"])
+        _log.info("ns-3 is asked about %d jobs on %d GPUs", len(asked["jobs"]), count)
+        answer = self.worker.ask(asked)
+        if "attribute" in answer:
+            name = answer["attribute"]
             raise InputError(
-                "too many packets",
-                where="network.model.most_packets",
-                found=packets,
-                allowed=f"at most {self.parameters.most_packets}; a larger network.model.payload_bytes "
-                f"(now {self.parameters.payload_bytes}) takes fewer",
+                "ns-3 knows no such attribute or value",
+                where="network.model.attributes",
+                found=f"{name}={asked['attributes'][name]}",
+                allowed="names as ns3::TcpSocket::DelAckCount, values as ns-3 writes them",
             )
+        return answer
+
+
+def _not_kept(_: Mapping[str, object], answer: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    return answer()
 
 
 def _check(system: SystemSettings) -> None:

@@ -1,90 +1,146 @@
-"""What the worker is asked: a graph of links, the ways of messages through it, and jobs. Pure."""
+"""What the worker is asked: links, the ways of messages through them, and jobs. Pure.
+
+Networks say which links a message takes, one after the other (`netmodels.sharing.packets.Network`). Here the
+ends of these links become hosts and switches: where one link of a way ends, the next one begins.
+"""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from netmodels.astra_sim.hosts import Network
-from netmodels.sharing.links import Link
+from netmodels.astra_sim.hosts import Link as HostLink
+from netmodels.astra_sim.hosts import Network as Hosts
+from netmodels.sharing.links import Direction, Link
 from netmodels.sharing.packet_jobs import RingJob
-from netmodels.sharing.tree import Tree, data_ports
+from netmodels.sharing.packets import Network
+from netmodels.sharing.tree import Lane, Own, Wire, data_ports
 
 NO_WINDOW = 2**30  # bytes; the widest that TCP's window can be
 _PICOSECONDS = 1000  # in a nanosecond
+_FASTER = 100  # times as fast as what follows: the link of a GPU whose first link others use, too
 
-Node = int
+Messages = Counter[tuple[int, int, int]]
+"""How often a message of (sender, receiver, bytes) is sent."""
 
 
 @dataclass(frozen=True, slots=True)
+class Placement:
+    """The part of a data centre that a placement uses, as a `netmodels.sharing.packets.Network`."""
+
+    network: Hosts
+
+    @property
+    def hosts(self) -> int:
+        """GPUs."""
+        return self.network.hosts
+
+    def lanes(self, sender: int, receiver: int, from_port: int, to_port: int) -> tuple[Lane, ...]:
+        """Return the links that a message takes, in order."""
+        up, down = self.network.ways(sender, receiver)
+        return (*(_lane(link, "out") for link in up), *(_lane(link, "in") for link in down[::-1]))
+
+    def own(self, sender: int, receiver: int) -> None:
+        """Return None: all messages are followed packet by packet."""
+
+
+def _lane(link: HostLink, way: Direction) -> Lane:
+    return Lane(Own(link.ends[1], way), Wire(link.bits_per_s / 1e9, round(link.latency_ns)))
+
+
+@dataclass(slots=True)
 class Graph:
-    """Hosts and switches as a tree, or as several that differ at the top.
+    """Hosts, switches and links that are in use.
 
     Parameters
     ----------
-    links
-        (bit/s, ns) of the link from a node to one above it, the same in both directions.
-    above
-        For each host one or more chains of nodes, from the host up; the chains of a place are those of one
-        tree.
+    hosts
+        GPUs; the first so many nodes.
+
+    Attributes
+    ----------
+    wires
+        Of each link.
     """
 
-    links: Mapping[tuple[Node, Node], tuple[int, float]]
-    above: Sequence[Sequence[tuple[Node, ...]]]
+    hosts: int
+    wires: list[Wire] = field(default_factory=list)
+    _numbers: dict[object, int] = field(default_factory=dict)  # of links
+    _same: dict[object, object] = field(default_factory=dict)  # an end of a link, and another one there
 
-    def way(self, sender: int, receiver: int, tree: int = 0) -> tuple[Node, ...]:
-        """Return the nodes from a host to another, in one of the trees."""
-        up, down = self.above[sender][tree], self.above[receiver][tree]
-        top = next(node for node in up if node in down)
-        return up[: up.index(top) + 1] + down[: down.index(top)][::-1]
+    def add(self, ends: tuple[int, int], lanes: Sequence[Lane]) -> list[int]:
+        """Add the links of a way between two hosts, and return it as steps.
 
-    def along(self, way: Sequence[Node]) -> Iterator[tuple[int, float]]:
-        """Yield (bit/s, ns) of each link of a way."""
-        for one, other in pairwise(way):
-            yield self.links.get((one, other)) or self.links[other, one]
+        A step is twice the number of a link, plus 1 where the way passes it downwards. Packets that never
+        queue have the link to themselves.
+        """
+        wires: list[tuple[object, Wire]] = [
+            (lane.link or (*ends, place), lane.wire) for place, lane in enumerate(lanes)
+        ]
+        if isinstance(lanes[0].link, Link):
+            wires.insert(0, (("out", ends[0]), _faster(lanes[0].wire)))
+        if isinstance(lanes[-1].link, Link):
+            wires.append((("in", ends[1]), _faster(lanes[-1].wire)))
+        at: object = ends[0]
+        steps = []
+        for link, wire in wires:
+            down = isinstance(link, Link | Own) and link.way == "in"
+            step = 2 * self._number(_upwards(link), wire) + down
+            self._join(at, ("end", step ^ 1))
+            at = "end", step
+            steps.append(step)
+        self._join(at, ends[1])
+        return steps
+
+    def nodes(self) -> list[tuple[int, int]]:
+        """Return the lower and the upper node of each link."""
+        numbers = {self._found(host): host for host in range(self.hosts)}
+        assert len(numbers) == self.hosts
+        ends = [(("end", 2 * link + 1), ("end", 2 * link)) for link in range(len(self.wires))]
+        low, up = (
+            [numbers.setdefault(self._found(each[side]), len(numbers)) for each in ends] for side in (0, 1)
+        )
+        return list(zip(low, up, strict=True))
+
+    def _number(self, link: object, wire: Wire) -> int:
+        number = self._numbers.setdefault(link, len(self.wires))
+        if number == len(self.wires):
+            self.wires.append(wire)
+        return number
+
+    def _join(self, one: object, other: object) -> None:
+        """Make two ends one node."""
+        one, other = self._found(one), self._found(other)
+        if one != other:
+            self._same[one] = other
+
+    def _found(self, end: object) -> object:
+        while end in self._same:
+            end = self._same[end]
+        return end
 
 
-def graph_of_placement(network: Network) -> Graph:
-    """Return the part of a data centre that a placement uses."""
-    up = {link.ends[1]: link for link in network.links}
-
-    def chain(node: Node) -> tuple[Node, ...]:
-        return (node, *chain(up[node].ends[0])) if node in up else (node,)
-
-    links = {(link.ends[1], link.ends[0]): (link.bits_per_s, link.latency_ns) for link in network.links}
-    return Graph(links, [[chain(host)] for host in range(network.hosts)])
+def _upwards(link: object) -> object:
+    return link._replace(way="out") if isinstance(link, Link | Own) else link
 
 
-def graph_of_tree(tree: Tree) -> Graph:
-    """Return the network of a data centre, one tree for each core switch."""
-    gpus, machines, racks = len(tree.machine_of), len(tree.rack_of), len(tree.racks)
-    links: dict[tuple[Node, Node], tuple[int, float]] = {}
-    above = []
-    for gpu, machine in enumerate(tree.machine_of):
-        rack = tree.rack_of[machine]
-        switches = gpus + machine, gpus + machines + rack
-        cores = [gpus + machines + racks + core for core in range(tree.cores)]
-        above.append([(gpu, *switches, core) for core in cores])
-        ends = ((gpu, switches[0], tree.gpus[gpu]), (*switches, tree.machines[machine]))
-        for one, other, wire in (*ends, *((switches[1], core, tree.racks[rack]) for core in cores)):
-            links[one, other] = (round(wire.gbit_s * 1e9), wire.latency_ns)
-    return Graph(links, above)
+def _faster(wire: Wire) -> Wire:
+    return Wire(_FASTER * wire.gbit_s, 0)
 
 
-def window_bytes(links: Sequence[tuple[int, float]], payload_bytes: int) -> int:
+def window_bytes(wires: Sequence[Wire], payload_bytes: int) -> int:
     """Return what the slowest of some links carries in an unloaded round trip, in whole packets.
 
     As `netmodels.packets`: one packet's transmission on every link, and all latencies there and back.
     """
-    round_trip_ns = sum(2 * ns + payload_bytes * 8e9 / bits_per_s for bits_per_s, ns in links)
-    most = round_trip_ns * min(bits_per_s for bits_per_s, _ in links) / 8e9
+    round_trip_ns = sum(2 * wire.latency_ns + payload_bytes * 8 / wire.gbit_s for wire in wires)
+    most = round_trip_ns * min(wire.gbit_s for wire in wires) / 8
     return min(max(-int(-most // payload_bytes), 1) * payload_bytes, NO_WINDOW)
 
 
-def messages_of(jobs: Sequence[RingJob]) -> Counter[tuple[int, int, int]]:
-    """Return how often a message of (sender, receiver, bytes) is sent."""
-    found: Counter[tuple[int, int, int]] = Counter()
+def messages_of(jobs: Sequence[RingJob]) -> Messages:
+    """Return how often each message is sent."""
+    found: Messages = Counter()
     for job in jobs:
         for layer in job.layers:
             if not layer.bytes:
@@ -99,21 +155,22 @@ def messages_of(jobs: Sequence[RingJob]) -> Counter[tuple[int, int, int]]:
     return found
 
 
-def packets_of(messages: Counter[tuple[int, int, int]], payload_bytes: int) -> int:
+def packets_of(messages: Messages, payload_bytes: int) -> int:
     """Return how many packets some messages take, acknowledgements aside."""
     return sum(count * max(-(-size // payload_bytes), 1) for (_, _, size), count in messages.items())
 
 
 def question(
     jobs: Sequence[RingJob],
-    graph: Graph,
-    messages: Counter[tuple[int, int, int]],
+    network: Network,
+    messages: Messages,
     *,
     windows: bool,
     payload_bytes: int,
     endpoint_delay_ns: int,
     attributes: Mapping[str, str],
-    tree: Tree | None = None,
+    uplinks: int = 1,
+    iterations: int | None = None,
 ) -> dict[str, Any]:
     """Return the question as plain values.
 
@@ -121,8 +178,8 @@ def question(
     ----------
     jobs
         Run together.
-    graph, messages
-        The network, and what the jobs send on it.
+    network, messages
+        The links, and what the jobs send on them.
     windows
         Whether a connection has at most `window_bytes` on the way.
     payload_bytes
@@ -131,46 +188,50 @@ def question(
         Of a GPU before it sends or hears of a message, ns.
     attributes
         Defaults of ns-3's attributes, by name.
-    tree
-        Chooses between several ways, message by message.
+    uplinks
+        Ways that messages may take between two racks.
+    iterations
+        All stop when jobs have done so many on average, as in `netmodels.sharing.phases.enough`; None: when
+        they have done their own.
     """
     counts: Counter[tuple[int, int]] = Counter()
     for (sender, receiver, _), count in messages.items():
         counts[sender, receiver] += count
-    connections = []
+    graph, connections = Graph(network.hosts), []
     for (sender, receiver), count in counts.items():
-        cores = [(0, 0)] if tree is None or tree.cores == 1 else _cores(tree, sender, receiver, count)
-        found = list(dict.fromkeys(cores))
-        ways = [(graph.way(sender, receiver, out), graph.way(receiver, sender, back)) for out, back in found]
-        window = window_bytes(list(graph.along(ways[0][0])), payload_bytes) if windows else NO_WINDOW
+        ports = [data_ports(number) for number in range(count if uplinks > 1 else 1)]
+        lanes = [
+            (network.lanes(sender, receiver, out, to), network.lanes(receiver, sender, to, out))
+            for out, to in ports
+        ]
+        found = list(dict.fromkeys(lanes))
+        wires = [lane.wire for lane in found[0][0]]
         connections.append(
             {
                 "ends": [sender, receiver],
-                "ways": ways,
-                "choices": [found.index(each) for each in cores] if len(found) > 1 else [0],
-                "window_bytes": window,
+                "ways": [
+                    [graph.add((sender, receiver), there), graph.add((receiver, sender), back)]
+                    for there, back in found
+                ],
+                "choices": [found.index(each) for each in lanes] if len(found) > 1 else [0],
+                "window_bytes": window_bytes(wires, payload_bytes) if windows else NO_WINDOW,
             }
         )
+    nodes = graph.nodes()
     return {
         "payload_bytes": payload_bytes,
         "attributes": dict(attributes),
         "endpoint_delay_ns": endpoint_delay_ns,
-        "hosts": len(graph.above),
-        "nodes": 1 + max(node for chains in graph.above for chain in chains for node in chain),
-        "links": [[*ends, bits, round(ns * _PICOSECONDS)] for ends, (bits, ns) in graph.links.items()],
+        "hosts": graph.hosts,
+        "nodes": 1 + max(map(max, nodes)),
+        "links": [
+            [*ends, round(wire.gbit_s * 1e9), wire.latency_ns * _PICOSECONDS]
+            for ends, wire in zip(nodes, graph.wires, strict=True)
+        ],
         "connections": connections,
-        "jobs": [[job.gpus, job.layers, job.iterations, job.start_ns] for job in jobs],
+        "jobs": [
+            [list(job.gpus), [list(layer) for layer in job.layers], job.iterations, job.start_ns]
+            for job in jobs
+        ],
+        "iterations": iterations,
     }
-
-
-def _cores(tree: Tree, sender: int, receiver: int, count: int) -> list[tuple[int, int]]:
-    """Return the core switches that each message to a GPU and its acknowledgements pass, in order."""
-
-    def core(*asked: int) -> int:
-        links = (lane.link for lane in tree.lanes(*asked))
-        return max((link.path for link in links if isinstance(link, Link)), default=0)
-
-    return [
-        (core(sender, receiver, out, to), core(receiver, sender, to, out))
-        for out, to in map(data_ports, range(count))
-    ]

@@ -1,7 +1,6 @@
 // Messages over TCP connections through a graph of point-to-point links, in ns-3; driven by worker.py.
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -62,8 +61,8 @@ class AcknowledgementsFirst : public Queue<Packet>
     }
 
   private:
-    static constexpr uint32_t MOST_HEADERS_BYTES = 2 + 20 + 32; // PPP, IPv4, TCP with time stamps
-    int m_first = 0;                                            // acknowledgements that wait
+    static constexpr uint32_t MOST_HEADERS_BYTES = 2 + 20 + 20; // PPP, IPv4, TCP without options: no data
+    int m_first = 0; // acknowledgements that wait
 };
 
 class Messages
@@ -86,12 +85,12 @@ class Messages
         Simulator::Destroy();
     }
 
-    // Link two nodes, both directions alike. Queues take all that comes: nothing is lost.
+    // Link two nodes, the lower one first, both directions alike. Queues take all that comes: nothing is lost.
     void join(int one, int other, uint64_t bits_per_s, uint64_t latency_ps)
     {
         Ptr<PointToPointChannel> channel = CreateObject<PointToPointChannel>();
         channel->SetAttribute("Delay", TimeValue(PicoSeconds(latency_ps)));
-        for (auto [node, to] : {std::make_pair(one, other), std::make_pair(other, one)})
+        for (int node : {one, other})
         {
             Ptr<PointToPointNetDevice> device = CreateObject<PointToPointNetDevice>();
             device->SetAddress(Mac48Address::Allocate());
@@ -110,19 +109,21 @@ class Messages
             int interface = ip->AddInterface(device);
             ip->AddAddress(interface, Ipv4InterfaceAddress(Ipv4Address((11u << 24) + ++m_interfaces), Ipv4Mask::GetOnes()));
             ip->SetUp(interface);
-            m_interface[{node, to}] = interface;
+            m_ends.push_back({node, interface});
         }
     }
 
-    // Add a pair of hosts: a way of nodes for messages from one to the other, and one for what acknowledges
-    // them. They have addresses of their own, in a subnet of their own.
+    // Add a pair of hosts: a way for messages from one to the other, and one for what acknowledges them. A step
+    // of a way is twice the number of a link, plus 1 for downwards. The hosts have addresses of their own, in a
+    // subnet of their own.
     int pair(const std::vector<int>& there, const std::vector<int>& back)
     {
         uint32_t subnet = (10u << 24) + 4 * m_pairs.size();
-        Pair made{there.front(), back.front(), Ipv4Address(subnet + 1), Ipv4Address(subnet + 2)};
-        route(there, made.receiving);
-        route(back, made.sending);
-        m_pairs.push_back(made);
+        Ipv4Address sending(subnet + 1);
+        Ipv4Address receiving(subnet + 2);
+        m_pairs.push_back({address(there.front(), sending), address(back.front(), receiving), sending, receiving});
+        route(there, receiving);
+        route(back, sending);
         return m_pairs.size() - 1;
     }
 
@@ -191,6 +192,12 @@ class Messages
     }
 
   private:
+    struct End
+    {
+        int node;
+        int interface;
+    };
+
     struct Pair
     {
         int sender;
@@ -229,23 +236,29 @@ class Messages
         }
     }
 
-    // Give the last node of a way an address, to which all others send along the way.
+    // Give the host where a step begins an address, there, since packets get that of the link that they leave by.
+    int address(int step, Ipv4Address own)
+    {
+        const End& end = m_ends[step];
+        m_nodes.Get(end.node)->GetObject<Ipv4>()->AddAddress(end.interface, Ipv4InterfaceAddress(own, Ipv4Mask("/30")));
+        return end.node;
+    }
+
+    // Let all nodes of a way send what goes to an address along the way.
     void route(const std::vector<int>& way, Ipv4Address to)
     {
-        for (size_t at = 0; at + 1 < way.size(); at++)
+        for (int step : way)
         {
-            Ptr<Ipv4> ip = m_nodes.Get(way[at])->GetObject<Ipv4>();
-            Ipv4StaticRoutingHelper().GetStaticRouting(ip)->AddHostRouteTo(to, m_interface.at({way[at], way[at + 1]}));
+            Ptr<Ipv4> ip = m_nodes.Get(m_ends[step].node)->GetObject<Ipv4>();
+            Ipv4StaticRoutingHelper().GetStaticRouting(ip)->AddHostRouteTo(to, m_ends[step].interface);
         }
-        m_nodes.Get(way.back())->GetObject<Ipv4>()->AddAddress(m_interface.at({way.back(), way[way.size() - 2]}),
-                                                              Ipv4InterfaceAddress(to, Ipv4Mask("/30")));
     }
 
     int m_hosts;
     uint32_t m_mtu;
     uint32_t m_interfaces = 0; // each has an address of its own, 11.0.0.0 + its number: ns-3 wants one
     NodeContainer m_nodes;
-    std::map<std::pair<int, int>, int> m_interface; // of a node towards a neighbour
+    std::vector<End> m_ends; // where each step begins
     std::vector<Pair> m_pairs;
     std::vector<Open> m_open;
     std::deque<int64_t> m_told;

@@ -19,6 +19,7 @@ from typing import Any
 
 from netmodels.sharing.packet_jobs import Layer, RingJob, run_jobs
 from netmodels.sharing.packets import Ended
+from netmodels.sharing.phases import enough
 
 _MODULES = ("core", "network", "internet", "point-to-point")
 _HEADERS_BYTES = 40  # TCP and IPv4, which a link's greatest packet includes
@@ -132,7 +133,9 @@ def answer(library: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
             RingJob(tuple(gpus), tuple(Layer(*layer) for layer in layers), iterations, start_ns)
             for gpus, layers, iterations, start_ns in asked["jobs"]
         ]
-        return {"ends_ns": run_jobs(jobs, network, asked["endpoint_delay_ns"])}
+        iterations = asked["iterations"]
+        stop = iterations and (lambda ends_ns: enough([len(each) for each in ends_ns], iterations))
+        return {"ends_ns": run_jobs(jobs, network, asked["endpoint_delay_ns"], stop)}
     finally:
         network.close()
 

@@ -105,11 +105,7 @@ def _chosen(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: in
     """Weigh every choice of jobs that send at once."""
     shares = Shares(jobs, capacity, uplinks)
     choices = np.array(list(product((False, True), repeat=len(jobs))))
-    times = np.zeros(choices.shape)
-    for row, choice in zip(times, choices, strict=True):
-        senders = tuple((job, 0) for job in np.flatnonzero(choice).tolist() if shares.kinds[job][0] >= 0)
-        if senders:
-            row[[job for job, _ in senders]] = [1 / speed for speed in shares.speeds(senders)]
+    times = shares.choices(choices)
 
     def waits(sending: Floats) -> Floats:
         chances = np.where(choices, sending, 1 - sending)

@@ -12,7 +12,7 @@ Few jobs are not followed either, but met on average, if some do dozens of itera
 that they meet all of its phases anyhow.
 
 Jobs that send packets (`transport`) are followed packet by packet where that is affordable
-(`netmodels.sharing.packet_phases`), else as fluids.
+(`netmodels.sharing.packet_phases`; by the model itself if it runs packets), else as fluids.
 
 Both directions of a link carry the same (`netmodels.sharing.traffic`), so only one is looked at.
 
@@ -20,6 +20,7 @@ Jobs that differ by less than 0.1 % in speed, or that wait for less than 0.1 % o
 question. On average only shares of time and rates count, so there speed does not matter at all.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf, log, log1p
@@ -31,14 +32,17 @@ from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.ring_steps import Floats
 from netmodels.sharing.average import MOST_JOBS, slowdowns
-from netmodels.sharing.crowd import Bools, Timing, components, slower
+from netmodels.sharing.crowd import Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
 from netmodels.sharing.links import FULL, Link, Slice, capacities
+from netmodels.sharing.packet_budget import MOST_PACKETS, Runner
 from netmodels.sharing.packet_phases import followed
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
 from netmodels.system import SystemSettings
+
+_log = logging.getLogger(__name__)
 
 Way = Literal["average", "phases"]
 
@@ -46,7 +50,6 @@ _STEP = 1e-3
 """Relative difference of two times that are told apart."""
 _MOST_EVENTS = 20_000
 """That are followed in time: 0.1 s. Only jobs some 50 times as quick as another one have more of them."""
-_ANYWHERE: Bools = np.ones(0, dtype=np.bool_)
 _MOST_KEPT = 50_000  # answers, and likewise jobs
 
 
@@ -77,6 +80,8 @@ class Contention:
         As for `netmodels.api.NetworkModel.iteration`.
     model
         Prices the parts of a job's all-reduces; an `AnalyticalModel` by default.
+    most_packets
+        As for `netmodels.sharing.packet_phases.followed`.
 
     Attributes
     ----------
@@ -91,12 +96,18 @@ class Contention:
         fabric: Fabric,
         system: SystemSettings,
         model: Priced | None = None,
+        most_packets: int | None = MOST_PACKETS,
     ) -> None:
         self.capacity: Mapping[Link, float] = capacities(machines, fabric, fabric.uplinks)
         self._way = way
+        self._most_packets = most_packets
         self._fabric = fabric
         self._system = system
         self._model = model
+        self._runner = model if isinstance(model, Runner) else None
+        self._warned = False
+        if self._runner is not None and system.transport is None:
+            self._system = replace(system, transport="packets")
         self._numbers = {link: number for number, link in enumerate(self.capacity)}
         self._limits: Floats = np.array([*self.capacity.values()], dtype=np.float64)
         self._paths = np.array([fabric.uplinks if link.tier == "rack" else 1 for link in self.capacity])
@@ -139,8 +150,14 @@ class Contention:
 
         Links that are overloaded by less, at worst, make no iteration longer.
         """
-        kind = self._of(job).kind
-        return kind.mean(np.ones(len(kind.shared), dtype=np.bool_)).slack if kind.most else inf
+        return self._of(job).kind.slack
+
+    def busy(self, job: Sending) -> float:
+        """Return the largest share of its time that a job sends on such links, as long as that costs nothing.
+
+        In time it is 1: others may meet all that it sends.
+        """
+        return 1.0 if self._way == "phases" else self._of(job).kind.busy
 
     def together(
         self,
@@ -222,7 +239,7 @@ class Contention:
         numbers = [each.numbers for each in known]
         link = np.concatenate(numbers)
         if all(each.kind.alike for each in known):
-            means = [each.kind.mean(_ANYWHERE) for each in known]
+            means = [each.kind.whole for each in known]
         else:
             loads = np.concatenate([each.kind.loads for each in known])
             full = np.bincount(link, loads, len(self._limits)) > self._limits * FULL
@@ -295,7 +312,21 @@ class Contention:
         uplinks, fluids = self._fabric.uplinks, [one_way(job) for job in jobs]
         if self._way == "average":
             return slowdowns(fluids, capacity, uplinks)
-        found = followed(jobs, capacity, self._fabric, self._system, shifts) if self._system.packets else None
+        found = None
+        if self._system.packets:
+            found = followed(
+                jobs,
+                capacity,
+                self._fabric,
+                self._system,
+                shifts,
+                most_packets=self._most_packets,
+                runner=self._runner,
+            )
+            if found is None and self._runner is not None and not self._warned:
+                self._warned = True
+                what = "jobs that share links are in part followed as fluids: packets would be too many"
+                _log.warning(what, extra={"note": True})
         if found is None:
             fluids = jobs = [job.joined() for job in fluids]
             if _events(fluids) > _MOST_EVENTS:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from math import inf
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from netmodels.sharing.links import Link
 from netmodels.sharing.sending import Sending
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Kind:
     """A job wherever it lies, as far as links are concerned.
 
@@ -48,6 +49,21 @@ class Kind:
     most: list[float]
     alike: bool
     means: dict[bytes, Mean]
+
+    @cached_property
+    def slack(self) -> float:
+        """How many times as long all that it sends on these links may take at no cost, 1 or more."""
+        return self.whole.slack if self.most else inf
+
+    @cached_property
+    def busy(self) -> float:
+        """The largest share of its time that it sends on them as long as that costs nothing."""
+        return min(1.0, self.whole.rides_ns * self.slack / self.whole.alone_ns) if self.most else 0.0
+
+    @cached_property
+    def whole(self) -> Mean:
+        """Its mean sending, if others can meet it on all of them."""
+        return self.mean(np.ones(len(self.shared), dtype=np.bool_))
 
     def mean(self, full: Bools) -> Mean:
         """Return the mean sending of a job that others can meet on some of its shared links."""

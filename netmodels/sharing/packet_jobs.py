@@ -23,6 +23,10 @@ Enough = Callable[[Sequence[Sequence[int]]], bool]
 Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
 
 
+_GATHERED = {"all_reduce": 1, "reduce_scatter": 0}
+"""Rounds of a ring at whose end what is received is complete."""
+
+
 class Layer(NamedTuple):
     """A computation and the collective after it.
 
@@ -37,7 +41,8 @@ class Layer(NamedTuple):
     launch_ns
         Before its first message, once the collective before it has ended.
     add_ns
-        Of a GPU between hearing of a message and sending the next, beside the endpoint delay.
+        Of a GPU to add a message that it has heard of to its own part, before it sends the next: in the first
+        half of an all-reduce, and in a reduce-scatter.
     update_ns
         From its end to the earliest end of the iteration.
     """
@@ -102,10 +107,11 @@ class Messages(Protocol):
 class _Running:
     """A collective as one GPU sees it."""
 
-    __slots__ = ("awaited", "early", "layer", "left", "to_send")
+    __slots__ = ("awaited", "early", "gathered", "layer", "left", "to_send")
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, gpus: int) -> None:
         self.layer = layer
+        self.gathered = _GATHERED.get(layer.collective, 2) * (gpus - 1)  # the last receipts, not added
         self.left = self.to_send = 0  # receipts still to be heard of, messages still to be sent
         self.awaited = self.early = 0  # receipts to be heard of at once, receipts that must wait
 
@@ -162,7 +168,7 @@ class _Gpu:
         if self.current is not None:
             return
         if self.issued:
-            running = self.current = _Running(self.job.layers[self.issued.popleft()])
+            running = self.current = _Running(self.job.layers[self.issued.popleft()], len(self.job.gpus))
             running.left = running.to_send = self.job.messages(running.layer)[0]
             running.early = self.arrived.pop(self.started, 0)
             direct = running.layer.collective == "all_to_all"
@@ -225,7 +231,8 @@ class _Gpu:
         running.awaited -= 1
         running.left -= 1
         if running.layer.collective != "all_to_all" or not running.left:
-            self.packets.at(now + self.delay_ns + running.layer.add_ns, self.ready, running)
+            add_ns = running.layer.add_ns if running.left >= running.gathered else 0
+            self.packets.at(now + self.delay_ns + add_ns, self.ready, running)
 
     def end(self, now: int, running: _Running) -> None:
         """End a collective."""

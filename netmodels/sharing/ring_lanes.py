@@ -1,19 +1,21 @@
 """The links that the rings of several jobs cross, as packets have them.
 
-Each job's GPUs have their own links to the switch of their machine; a machine's part of the job has its way
-to the rack, and a rack's its way to the core, as wide as all its GPUs' ports together
-(`netmodels.astra_sim.hosts`: what ns-3 is asked about the job alone). Where jobs could overload a port or an
-uplink, all pass that one; if it is wider than the job's own way to it, that comes before it. Packets queue at
-the GPU that sends them, on shared links, and on own links narrower than all before them; elsewhere they take
-their time.
+Each job's GPUs have their own links to the switch of their machine; from there its messages pass the
+machine's port and, between racks, uplinks. Ports and uplinks that several jobs pass are one queue for all of
+them; of others each job has a queue of its own. If a job's GPUs in a machine send less than a shared port
+carries, their own way comes before it. Parallel uplinks are drawn by a hash of the GPUs' numbers here, so by
+chance: not the draws of a real cluster.
+
+Every link is a queue: an acknowledgement never overtakes the packets before it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from math import ceil
+from math import ceil, inf
+from typing import NamedTuple
 
 from netmodels.astra_sim.hosts import Link as HostLink
 from netmodels.astra_sim.hosts import Network
-from netmodels.fabric import Fabric
+from netmodels.fabric import Dimension, Fabric
 from netmodels.levels import SeenTiers, tiers_of
 from netmodels.packets import Way, way_over
 from netmodels.rings import ring_of
@@ -24,6 +26,15 @@ from netmodels.sharing.sending import Sending
 from netmodels.sharing.tree import Lane, Own, Wire, core_of
 
 
+class _At(NamedTuple):
+    """Where a GPU is: its machine and rack, the machine's type, and the job's GPUs there."""
+
+    machine: int
+    rack: int
+    kind: str
+    gpus: int
+
+
 class RingLanes:
     """The links of some jobs' rings.
 
@@ -32,9 +43,9 @@ class RingLanes:
     jobs
         Jobs whose `ring` is known.
     shared
-        Links that they could overload.
+        Links that several jobs pass.
     capacity
-        Of these, byte/ns.
+        Of the links of the jobs, byte/ns.
     fabric
         The network.
     windows
@@ -44,6 +55,8 @@ class RingLanes:
     ----------
     rings
         The GPUs of each job, in the order of its ring; no two jobs have one in common.
+    uplinks
+        Links that each uplink consists of.
     """
 
     def __init__(
@@ -55,8 +68,10 @@ class RingLanes:
         *,
         windows: bool,
     ) -> None:
-        self._shared = {link: capacity[link] * 8 for link in shared}
-        self._uplinks = fabric.uplinks
+        self._shared = shared
+        self._capacity = capacity
+        self._fabric = fabric
+        self.uplinks = fabric.uplinks
         self._windows = windows
         self.hosts = 0
         self.rings: list[tuple[int, ...]] = []
@@ -65,7 +80,7 @@ class RingLanes:
         self._own: dict[tuple[int, int], Way] = {}
         for job in jobs:
             assert job.ring is not None
-            self._add(job.ring.shape, job.links, fabric)
+            self._add(job.ring.shape, job.links)
 
     def lanes(self, sender: int, receiver: int, from_port: int, to_port: int) -> tuple[Lane, ...]:
         """Return the links that a message takes; see `netmodels.sharing.tree.Tree.lanes`."""
@@ -113,63 +128,91 @@ class RingLanes:
             found += 2 + ceil(message_bytes / cell_bytes(cells, window))
         return found
 
-    def _add(self, shape: Shape, links: Sequence[Link], fabric: Fabric) -> None:
-        network, first = Network(shape, _narrowest(shape, fabric)), self.hosts
+    def _add(self, shape: Shape, links: Sequence[Link]) -> None:
+        network, first = Network(shape, _narrowest(shape, self._fabric)), self.hosts
         count = gpus(shape)
         self.hosts += count
         self.rings.append(tuple(range(first, first + count)))
-        places = {
-            tier: [link.place for link in links if (link.tier, link.way) == (tier, "out")]
-            for tier in ("machine", "rack")
-        }
-        at: list[tuple[int, int]] = []  # machine and rack of each GPU
-        for rack, machines in enumerate(shape):
-            for _, here in machines:
-                place = places["machine"][len({machine for machine, _ in at})]
-                at += [(place, places["rack"][rack] if places["rack"] else -1)] * here
-        self._rack_of += [rack for _, rack in at]
+        at = _places(shape, links)
+        self._rack_of += [each.rack for each in at]
         for one in range(count):
             other = (one + 1) % count
+            far = at[one].rack != at[other].rack
             for ends in ((one, other), (other, one)):
                 up, down = network.ways(*ends)
                 paths = [
-                    tuple(
-                        _queued(
-                            [
-                                *self._half(up, at[ends[0]], "out", first, path),
-                                *reversed(list(self._half(down, at[ends[1]], "in", first, path))),
-                            ]
-                        )
+                    (
+                        *self._half(up, at[ends[0]], "out", first, path),
+                        *reversed(list(self._half(down, at[ends[1]], "in", first, path))),
                     )
-                    for path in range(self._uplinks if at[one][1] != at[other][1] else 1)
+                    for path in range(self.uplinks if far else 1)
                 ]
                 self._lanes[first + ends[0], first + ends[1]] = tuple(paths)
-                if at[one][0] == at[other][0]:
+                if at[one].machine == at[other].machine:
                     wires = [lane.wire for lane in paths[0]]
                     over = tuple((wire.gbit_s / 8, 1.0) for wire in wires)
                     way = way_over(sum(wire.latency_ns for wire in wires), over, windows=self._windows)
                     self._own[first + ends[0], first + ends[1]] = way
 
     def _half(
-        self, way_up: Sequence[HostLink], at: tuple[int, int], way: Direction, first: int, path: int
+        self, way_up: Sequence[HostLink], at: _At, way: Direction, first: int, path: int
     ) -> Iterator[Lane]:
         """Yield the links between a GPU and the switch on top, from the GPU on."""
         passed: set[Tier] = set()
+        (_, inside), (_, near), (_, far) = self._fabric.tiers(at.kind)
+        inside_ns = 0
+        if way_up and way_up[0].tier != "machine":
+            inside_ns = min(round(_one_way_ns(inside[-1])), round(way_up[0].latency_ns))
+            own = Own((first, -1 - way_up[0].ends[1]), way)
+            yield Lane(own, Wire(inside[-1].bandwidth_bytes_per_ns * 8, inside_ns))
         for each in way_up:
-            own = each.bits_per_s / 1e9
-            mine = Lane(Own((first, each.ends[1]), way), Wire(own, 0))
-            lanes: list[Lane] = []
-            for tier in _passed(each.tier, passed):
-                link = Link("machine", at[0], way) if tier == "rack" else Link("rack", at[1], way, path)
-                rate = self._shared.get(link._replace(path=0))
-                if rate is not None:
-                    lanes.append(Lane(link, Wire(rate, 0)))
-                elif tier != each.tier:  # the port, on the way to an uplink
-                    lanes.append(mine)
-            if mine not in lanes and all(lane.wire.gbit_s > own * FULL for lane in lanes):
-                lanes.insert(0, mine)
-            latency_ns = round(each.latency_ns / len(lanes))
-            yield from (lane._replace(wire=Wire(lane.wire.gbit_s, latency_ns)) for lane in lanes)
+            rate, latency_ns = each.bits_per_s / 1e9, round(each.latency_ns) - inside_ns
+            node = first, each.ends[1]
+            tiers, inside_ns = _passed(each.tier, passed), 0
+            if not tiers:
+                yield Lane(Own(node, way), Wire(rate, latency_ns))
+            beyond_ns = round(_one_way_ns(far[-1]) - _one_way_ns(near[-1])) if "network" in tiers else 0
+            beyond_ns = max(0, min(beyond_ns, latency_ns)) if "rack" in tiers else latency_ns
+            if "rack" in tiers:
+                link, wire = Link("machine", at.machine, way), Wire(rate, latency_ns - beyond_ns)
+                yield from self._port(link, wire, node, dict(self._fabric.tiers(at.kind))[each.tier], at.gpus)
+            if "network" in tiers:
+                yield self._lane(Link("rack", at.rack, way, path), Wire(rate, beyond_ns), inf, first)
+
+    def _port(
+        self, link: Link, wire: Wire, node: tuple[int, int], dimensions: Sequence[Dimension], here: int
+    ) -> Iterator[Lane]:
+        """Yield a port, and before it what this job's GPUs have of it, if that is less."""
+        own = max(each.capacity(here, machines=1) for each in dimensions) * 8
+        lane = self._lane(link, wire, own, node[0])
+        if link in self._shared and own * FULL < lane.wire.gbit_s:
+            yield Lane(Own(node, link.way), Wire(own, 0))
+        yield lane
+
+    def _lane(self, link: Link, wire: Wire, own: float, first: int) -> Lane:
+        """Return a link that several jobs pass, or one that only this job does.
+
+        Its rate is its capacity, at most `own` Gb/s where only the job passes; that of `wire` without either.
+        """
+        limit = self._capacity.get(link._replace(path=0), inf) * 8
+        if link._replace(path=0) in self._shared:
+            return Lane(link, wire._replace(gbit_s=limit))
+        rate = min(limit, own)
+        return Lane(Own((first, link), link.way), wire if rate == inf else wire._replace(gbit_s=rate))
+
+
+def _places(shape: Shape, links: Sequence[Link]) -> list[_At]:
+    """Return where each GPU is; machines and racks in the order of the links."""
+    machines, racks = (
+        iter([link.place for link in links if (link.tier, link.way) == (tier, "out")])
+        for tier in ("machine", "rack")
+    )
+    found: list[_At] = []
+    for in_rack in shape:
+        rack = next(racks, -1)
+        for kind, here in in_rack:
+            found += [_At(next(machines), rack, kind, here)] * here
+    return found
 
 
 def _passed(tier: Tier, passed: set[Tier]) -> list[Tier]:
@@ -179,13 +222,8 @@ def _passed(tier: Tier, passed: set[Tier]) -> list[Tier]:
     return found
 
 
-def _queued(lanes: Sequence[Lane]) -> Iterator[Lane]:
-    """Yield links, those without a name where packets cannot queue."""
-    narrowest = float("inf")
-    for lane in lanes:
-        keeps = lane.wire.gbit_s < narrowest or isinstance(lane.link, Link)
-        yield lane if keeps else Lane(None, lane.wire)
-        narrowest = min(narrowest, lane.wire.gbit_s)
+def _one_way_ns(dimension: Dimension) -> float:
+    return dimension.latency_ns if dimension.kind == "switch" else dimension.latency_ns / 2
 
 
 def _narrowest(shape: Shape, fabric: Fabric) -> SeenTiers:

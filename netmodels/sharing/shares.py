@@ -8,6 +8,7 @@ from math import gcd, inf
 import numpy as np
 
 from netmodels.ring_steps import Floats
+from netmodels.sharing.crowd import Bools
 from netmodels.sharing.links import FULL, Link
 from netmodels.sharing.max_min import Incidence, fair
 from netmodels.sharing.sending import Sending
@@ -63,6 +64,32 @@ class Shares:
             found = self._known[senders] = tuple((1 / times.mean(axis=0)).tolist())
         return found
 
+    def choices(self, sends: Bools) -> Floats:
+        """Return how much longer jobs take to send in their first use of the links, by which of them send.
+
+        Parameters
+        ----------
+        sends
+            Shape (choices, jobs).
+
+        Returns
+        -------
+        Floats
+            1 or more, shape (choices, jobs); 0 for a job that does not send, or on none of the links.
+        """
+        sends = sends & np.array([kinds[0] >= 0 for kinds in self.kinds])
+        times = np.zeros(sends.shape)
+        if self._uplinks == 1:
+            each = zip(self._rates, self.kinds, strict=True)
+            first = [rates[kinds[0]] if kinds[0] >= 0 else self._limits * 0 for rates, kinds in each]
+            speeds = _speeds(sends[:, :, None] * np.array(first), self._limits)
+            return np.divide(1, speeds, out=times, where=sends)
+        for row, choice in zip(times, sends, strict=True):
+            senders = tuple((job, 0) for job in np.flatnonzero(choice).tolist())
+            if senders:
+                row[choice] = [1 / speed for speed in self.speeds(senders)]
+        return times
+
     def _ways(self, rates: Floats) -> Iterator[Floats]:
         """Yield the rates of jobs on all paths, shape (jobs, paths x links), by ways to choose them."""
         if self._uplinks == 1:
@@ -97,10 +124,11 @@ def _told_apart(rates: Floats) -> tuple[Floats, list[int]]:
 def _speeds(rates: Floats, capacities: Floats) -> Floats:
     """Return the speeds of jobs with these rates alone, shape (ways, jobs, links), as (ways, jobs).
 
-    The ways share nothing, so one answer of `fair` has all of them.
+    The ways share nothing, so one answer of `fair` has all of them. A job without rates has speed 1.
     """
     ways, jobs, links = rates.shape
-    limits = rates.max(axis=2).ravel()
+    limits = rates.max(axis=2, initial=0.0).ravel()
+    limits[limits == 0] = 1
     way, job, link = rates.nonzero()
     starts = np.concatenate(([0], (rates > 0).sum(axis=2).ravel().cumsum()))
     flows = rates[way, job, link] / limits[way * jobs + job]

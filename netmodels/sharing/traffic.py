@@ -86,8 +86,18 @@ def job_traffic(
     rides = np.array([part.ns for part in parts], dtype=np.int64)
     sent = np.array([_on_links(part, placement, links) for part in parts]) * headers
     found = _in_order(profile, links, rides, sent)
-    ring = packets and links and system.across_machines == "flat_ring" and system.chunks == 1
+    ring = links and in_rings(system)
     return replace(found, ring=_in_ring(profile, shape, system)) if ring else found
+
+
+IN_RINGS = "network.system with transport=windows or packets, across_machines=flat_ring, chunks=1 and no nccl"
+"""What `in_rings` asks for, in the words of the configuration."""
+
+
+def in_rings(system: SystemSettings) -> bool:
+    """Return whether collectives are rings of messages that are packets, so that these can be followed."""
+    rings = system.across_machines == "flat_ring" and system.chunks == 1 and system.collectives != "nccl"
+    return system.packets and rings
 
 
 def _in_ring(profile: Profile, shape: Shape, system: SystemSettings) -> InRing:
@@ -100,7 +110,7 @@ def _in_ring(profile: Profile, shape: Shape, system: SystemSettings) -> InRing:
             compute_ns,
             size,
             launch_ns=profile.launch_ns,
-            add_ns=round(add_ns("all_reduce", size // count, system)),
+            add_ns=3 * int(add_ns("reduce_scatter", size // count, system) / 3),  # three times whole ns
             update_ns=update_ns,
         )
         for compute_ns, size, update_ns in each

@@ -43,7 +43,7 @@ class Own(NamedTuple):
         From the GPU, or to it.
     """
 
-    place: int | tuple[int, int]
+    place: int | tuple[int, int | Link]
     way: Direction
 
 

@@ -1,6 +1,7 @@
 """Jobs together, packet by packet, against ASTRA-sim's ns-3: ../shared/reference/contention."""
 
 import contention
+import contention_placed
 import pytest
 
 # Quick cases: aligned, shifted, beside a job in one rack, four jobs; slow uplinks, max-min, overlapped, ECMP,
@@ -52,3 +53,38 @@ def test_all_cases(kind, shared):
         for ours, job in zip(contention.times_ns(case, alone=alone), case.jobs, strict=True)
     ]
     assert max(map(abs, errors)) < {None: 1e-12, WITHOUT_WINDOWS: 0.02, CONGESTION_CONTROL: 0.02}[kind]
+
+
+# All kinds with placements that the simulator has, but ECMP, whose hash knows the hosts of the whole cluster.
+PLACED = (1, 44, 107, 124, 139, 174)
+
+
+@pytest.mark.parametrize("case", PLACED)
+def test_placed_jobs_follow_the_recorded_packets(case, shared):
+    """From profile and placement to links and rings: together / alone is ns-3's to the last digit."""
+    (found,) = (each for each in cases(shared) if each.number == case)
+    recorded = [job.together_ns / job.alone_ns for job in found.jobs]
+    assert contention.placed(found, None) == pytest.approx(recorded, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_all_placed_jobs_follow_the_recorded_packets(shared):
+    """With windows and one uplink a rack, 2 to 9 s a case; jobs that do not meet are exactly alone."""
+    for case in cases(shared):
+        found = (
+            contention.placed(case, None) if case.kind not in (WITHOUT_WINDOWS, CONGESTION_CONTROL) else None
+        )
+        if found is not None and case.fabric.uplinks == 1:
+            recorded = [job.together_ns / job.alone_ns for job in case.jobs]
+            for ours, theirs in zip(found, recorded, strict=True):
+                assert ours == pytest.approx(theirs, rel=1e-9 if ours != 1 else 0.003)
+
+
+def test_cases_without_a_placement_are_left_out(shared):
+    """Nine cases: collectives that are no all-reduces, and rings in another order than machine by machine."""
+    left_out = [
+        each.number
+        for each in cases(shared)
+        if any(contention_placed.placement_of(job, each.fabric) is None for job in each.jobs)
+    ]
+    assert len(left_out) == 9

@@ -1,6 +1,6 @@
 """A program that talks like the worker, without ns-3: FAKE_MODE says how it fails.
 
-An iteration takes its computes in ns, and a ns for each byte. Each start appends a line to FAKE_LOG.
+An iteration takes its computes in ns, and a ns for each byte and job. Each start appends a line to FAKE_LOG.
 """
 
 import json
@@ -35,8 +35,9 @@ def main():
             continue
         ends = []
         for _, layers, iterations, start_ns in asked["jobs"]:
-            takes_ns = sum(compute_ns + size for compute_ns, size, *_ in layers)
-            ends.append([start_ns + (number + 1) * takes_ns for number in range(iterations)])
+            takes_ns = sum(compute_ns + size * len(asked["jobs"]) for compute_ns, size, *_ in layers)
+            count = asked.get("iterations") or iterations
+            ends.append([start_ns + (number + 1) * takes_ns for number in range(count)])
         print(json.dumps({"ends_ns": ends}), flush=True)
 
 

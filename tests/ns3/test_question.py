@@ -2,52 +2,93 @@
 
 from netmodels.astra_sim.hosts import Network
 from netmodels.fabric import Dimension
-from netmodels.ns3.question import (
-    graph_of_placement,
-    graph_of_tree,
-    messages_of,
-    packets_of,
-    question,
-    window_bytes,
-)
+from netmodels.ns3.question import Placement, messages_of, packets_of, question, window_bytes
+from netmodels.sharing.links import Link
 from netmodels.sharing.packet_jobs import Layer, RingJob
-from netmodels.sharing.tree import Tree, Wire
+from netmodels.sharing.tree import Lane, Own, Tree, Wire
 
-# Two racks of a machine of two GPUs: GPUs 0-3, machines 4 and 5, racks 6 and 7, cores 8 and 9.
+# Two racks of a machine of two GPUs, two core switches.
 TREE = Tree([0, 0, 1, 1], [0, 1], [Wire(800, 100)] * 4, [Wire(100, 1000)] * 2, [Wire(50, 2000)] * 2, cores=2)
 
 
-def asked(jobs, **settings):
-    """Return a question about jobs on the tree."""
-    values = {"windows": True, "payload_bytes": 8000, "endpoint_delay_ns": 10, "attributes": {}, "tree": TREE}
-    return question(jobs, graph_of_tree(TREE), messages_of(jobs), **{**values, **settings})
+def asked(jobs, network=TREE, **settings):
+    """Return a question about jobs, on the tree by default."""
+    values = {"windows": True, "payload_bytes": 8000, "endpoint_delay_ns": 10, "attributes": {}, "uplinks": 2}
+    return question(jobs, network, messages_of(jobs), **{**values, **settings})
+
+
+def passed(found, way):
+    """Return the nodes that a way passes, and its links' rates in Gb/s and latencies in ns."""
+    nodes, wires = [], []
+    for step in way:
+        *ends, bits, picoseconds = found["links"][step // 2]
+        start, end = reversed(ends) if step % 2 else ends
+        assert not nodes or nodes[-1] == start
+        nodes += [end] if nodes else [start, end]
+        wires.append((bits / 1e9, picoseconds / 1e3))
+    assert len(set(nodes)) == len(nodes)  # a way that came back would not know where to go on
+    return nodes, wires
 
 
 def test_ways_turn_at_the_first_switch_in_common():
-    """Within a machine by its switch; between racks by either core."""
-    graph = graph_of_tree(TREE)
-    assert graph.way(0, 1) == (0, 4, 1)
-    assert [graph.way(0, 2, core) for core in (0, 1)] == [(0, 4, 6, 8, 7, 5, 2), (0, 4, 6, 9, 7, 5, 2)]
-    assert list(graph.along((0, 4, 6))) == [(800 * 10**9, 100), (100 * 10**9, 1000)]
+    """Within a machine by its switch; between racks by three tiers of links up, and down again."""
+    found = asked([RingJob((0, 1), (Layer(0, 16_000),), 1), RingJob((2, 3), (Layer(0, 16_000),), 1)])
+    ways = [passed(found, way) for each in found["connections"] for way in each["ways"][0]]
+    assert [(nodes[0], nodes[-1], len(nodes)) for nodes, _ in ways] == [
+        *((0, 1, 3), (1, 0, 3), (1, 0, 3), (0, 1, 3)),
+        *((2, 3, 3), (3, 2, 3), (3, 2, 3), (2, 3, 3)),
+    ]
+    assert len({nodes[1] for nodes, _ in ways}) == 2
+    found = asked([RingJob((0, 2), (Layer(0, 16_000),), 1)])
+    up = [(800, 100), (100, 1000), (50, 2000)]
+    for there, back in found["connections"][0]["ways"]:
+        assert [passed(found, way)[1] for way in (there, back)] == [up + up[::-1]] * 2
+        assert passed(found, there)[0][:3] == passed(found, back)[0][:-4:-1]  # to the rack by the same nodes
 
 
 def test_a_placement_has_the_links_that_astra_sims_ns3_gets():
-    """2+1 GPUs: two to a machine's switch, that and the third GPU to the rack's."""
+    """2+1 GPUs: two to a machine's switch, that and the third GPU to the rack's: 4 links."""
     switch = Dimension("switch", 12.5, 500.0)
     network = Network(
         ((("box", 2), ("box", 1)),), (("machine", (switch,)), ("rack", (switch,)), ("network", (switch,)))
     )
-    graph = graph_of_placement(network)
-    assert graph.way(0, 1) == (0, 3, 1)
-    assert graph.way(0, 2) == (0, 3, 4, 2)
-    assert len(graph.links) == len(network.links) == 4
+    found = asked([RingJob((0, 1, 2), (Layer(0, 16_000),), 1)], Placement(network))
+    ends = {tuple(each["ends"]): passed(found, each["ways"][0][0])[0] for each in found["connections"]}
+    assert [len(ends[each]) for each in ((0, 1), (1, 2), (2, 0))] == [3, 4, 4]
+    assert len(found["links"]) == len(network.links) == 4
+    assert found["nodes"] == 5
+
+
+class Two:
+    """Two jobs of two GPUs: 0 and 1, 2 and 3. GPUs 0 and 2 are on one port; 1 and 3 have a link each."""
+
+    hosts = 4
+
+    def lanes(self, sender, receiver, from_port, to_port):
+        """Return port and own link; packets never queue on the latter."""
+        port, wide = Wire(100, 1000), Wire(400, 500)
+        if sender in (0, 2):
+            return Lane(Link("machine", 0, "out"), port), Lane(None, wide)
+        return Lane(Own(sender, "out"), wide), Lane(Link("machine", 0, "in"), port)
+
+
+def test_gpus_on_one_port_stay_apart():
+    """The port is one link for both jobs, behind a link of each GPU that is 100 times as fast."""
+    found = asked([RingJob(gpus, (Layer(0, 16_000),), 1) for gpus in ((0, 1), (2, 3))], Two(), uplinks=1)
+    there = {each["ends"][0]: each["ways"][0][0] for each in found["connections"]}
+    (first, rates), (second, _) = (passed(found, there[gpu]) for gpu in (0, 2))
+    assert rates == [(10_000, 0), (100, 1000), (400, 500)]
+    assert there[0][1] == there[2][1]
+    assert there[0][2] != there[2][2]
+    assert (first[0], first[1:3], second[0], second[1:3]) == (0, first[1:3], 2, first[1:3])
+    assert passed(found, there[1])[1] == [(400, 500), (100, 1000), (10_000, 0)]
 
 
 def test_a_window_is_a_round_trip_of_the_slowest_link_in_whole_packets():
     """100 Gb/s, 1 us, 8,000 bytes: 2 us + 640 ns carry 33,000 bytes, 5 packets; two links 66,000, 9."""
-    link = (100 * 10**9, 1000.0)
-    assert window_bytes([link], 8000) == 5 * 8000
-    assert window_bytes([link, link], 8000) == 9 * 8000
+    wire = Wire(100, 1000)
+    assert window_bytes([wire], 8000) == 5 * 8000
+    assert window_bytes([wire, wire], 8000) == 9 * 8000
 
 
 def test_messages_and_packets_are_counted():
@@ -65,11 +106,13 @@ def test_messages_choose_an_uplink_each_and_acknowledgements_theirs():
     assert there["ends"] == [0, 2]
     assert len(there["choices"]) == 2 * 4
     assert 1 < len(there["ways"]) <= 4
+    found = asked([RingJob((0, 2), (Layer(0, 16_000),), 4)])
+    cores = {}
     for number, choice in enumerate(there["choices"]):
-        ways = there["ways"][choice]
         lanes = TREE.lanes(0, 2, 10_000 + number, 100), TREE.lanes(2, 0, 100, 10_000 + number)
-        for way, passed in zip(ways, lanes, strict=True):
-            assert way[3] == 8 + passed[2].link.path
+        for way, lane in zip(there["ways"][choice], lanes, strict=True):
+            cores.setdefault(passed(found, way)[0][3], set()).add(lane[2].link.path)
+    assert sorted(map(tuple, cores.values())) == [(0,), (1,)]  # a node for each core switch
     (inside, _) = asked([RingJob((0, 1), (Layer(0, 16_000),), 4)])["connections"]
     assert inside["choices"] == [0]
 

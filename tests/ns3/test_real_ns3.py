@@ -43,6 +43,14 @@ def test_acknowledgements_go_first_at_a_gpus_own_link(real):
     assert real.together(jobs, tree)[0][0] == pytest.approx(together(jobs, tree)[0][0], rel=0.03)
 
 
+@pytest.mark.parametrize("rest", [1, 12, 13])
+def test_a_last_packet_of_few_bytes_stays_behind_the_others(real, rest):
+    """Taken for an acknowledgement it would overtake them, and TCP would send them again: twice the time."""
+    jobs = [RingJob((0, 1, 8, 9), (Layer(0, 4 * (50 * 8000 + rest)),), 1)]
+    (ours,), (theirs,) = (run(jobs, TREE, windows=False) for run in (together, real.together))
+    assert theirs[0] == pytest.approx(ours[0], rel=0.007)
+
+
 def test_jobs_that_share_an_uplink_slow_each_other_as_our_packets_do(real):
     """Two jobs over one uplink take 1.27 times as long; the second answer is the first one."""
     jobs = [RingJob(gpus, (Layer(300_000, 1 << 20),), 2) for gpus in ACROSS]

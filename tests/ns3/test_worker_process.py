@@ -77,17 +77,20 @@ def test_a_program_that_is_not_there(starts):
         Worker(1, ("/no/such/program",)).ask(QUESTION)
 
 
-def test_the_worker_ends_with_a_command_that_is_killed(fake, starts, monkeypatch):
-    """Kill -9 in the middle of a question: nothing tells the worker but its parent's absence."""
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_worker_ends_with_a_command_that_is_stopped(fake, starts, monkeypatch, how):
+    """By Ctrl-C, or kill -9 in the middle of a question: then only its parent's absence tells the worker."""
     monkeypatch.setenv("FAKE_MODE", "hang")
     code = f"from netmodels.ns3.process import Worker; Worker(600, {fake().command!r}).ask({{'jobs': []}})"
     command = subprocess.Popen(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": ":".join(sys.path)}
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        stderr=subprocess.DEVNULL,
     )
     wait_until(starts)
     process = int(Path(os.environ["FAKE_LOG"]).read_text())
     assert runs(process)
-    command.kill()
+    command.send_signal(how)
     command.wait()
     wait_until(lambda: not runs(process))
 

@@ -155,7 +155,9 @@ def test_empty_and_negative_slices_are_refused():
     """A GPU job holds at least one GPU on each of its machines."""
     refused("empty or negative slice", lambda v, p: p.place(0, on((0, 2), (1, 0))))
     refused("empty or negative slice", lambda v, p: p.place(0, on((0, 2, -1))))
-    refused("without slices", lambda v, p: p.place(0, on()))
+    for gpus in (2, 0):
+        jobs, cluster = [job("a", gpus, cpus=2)], tiny_cluster(cpus=4)
+        refused("without slices", lambda v, p: p.place(0, on()), jobs, cluster)
 
 
 def test_the_bandwidth_cap_is_a_share():

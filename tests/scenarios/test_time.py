@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from artist.core.buckets import ALL
+from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Arrival, Finish, Start, Wake
 from artist.engine.stopping import StopRule
 from artist.errors import StuckError
@@ -126,7 +127,7 @@ def test_a_policy_may_be_left_alone_while_no_job_waits(only, calls):
 
 
 @pytest.mark.parametrize(("wait", "calls"), [(False, [0, 1, 2, 4, 7]), (True, [0, 4, 7])])
-def test_a_plan_may_let_arrivals_wait(wait, calls):
+def test_a_plan_may_let_arrivals_wait_for_gpus(wait, calls):
     """A holds both GPUs to 4 s; b, at 1 s, needs both, and c, at 2 s, one: news at 4 s, when b starts.
 
     c starts when b ends at 7 s, and runs to 9 s.
@@ -141,7 +142,7 @@ def test_a_plan_may_let_arrivals_wait(wait, calls):
             if view.free_gpus == 2:
                 plan.place(first, on((0, view.demand(first).gpus)))
             if wait:
-                plan.let_arrivals_wait()
+                plan.wait_for_gpus(1)
             return plan.done()
 
     jobs = [job("a", 2, 4), job("b", 2, 3, at=1), job("c", 1, 2, at=2)]
@@ -151,7 +152,7 @@ def test_a_plan_may_let_arrivals_wait(wait, calls):
     assert seconds(result, "first_start_ns") == [0, 4, 7]
 
 
-def test_only_a_strict_queue_lets_arrivals_wait():
+def test_only_a_strict_queue_waits_for_gpus():
     """One GPU, busy to 4 s; then three arrive. FIFO is asked at 0, at 1 (b waits) and at each finish."""
     jobs = [job("a", 1, 4), job("b", 1, 1, at=1), job("c", 1, 1, at=2), job("d", 1, 1, at=3)]
     for parameters, calls in (
@@ -171,6 +172,24 @@ def test_a_finish_ends_the_wait_of_arrivals_while_others_run():
     jobs = [job("a", 1, 4), job("b", 1, 10), job("c", 1, 3, at=1), job("d", 1, 1, at=2)]
     result, _ = run_checked(jobs, tiny_cluster(1, 2), Ordered(order="fifo"))
     assert seconds(result, "first_start_ns") == [0, 0, 4, 7]
+
+
+@pytest.mark.parametrize(("joins", "calls"), [(False, [0, 1, 6, 8]), (True, [0, 1, 5, 6, 8])])
+def test_a_finish_that_frees_too_few_gpus_needs_no_call(joins, calls):
+    """A to 4 s, b to 6 s, d to 9 s hold 3 GPUs; c, at 1 s, needs 2: FIFO is asked at 6 s, 1 + 1 free.
+
+    C runs from 6 to 8 s, e, which came at 2 s, from 8 to 10 s. A machine without GPUs that joins at 5 s has
+    it asked then, too.
+    """
+    jobs = [job("a", 1, 4), job("b", 1, 6), job("d", 1, 9), job("c", 2, 2, at=1), job("e", 2, 2, at=2)]
+    cluster = Cluster([Machine("full", 0, "box", gpus=3), Machine("late", 0, "box", gpus=0, present=False)])
+    events = [CapacityEvent(seconds_to_ns(5), "join", 1)] * joins
+    policy, asked = Ordered(order="fifo"), []
+    decide = policy.decide
+    policy.decide = lambda view: (asked.append(view.now_ns), decide(view))[1]
+    result, _ = run_checked(jobs, cluster, policy, capacity_events=events)
+    assert asked == [seconds_to_ns(at) for at in calls]
+    assert seconds(result, "first_start_ns") == [0, 0, 0, 6, 8]
 
 
 def test_a_refusal_of_the_chooser_lets_no_arrival_wait():

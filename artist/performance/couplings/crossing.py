@@ -1,13 +1,13 @@
 """Which jobs send on which links: an index, to find the jobs that a change may affect."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from weakref import ref
 
 from artist.core.cluster import Allocation
 from artist.core.job import JobSpec
 from artist.performance.api import Logged, Running
-from netmodels.api import FULL, Link, Sending
+from netmodels.api import FULL, MOST_JOBS, Link, Sending
 
 
 class Sender(NamedTuple):
@@ -21,6 +21,8 @@ class Sender(NamedTuple):
         What that takes.
     slack
         How many times as long it may send before its iteration takes longer.
+    busy
+        The largest share of its time that it sends as long as its iteration takes no longer.
     loads
         The most that it sends on each link that has a capacity, byte/ns, by the number of the link.
     """
@@ -28,6 +30,7 @@ class Sender(NamedTuple):
     iteration: Sending
     alone_ns: float
     slack: float
+    busy: float
     loads: Mapping[int, float]
 
 
@@ -44,6 +47,8 @@ class Crosser(NamedTuple):
         Time that its GPUs compute in an iteration / that of the profile.
     compute_ns
         That time.
+    waiting_ns
+        What it waits in an iteration before it computes, if no other job matters.
     """
 
     spec: JobSpec
@@ -51,6 +56,7 @@ class Crosser(NamedTuple):
     sender: Sender
     stretch: float
     compute_ns: int
+    waiting_ns: int
 
 
 CrosserOf = Callable[[int, JobSpec, Allocation], Crosser | None]
@@ -119,10 +125,13 @@ class Kept:
         self._table = table
         self._log = ref(log)
         self._crosser = crosser
+        self._most = table.most
         self._seen = 0
         self._jobs: dict[int, Crosser] = {}
         self._on: list[dict[int, Crosser]] = []
         self._offered: list[float] = []
+        self._busy: list[float] = []  # likewise the sums of what jobs offer on average, and
+        self._senders: list[float] = []  # of how many send
 
     def follow(self, running: Running) -> None:
         """Add what came since, and remove what left."""
@@ -132,19 +141,26 @@ class Kept:
         for job, held in changes:
             gone = self._jobs.pop(job, None)
             if gone is not None:
+                busy = gone.sender.busy
                 for link, load in gone.sender.loads.items():
                     del self._on[link][job]
                     some = len(self._on[link]) > 0  # else exactly none, whatever was rounded
                     self._offered[link] = some * (self._offered[link] - load)
+                    self._busy[link] = some * (self._busy[link] - load * busy)
+                    self._senders[link] = some * (self._senders[link] - busy)
             crosser = None if held is None else self._crosser(job, running.spec(job), held)
             if crosser is not None:
                 self._jobs[job] = crosser
                 missing = len(self._table.most) - len(self._on)
                 self._on += [{} for _ in range(missing)]
-                self._offered += [0.0] * missing
+                for sums in (self._offered, self._busy, self._senders):
+                    sums += [0.0] * missing
+                busy = crosser.sender.busy
                 for link, load in crosser.sender.loads.items():
                     self._on[link][job] = crosser
                     self._offered[link] += load
+                    self._busy[link] += load * busy
+                    self._senders[link] += busy
 
     def on(self, link: int) -> Mapping[int, Crosser]:
         """Return the jobs that send on a link."""
@@ -153,6 +169,51 @@ class Kept:
     def offered(self, link: int) -> float:
         """Return the most that they send there together, byte/ns."""
         return self._offered[link] if link < len(self._on) else 0.0
+
+    def added_ns(self, jobs: Iterable[int]) -> dict[int, int]:
+        """Return how much longer others make the iterations of jobs at the prices in force."""
+        log = self._log()
+        assert log is not None
+        return {job: parts.contention_ns for job in jobs if (parts := log.in_force(job))}
+
+    def slows(self, jobs: Mapping[int, Crosser]) -> bool:
+        """Return whether jobs joined by links may take longer than alone.
+
+        None does if none would with all others on its links sending as often as they may at no cost.
+        """
+        may = self._slowed_by_few if len(jobs) <= MOST_JOBS else self._slowed_by_many
+        return any(map(may, jobs.values()))
+
+    def _slowed_by_many(self, job: Crosser) -> bool:
+        """Likewise of a job where what all send adds up (`netmodels.sharing.crowd`)."""
+        _, _, slack, busy, loads = job.sender
+        for link, load in loads.items():
+            others, senders = self._busy[link] - load * busy, self._senders[link] - busy
+            if min(load + others, load * (1 + senders)) > slack * self._most[link]:
+                return True
+        return False
+
+    def _slowed_by_few(self, job: Crosser) -> bool:
+        """Likewise of a job that meets each choice of others with its chance (`netmodels.sharing.average`).
+
+        Beside k others it has at least 1 / (k + 1) of each link, so it takes longer by no more than the sum
+        of what it would on each alone. Nothing is known where others' phases count: they are busy always.
+        """
+        _, _, slack, busy, loads = job.sender
+        if busy == 1.0:
+            return True
+        longer = 1.0
+        for link, load in loads.items():
+            share = load / self._most[link]
+            if len(self._on[link]) * share > 1:
+                chances = [1.0]  # of 0, 1, ... others
+                for other in self._on[link].values():
+                    if other is not job:
+                        busy = other.sender.busy
+                        none, one = [*chances, 0.0], [0.0, *chances]
+                        chances = [a * (1 - busy) + b * busy for a, b in zip(none, one, strict=True)]
+                longer += sum(p * max(share * k - 1, 0.0) for k, p in enumerate(chances, 1))
+        return longer > slack
 
 
 def components(index: Index, most: Sequence[float], seeds: Mapping[int, float]) -> list[dict[int, Crosser]]:

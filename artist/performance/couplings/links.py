@@ -9,6 +9,9 @@ members of a group count as senders each (ASSUMPTION).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Self
 from weakref import WeakKeyDictionary
 
 from artist.core.cluster import Allocation, Cluster
@@ -31,6 +34,27 @@ from netmodels.api import Profile, Sending, SharedLinks
 _MOST_KEPT = 50_000
 
 
+_AloneThere = Callable[[JobSpec, Allocation, Cluster], IterationParts]
+
+
+@dataclass(slots=True)
+class _Joined:
+    """Jobs joined by links that they could overload, and how much longer the others make their iterations."""
+
+    jobs: Mapping[int, Crosser]
+    added_ns: Mapping[int, int] | None = None
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A question: the jobs that run and change, and those joined to them."""
+
+    running: Running
+    index: Index
+    changed: set[int]
+    found: list[_Joined]
+
+
 class Links:
     """Jobs that could overload a link together make each other's iterations longer.
 
@@ -47,6 +71,7 @@ class Links:
 
     def __init__(self, shared: SharedLinks, profile: Callable[[str], Profile], compute: Compute) -> None:
         self._shared = shared
+        self._alone: _AloneThere | None = None
         self._profile = profile
         self._compute = compute
         self._table = LinkTable(shared.capacity)
@@ -54,7 +79,19 @@ class Links:
         self._crossers: dict[int, Crosser] = {}
         self._kept: WeakKeyDictionary[Running, Kept] = WeakKeyDictionary()
         # Of the question that is being answered: until the next one nothing changes.
-        self._asked: tuple[Running, Index, list[dict[int, Crosser]]] | None = None
+        self._asked: _Asked | None = None
+
+    def among(self, alone: _AloneThere | None) -> Self:
+        """Return these links in a chain of couplings.
+
+        Parameters
+        ----------
+        alone
+            The parts of a job where it is placed, if no other coupling but groups affects it; else None.
+        """
+        other = copy(self)
+        other._alone, other._asked, other._crossers, other._kept = alone, None, {}, WeakKeyDictionary()
+        return other
 
     def sending(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, parts: IterationParts
@@ -64,7 +101,10 @@ class Links:
         return None if job is None else job.sender.iteration.stretched(job.stretch, _waiting_ns(job, parts))
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
-        """Return the jobs joined to a change by links that are, or were, offered too much."""
+        """Return the jobs joined to a change by links that are, or were, offered too much.
+
+        Of jobs that run at known prices only those whose prices change, where no other coupling matters.
+        """
         seeds: dict[int, float] = {}  # links, and what was offered there by allocations that are gone
         for job, before, after in changed:
             if after is not None and len(after.slices) > 1:
@@ -75,30 +115,45 @@ class Links:
                 for link, load in sender.loads.items() if sender else ():
                     seeds[link] = seeds.get(link, 0.0) + load
         index = self._index(running)
-        found = components(index, self._table.most, seeds) if seeds else []
-        self._asked = running, index, found
-        return [job for component in found for job in component]
+        found = [_Joined(each) for each in components(index, self._table.most, seeds)] if seeds else []
+        asked = self._asked = _Asked(running, index, {job for job, _, _ in changed}, found)
+        if self._alone is None or not isinstance(index, Kept):
+            return [job for each in found for job in each.jobs]
+        news: list[int] = []
+        for each in found:
+            each.added_ns = {}
+            was_ns = index.added_ns(each.jobs.keys() - asked.changed)
+            if index.slows(each.jobs):
+                each.added_ns = self._added_ns(each.jobs, running)
+            news += [job for job in each.jobs if was_ns.get(job, 0) != each.added_ns.get(job, 0)]
+        return news
 
     def coupled(
         self, prices: Mapping[int, IterationParts], running: Running, alone: Alone
     ) -> Mapping[int, IterationParts]:
         """Return the parts of those jobs whose iterations others on their links make longer."""
-        if self._asked is None or self._asked[0] is not running:
+        if self._asked is None or self._asked.running is not running:
             self.touched((), running)
-        assert self._asked is not None
-        _, index, found = self._asked
-        known = {job for component in found for job in component}
+        asked = self._asked
+        assert asked is not None
+        known = asked.changed.union(*(each.jobs for each in asked.found))
         seeds: dict[int, float] = {}
         for job in prices:
             if job not in known and len((held := running.allocation(job)).slices) > 1:
                 crosser = self._crosser(job, running.spec(job), held, running.cluster)
                 seeds.update(dict.fromkeys(crosser.sender.loads if crosser else (), 0.0))
         if seeds:
-            found += components(index, self._table.most, seeds)
+            asked.found += map(_Joined, components(asked.index, self._table.most, seeds))
         longer: dict[int, IterationParts] = {}
-        for component in found:
-            if len(component) > 1 and not component.keys().isdisjoint(prices):
-                longer |= self._together(component, prices, running, alone)
+        for each in asked.found:
+            if each.jobs.keys().isdisjoint(prices):
+                continue
+            if each.added_ns is None:
+                each.added_ns = self._added_ns(each.jobs, running, lambda job: prices.get(job) or alone(job))
+            for job, added_ns in each.added_ns.items():
+                own = prices.get(job)
+                if own is not None:
+                    longer[job] = own._replace(contention_ns=own.contention_ns + added_ns)
         return longer
 
     def _index(self, running: Running) -> Index:
@@ -116,18 +171,18 @@ class Links:
         kept.follow(running)
         return kept
 
-    def _together(
-        self,
-        component: Mapping[int, Crosser],
-        prices: Mapping[int, IterationParts],
-        running: Running,
-        alone: Alone,
-    ) -> dict[int, IterationParts]:
-        """Return the parts of those jobs of a component whose iterations the others make longer."""
+    def _added_ns(
+        self, component: Mapping[int, Crosser], running: Running, alone: Alone | None = None
+    ) -> dict[int, int]:
+        """Return how much longer the others make the iterations of those jobs of a component that wait."""
+        if len(component) < 2:
+            return {}
         numbers = sorted(component)  # the answer must not depend on the order of the question
         jobs = [component[number] for number in numbers]
-        parts = [prices[number] if number in prices else alone(number) for number in numbers]
-        waiting_ns = list(map(_waiting_ns, jobs, parts))
+        waiting_ns = [
+            _waiting_ns(job, alone(number)) if alone else job.waiting_ns
+            for number, job in zip(numbers, jobs, strict=True)
+        ]
         together = self._shared.together(
             [job.sender.iteration for job in jobs],
             [running.shift_ns(number) for number in numbers],
@@ -135,12 +190,12 @@ class Links:
             waiting_ns=waiting_ns,
             joined=True,
         )
-        longer = {}
-        for number, job, own, wait_ns, all_ns in zip(numbers, jobs, parts, waiting_ns, together, strict=True):
+        found = {}
+        for number, job, wait_ns, all_ns in zip(numbers, jobs, waiting_ns, together, strict=True):
             added_ns = round(all_ns - job.stretch * job.sender.alone_ns - wait_ns)
-            if added_ns > 0 and number in prices:
-                longer[number] = own._replace(contention_ns=own.contention_ns + added_ns)
-        return longer
+            if added_ns > 0:
+                found[number] = added_ns
+        return found
 
     def _crosser(
         self, number: int, spec: JobSpec, allocation: Allocation, cluster: Cluster
@@ -166,7 +221,11 @@ class Links:
             compute_ns = min(compute_ns, scaled(spec.stages.gpu_ns, factor))
         if not compute_ns:
             return None  # communication is a share of computing
-        return Crosser(spec, allocation, sender, compute_ns / max(sender.iteration.compute_ns, 1), compute_ns)
+        stretch = compute_ns / max(sender.iteration.compute_ns, 1)
+        job = Crosser(spec, allocation, sender, stretch, compute_ns, 0)
+        if self._alone is None:
+            return job
+        return job._replace(waiting_ns=_waiting_ns(job, self._alone(spec, allocation, cluster)))
 
     def _sender(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sender | None:
         """Return a job that uses links between machines; None for another."""
@@ -183,10 +242,11 @@ class Links:
                 (machines[s.machine].rack, s.machine, machines[s.machine].type, s.gpus)
                 for s in allocation.slices
             ]
-            iteration = self._shared.sending(profile.scaled(factor) if factor != 1.0 else profile, placement)
-            loads = {self._table.number(link): load for link, load in self._shared.loads(iteration).items()}
-            slack = self._shared.slack(iteration)
-            sender = self._senders[question] = Sender(iteration, iteration.alone_ns, slack, loads)
+            shared = self._shared
+            iteration = shared.sending(profile.scaled(factor) if factor != 1.0 else profile, placement)
+            loads = {self._table.number(link): load for link, load in shared.loads(iteration).items()}
+            slack, busy = shared.slack(iteration), shared.busy(iteration)
+            sender = self._senders[question] = Sender(iteration, iteration.alone_ns, slack, busy, loads)
         return sender
 
 

@@ -8,6 +8,7 @@ import pytest
 import artist
 from artist.results.run import Run
 from netmodels.profile import get_profile
+from netmodels.sharing.packet_budget import MOST_PACKETS
 
 JOBS = """job_id,submit_s,gpus,duration_s,model
 a,0,12,600,VGG16
@@ -73,6 +74,35 @@ def test_bytes_on_links_are_those_of_the_iterations(run: Run) -> None:
     per_iteration = sent / alike / 2  # on two ports
     gb = sum(layer.gradient_bytes for layer in get_profile("VGG16").layers) / 1e9
     assert per_iteration == pytest.approx(2 * 11 / 12 * gb, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["performance.contention=average"], "contention_packets does nothing with contention=average"),
+        (["performance.contention=phases"], "there are no packets to be followed"),
+        (["performance.contention=phases", "performance.contention_packets=0"], "wrong value"),
+        (["performance.contention=phases", "performance.contention_packets=1.5"], "wrong value"),
+    ],
+)
+def test_packets_that_are_not_followed_are_refused(given: list[str], told: str) -> None:
+    """On average none are, and over ideal links there are none; nor is 0 a number of them."""
+    with pytest.raises(artist.RunError, match=told):
+        made("performance.contention_packets=null", *given)
+
+
+def test_packets_are_followed_as_configured() -> None:
+    """Few of them: in cells, and another answer. The usual number stands in conf/config.yaml, too."""
+    fixed = ["performance.contention=phases", "network.system.transport=windows"]
+    usual, same, few = (
+        made(*fixed, *more).jobs.contention_slowdown
+        for more in (
+            [],
+            [f"performance.contention_packets={MOST_PACKETS}"],
+            ["performance.contention_packets=100"],
+        )
+    )
+    assert list(usual) == list(same) != list(few)
 
 
 def test_without_contention_nothing_of_it(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 Artist = Callable[..., Any]
 SWEEP = ("-m", "policy=fifo,srtf", "cluster.racks=1,2")
@@ -83,6 +84,16 @@ def test_a_sweep_may_have_a_name(artist: Artist) -> None:
     """runs/sweeps/<name>/."""
     artist("-m", "seed=0,1", "output.name=seeds")
     assert len(list(Path("runs/sweeps/seeds").glob("*/summary.json"))) == 2
+
+
+def test_a_field_that_only_the_swept_policies_have(artist: Artist) -> None:
+    """Dally, the default, has no `placement`; fifo and srtf do, and neither has `placment`."""
+    result = artist(*SWEEP, "policy.placement=random", "output.progress=false")
+    assert "4 run now" in result.err
+    assert "done in" not in result.err
+    configs = [yaml.safe_load(each.read_text()) for each in Path("runs/sweeps/sweep").glob("*/config.yaml")]
+    assert [each["policy"]["placement"] for each in configs] == ["random"] * 4
+    assert "policy.placment: unknown option" in artist(*SWEEP, "policy.placment=random").err
 
 
 def test_each_point_is_told_when_it_is_done(artist: Artist) -> None:

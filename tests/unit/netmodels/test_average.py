@@ -52,6 +52,14 @@ def test_a_job_limited_elsewhere_leaves_its_share():
     assert slowdowns([job(0, 100, rate=2), job(0, 100)], TEN) == pytest.approx((1.0, 1.25))
 
 
+def test_jobs_that_could_overload_a_link_but_do_not_on_average():
+    """100 ns at 9 and 300 ns at 1 byte/ns are 3 on average: two jobs have room on 10."""
+    passages = np.array([[900.0], [300.0]])
+    times = np.array([0, 0]), np.array([100, 300])
+    uneven = Sending(0, *times, (X,), passages, np.array([0, 0]))
+    assert slowdowns([uneven] * 2, TEN) == (1.0, 1.0)
+
+
 def test_parallel_uplinks_halve_the_meetings():
     """Two of two uplinks by hash: (2 + 1) / 2."""
     assert slowdowns([job(0, 100, [Y])] * 2, TEN, uplinks=2) == pytest.approx((1.5, 1.5))

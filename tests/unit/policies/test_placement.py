@@ -75,6 +75,11 @@ def test_no_more_machines_than_the_job_allows():
     assert where("first_fit", (1, 2, 0, 3), 6, max_machines=2) is None
 
 
+def test_the_last_of_the_fewest_racks_is_the_tightest():
+    """3, 2, 4, 2 GPUs are free in racks of one machine; 6 are 4 and 2, of the first rack with two."""
+    assert where("consolidate", (3, 2, 4, 2), 6, tiny_cluster(4, 4, per_rack=1)) == {1: 2, 2: 4}
+
+
 def test_few_machines_do_not_widen_a_rack():
     """2, 1, 1 | 2, 1, 0 are free, 4 GPUs: rack 0 has them on three machines; 2 + 2 on two lie in two racks.
 

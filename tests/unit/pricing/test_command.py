@@ -174,6 +174,12 @@ def test_a_plot_of_one_gpu_and_of_placements(network):
             "topology dgx_h100_3tier, fabric.rack.0.latency_ns: wrong value",
         ),
         (("draw=a.png", "racks=0"), "racks: wrong value"),
+        (("contention_packets=null",), "contention_packets: only jobs that share links are followed"),
+        (("jobs=[VGG16 4|4,VGG16 4|4]", "contention_packets=0"), "contention_packets: wrong value"),
+        (
+            ("jobs=[VGG16 4|4,VGG16 4|4]", "contention_packets=5"),
+            "contention_packets: there are no packets to be followed",
+        ),
         (("--config-dir=nowhere",), "--config-dir: no such folder"),
         (("--shape",), "command line: unrecognized arguments"),
         (("shape",), ""),
@@ -231,6 +237,15 @@ def test_settings_without_meaning_are_named(network, caplog):
         "network.system.chunks means nothing with collectives=nccl",
         "network.system.chunks means nothing with network=zero",
     ]
+
+
+def test_jobs_that_send_too_many_packets_are_named(network, caplog):
+    """Two small jobs of AlexNet would take a minute; what is followed instead is quick."""
+    fixed = ("topology=v100_100g", "network.system.transport=windows", "contention_packets=1000")
+    assert network("jobs=[AlexNet 1|1,AlexNet 1|1]", "compute_scale=0.1", *fixed).code == 0
+    (said,) = (record.getMessage() for record in caplog.records)
+    assert said.startswith("following all of about ")
+    assert said.endswith("contention_packets=null follows all")
 
 
 def test_a_bare_setting_is_led_to_its_place(network):

@@ -170,8 +170,8 @@ def test_jobs_that_send_packets_are_followed_packet_by_packet(transport, asked, 
     """Three jobs on an uplink for two: rings of packets beside each other, not fluids."""
     answers = []
 
-    def noted(*question):
-        answers.append(followed(*question))
+    def noted(*question, **more):
+        answers.append(followed(*question, **more))
         return answers[-1]
 
     followed = contention.followed

@@ -66,3 +66,15 @@ def test_jobs_that_never_touch_are_exactly_alone():
     first, second, alone = drifting(247_000, 12)
     assert first == alone
     assert second == tuple(end + 247_000 for end in alone)
+
+
+def test_what_is_received_is_added_until_it_is_complete():
+    """1,000 ns of adding a receipt. Rings of two: of an all-reduce's two receipts, the first is added.
+
+    A reduce-scatter's only one is; an all-gather's is not.
+    """
+    receipts = {"all_reduce": 2, "reduce_scatter": 1, "all_gather": 1}
+    for kind, adds in (("all_reduce", 1), ("reduce_scatter", 1), ("all_gather", 0)):
+        size = 8000 if kind == "all_gather" else 16_000
+        job = RingJob((0, 1), (Layer(0, size, kind, add_ns=1000),), iterations=1)
+        assert together([job], PAIR) == ((receipts[kind] * (10 + MESSAGE_NS) + 10 + adds * 1000,),)

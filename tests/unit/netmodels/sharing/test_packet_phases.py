@@ -8,9 +8,10 @@ from netmodels.fabric import Dimension, Fabric
 from netmodels.profile import Layer, Profile
 from netmodels.sharing.contention import Contention
 from netmodels.sharing.links import capacities
+from netmodels.sharing.packet_budget import MOST_PACKETS
 from netmodels.sharing.packet_jobs import Layer as Sent
 from netmodels.sharing.packet_jobs import RingJob, together
-from netmodels.sharing.packet_phases import followed
+from netmodels.sharing.packet_phases import followed, packets_of, slowdowns_of
 from netmodels.sharing.traffic import job_traffic
 from netmodels.sharing.tree import Tree, Wire
 from netmodels.system import SystemSettings
@@ -47,19 +48,30 @@ def slower(jobs, shifts=(), most=10**9, system=SYSTEM):
     return [ns - job.alone_ns for ns, job in zip(found.iteration_ns, jobs, strict=True)]
 
 
-def test_jobs_are_those_of_the_packet_engine():
-    """Two rings on two GPUs of each machine: 16 iterations, mean of the second half, less alone.
+EVERYWHERE = [(machine // 2, machine, "a", 2) for machine in range(4)]
+ALONE = [(0, 0, "a", 1), (1, 2, "a", 1)]
+RINGS = {
+    "own ports": {(*range(4), *range(8, 12)): FIRST, (*range(4, 8), *range(12, 16)): SECOND},
+    "two GPUs a machine": {(0, 1, 4, 5, 8, 9, 12, 13): EVERYWHERE, (2, 3, 6, 7, 10, 11, 14, 15): EVERYWHERE},
+    "one GPU a machine": {(0, 8): ALONE, (1, 9): ALONE},
+}
 
-    Within 5 %: they never settle, and the last links have no queues here.
-    """
-    layers = (Sent(300_000, 2**20),)
-    rings = ((0, 1, 4, 5, 8, 9, 12, 13), (2, 3, 6, 7, 10, 11, 14, 15))
-    everywhere = [(machine // 2, machine, "a", 2) for machine in range(4)]
-    jobs = [RingJob(ring, layers, 16) for ring in rings]
-    beside, alone = together(jobs, TREE)[0], together(jobs[:1], TREE)[0]
-    longer_ns = ((beside[-1] - beside[7]) - (alone[-1] - alone[7])) / 8
-    assert longer_ns > 50_000
-    assert slower([sending(everywhere), sending(everywhere)]) == pytest.approx([longer_ns] * 2, rel=0.05)
+
+@pytest.mark.parametrize("uplink", [PORT, PORT / 2], ids=["alike", "slow uplink"])
+@pytest.mark.parametrize("rings", RINGS.values(), ids=RINGS)
+def test_jobs_are_those_of_the_packet_engine(rings, uplink):
+    """Six iterations beside the other / alone: to the ns as on the tree of all links."""
+    tree = replace(TREE, racks=[Wire(uplink * 8, 2000)] * 2)
+    network = replace(FABRIC.network[0], rack_bytes_per_ns=uplink)
+    fabric = replace(FABRIC, network=(network,))
+    jobs = [RingJob(ring, (Sent(300_000, 2**20),), 6) for ring in rings]
+    profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
+    sent = [job_traffic(profile, each, fabric, SYSTEM) for each in rings.values()]
+    capacity = capacities([(machine // 2, machine, "a", 4) for machine in range(4)], fabric)
+    found = slowdowns_of(sent, capacity, fabric, SYSTEM, [6, 6], most_packets=None)
+    beside, alone = together(jobs, tree), [together([job], tree)[0] for job in jobs]
+    assert found == [one[-1] / other[-1] for one, other in zip(beside, alone, strict=True)]
+    assert min(found) > 1.1
 
 
 def test_jobs_that_never_meet_are_exactly_alone():
@@ -70,10 +82,12 @@ def test_jobs_that_never_meet_are_exactly_alone():
 
 
 def test_a_long_message_is_followed_in_less_time():
-    """64 MiB: 1 % of the packets, and what sharing adds is as with many more within 10 %."""
+    """64 MiB: 1 % of the packets, and sharing adds as much as with many more within 14 %, iterations 6 %."""
     jobs = [sending(each, 3_000_000, 2**26) for each in (FIRST, SECOND)]
     few, many = slower(jobs, most=30_000), slower(jobs, most=100_000)
-    assert few == pytest.approx(many, rel=0.1)
+    assert few == pytest.approx(many, rel=0.14)
+    times = ([ns + jobs[0].alone_ns for ns in each] for each in (few, many))
+    assert next(times) == pytest.approx(next(times), rel=0.06)
     assert min(few) > 0.7 * (jobs[0].alone_ns - 3_000_000)
 
 
@@ -119,4 +133,19 @@ def test_contention_follows_packets_where_messages_are_packets():
     placed = ([(3, 30 + machine, "a", 4), (7, 70 + machine, "a", 4)] for machine in (5, 6))
     jobs = [shared.sending(profile, each) for each in placed]
     longer = [ns - job.alone_ns for ns, job in zip(shared.together(jobs), jobs, strict=True)]
-    assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=60_000))
+    assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=MOST_PACKETS))
+
+
+def test_what_following_takes_is_known_before():
+    """16 iterations of 14 steps of 8 GPUs; 2^20 / 8 bytes are 17 packets, and a message counts as 2 more."""
+    jobs = [sending(each) for each in (FIRST, SECOND)]
+    assert packets_of(jobs, CAPACITY, FABRIC, SYSTEM) == 2 * 16 * 14 * 8 * (17 + 2)
+    ideal = replace(SYSTEM, transport="ideal")
+    assert packets_of([sending(FIRST, system=ideal)] * 2, CAPACITY, FABRIC, ideal) == 0
+
+
+def test_more_packets_are_followed_if_they_are_allowed():
+    """None allows all, as a number does that is enough; one packet fewer, and there are cells."""
+    jobs = [sending(each) for each in (FIRST, SECOND)]
+    count = packets_of(jobs, CAPACITY, FABRIC, SYSTEM)
+    assert slower(jobs, most=None) == slower(jobs, most=count) != slower(jobs, most=count - 1)

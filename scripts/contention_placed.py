@@ -1,0 +1,105 @@
+"""Cases of contention as the simulator follows them: placed jobs on a fabric whose links they share.
+
+Not every case can be one: rings here go machine by machine, rack by rack, and collectives are all-reduces.
+"""
+
+from itertools import groupby
+
+from contention_cases import Case, Job, Machines
+
+from netmodels.fabric import Dimension, Fabric, Tiers
+from netmodels.layers import Layer, Profile
+from netmodels.sharing.contention import Contention
+from netmodels.sharing.links import Link, Slice
+from netmodels.sharing.packet_phases import slowdowns_of
+from netmodels.sharing.traffic import in_ring_order
+from netmodels.system import SystemSettings, Transport
+
+_GPU_BYTES_PER_NS, _LATENCIES_NS = 450.0, (500.0, 1500.0, 3500.0)  # one way, up to each tier's switch
+
+
+def fabric_of(machines: Machines) -> Fabric:
+    """Return the fabric of a case; a machine's type says its port and its rack's uplink."""
+    kinds = {_kind(machine, machines): _tiers(machine, machines) for machine in _numbers(machines)}
+    return Fabric("case", *next(iter(kinds.values())), by_machine_type=kinds, uplinks=machines.uplinks)
+
+
+def _numbers(machines: Machines) -> range:
+    return range(sum(link.tier == "machine" and link.way == "out" for link in machines.capacity))
+
+
+def _limits(machine: int, machines: Machines) -> tuple[float, float]:
+    """Return what the port of a machine and all links of its rack's uplink carry, byte/ns."""
+    port = machines.capacity[Link("machine", machine, "out")]
+    uplink = machines.capacity[Link("rack", machine // machines.per_rack, "out")]
+    return port, uplink * machines.uplinks
+
+
+def _kind(machine: int, machines: Machines) -> str:
+    return "port {:g}, uplink {:g}".format(*_limits(machine, machines))
+
+
+def _tiers(machine: int, machines: Machines) -> Tiers:
+    port, uplink = _limits(machine, machines)
+    own, rack, network = _LATENCIES_NS
+    return (
+        (Dimension("switch", own, _GPU_BYTES_PER_NS),),
+        (Dimension("switch", rack, port, machine_bytes_per_ns=port),),
+        (Dimension("switch", network, port, machine_bytes_per_ns=port, rack_bytes_per_ns=uplink),),
+    )
+
+
+def placement_of(job: Job, machines: Machines) -> list[Slice] | None:
+    """Return the machines of a job; None if no placement has its ring, or its collectives are others."""
+    if any(size and kind not in ("all_reduce", "none") for _, size, kind in job.layers):
+        return None
+    found = [
+        (machine // machines.per_rack, machine, _kind(machine, machines), len(list(gpus)))
+        for machine, gpus in groupby(npu // machines.gpus for npu in job.npus)
+    ]
+    same = len({machine for _, machine, _, _ in found}) == len(found)
+    ring = in_ring_order(found) if same else []
+    turns = (found[at:] + found[:at] for at in range(len(found)))
+    return found if any(ring == turn for turn in turns) else None
+
+
+def profile_of(job: Job) -> Profile:
+    """Return a model whose backward pass is the job's iteration."""
+    layers = [
+        Layer(f"{place}", 0, 0, compute_ns, 0 if kind == "none" else size)
+        for place, (compute_ns, size, kind) in enumerate(job.layers)
+    ]
+    return Profile("case", tuple(reversed(layers)))
+
+
+def placed(case: Case, most_packets: int | None) -> list[float] | None:
+    """Return together / alone of each job; None if no placement has their rings.
+
+    Parameters
+    ----------
+    most_packets
+        To be followed; None: all.
+    """
+    machines, placements = case.fabric, []
+    for job in case.jobs:
+        placement = placement_of(job, machines)
+        if placement is None:
+            return None
+        placements.append(placement)
+    fabric = fabric_of(machines)
+    transport: Transport = "windows" if machines.windows else "packets"
+    system = SystemSettings(across_machines="flat_ring", transport=transport)
+    cluster = [
+        (number // machines.per_rack, number, _kind(number, machines), machines.gpus)
+        for number in _numbers(machines)
+    ]
+    shared = Contention("phases", cluster, fabric, system)
+    return slowdowns_of(
+        [shared.sending(profile_of(job), place) for job, place in zip(case.jobs, placements, strict=True)],
+        shared.capacity,
+        fabric,
+        system,
+        [job.iterations for job in case.jobs],
+        [job.start_ns for job in case.jobs],
+        most_packets=most_packets,
+    )

@@ -1,0 +1,83 @@
+"""`performance.contention=phases` with `network=ns3`: jobs that share links are asked together."""
+
+import pytest
+
+from artist.data import data_path
+from netmodels.api import load_topology
+from netmodels.layers import Layer, Profile
+from netmodels.sharing.contention import Contention
+
+TOPOLOGY = load_topology(data_path("topologies", "pcie_10g.yaml"))
+KIND = TOPOLOGY.default_machine_type
+MACHINES = [(0, machine, KIND, 8) for machine in range(2)]
+HALF = [(0, machine, KIND, 4) for machine in range(2)]
+BYTES = 400_000
+JOB = Profile("job", (Layer("a", 30_000, 30_000, 40_000, BYTES),))
+
+
+def contention(model, way="phases", **settings):
+    """Return the links of two machines of 8 GPUs with a port of 10 Gb/s each."""
+    return Contention(way, MACHINES, TOPOLOGY.fabric, TOPOLOGY.fabric.system, model, **settings)
+
+
+def test_jobs_that_share_ports_are_asked_together_and_alone(model, monkeypatch):
+    """By the fake each takes a ns more for each byte of the other: 400,000 ns more than alone.
+
+    Asked are the collective, both together, and one of the two alone, as they are equal.
+    """
+    made, questions = model(), []
+    ask = made.worker.ask
+    monkeypatch.setattr(made.worker, "ask", lambda question: questions.append(question) or ask(question))
+    links = contention(made)
+    jobs = [links.sending(JOB, HALF)] * 2
+    assert links.together(jobs) == [job.alone_ns + BYTES for job in jobs]
+    assert [(len(each["jobs"]), each["iterations"]) for each in questions] == [(1, None), (2, 16), (1, 16)]
+    assert links.together(jobs) == [job.alone_ns + BYTES for job in jobs]
+    assert len(questions) == 3
+
+
+def test_a_job_that_shares_nothing_is_asked_alone(model, monkeypatch):
+    """With another one inside a machine there is nothing to follow."""
+    made = model()
+    links = contention(made)
+    jobs = [links.sending(JOB, HALF), links.sending(JOB, [(0, 0, KIND, 4)])]
+    monkeypatch.setattr(made.worker, "ask", lambda question: pytest.fail("asked"))
+    assert links.together(jobs) == [job.alone_ns for job in jobs]
+
+
+def test_too_many_packets_are_scaled_down(model, monkeypatch):
+    """8 GPUs, 2 x 7 messages of 50,000 bytes each, 7 packets: 784 a job, x 16 iterations x 2: 25,088.
+
+    Of at most 15,000, half of the 70,000 ns and of the bytes are asked. What is longer counts twice.
+    """
+    made, questions = model(packets_together=15_000), []
+    ask = made.worker.ask
+    monkeypatch.setattr(made.worker, "ask", lambda question: questions.append(question) or ask(question))
+    links = contention(made)
+    jobs = [links.sending(JOB, HALF)] * 2
+    assert links.together(jobs) == [job.alone_ns + BYTES for job in jobs]
+    (compute_ns, size, *_), (rest_ns, none, *_) = questions[1]["jobs"][0][1]
+    assert (compute_ns + rest_ns, size, none) == (35_000, BYTES // 2, 0)
+
+
+def test_on_average_only_collectives_are_asked(model, monkeypatch):
+    """`average` needs what a job sends alone."""
+    made = model()
+    links = contention(made, "average")
+    jobs = [links.sending(JOB, HALF)] * 2
+    monkeypatch.setattr(made.worker, "ask", lambda question: pytest.fail("asked"))
+    assert links.together(jobs)[0] > jobs[0].alone_ns
+
+
+def test_real_packets_slow_jobs_as_ours_do(real):
+    """Two equal jobs on two ports: what they take longer than alone, within 6 % of our own packets."""
+    from netmodels.system import merge_system
+
+    profile = Profile("job", (Layer("a", 100_000, 100_000, 100_000, 4_000_000),))
+    packets = merge_system(TOPOLOGY.fabric.system, {"transport": "packets"})
+    own = Contention("phases", MACHINES, TOPOLOGY.fabric, packets)
+    slower = []
+    for links in (own, contention(real)):
+        jobs = [links.sending(profile, HALF)] * 2
+        slower.append(links.together(jobs)[0] - jobs[0].alone_ns)
+    assert slower[1] == pytest.approx(slower[0], rel=0.06)
