@@ -25,6 +25,7 @@ from artist.results.interval import interval_95
 
 POLICIES = ("fifo", "tiresias", "dally", "synergy")
 """That are ranked."""
+_TICKS = (0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100)
 _ASIDE = 0.05  # how far apart the whiskers of neighbours are, in steps between ratios
 
 
@@ -143,8 +144,13 @@ def draw(hours: Hours, path: Path) -> None:
                 look = marked_look(number) | {"markevery": None, "capsize": 2, "elinewidth": 0.8}
                 axes.errorbar(x, middle, yerr=whiskers, **look)
             axes.set_yscale("log")
-            for axis in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-                axis(lambda value, _: f"{value:g}")
+            axes.set_xlim(-0.3, len(ratios) - 0.7)
+            low, high = axes.get_ylim()
+            low, high = min(low, 0.9), max(high, 1.1)  # less is next to nothing, and looks like it
+            ticks = [each for each in _TICKS if low <= each <= high]
+            axes.set_yticks(ticks, [f"{each:g}" for each in ticks])
+            axes.set_yticks([], minor=True)
+            axes.set_ylim(low, high)
             axes.set_xticks(range(len(ratios)), [f"{ratio:g}:1" for ratio in ratios])
             head(axes, fabric, places, figure.get_figwidth())
         label_rows(figure, "mean JCT / without contention", policies)
