@@ -15,7 +15,7 @@ from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Loading
 
 MOST_S = 4e9  # as of a trace (artist.workload.table): beyond, sums leave the 64 bits of nanoseconds
 
-CONTENTION_PACKETS = 250_000
+CONTENTION_PACKETS = 1_000_000
 
 Factor = Annotated[float, Field(ge=1, le=100)]
 NAME_RULE = "letters, digits, `_`, `.` and `-`, not beginning with `.` or `-`; such as first"
