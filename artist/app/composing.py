@@ -13,13 +13,15 @@ from hydra._internal.hydra import Hydra
 from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.utils import configure_log
+from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from artist.data import data_path
 from artist.errors import InputError
 
-_FIELD = re.compile(r"(?!hydra\.|output\.)\w+\.")
+_FIELD = re.compile(r"[+~]{0,2}(?!hydra\.|output\.)\w+\.")
 
 
 def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str, Any]:
@@ -116,7 +118,7 @@ class _ComposingOnce(Hydra):
         if run_mode == RunMode.MULTIRUN:
             try:
                 return super().compose_config(config_name, overrides, run_mode, *args, **kwargs)
-            except Exception:
+            except (HydraException, OmegaConfBaseException):
                 chosen = [each for each in overrides if not _FIELD.match(each)]
                 composed = super().compose_config(config_name, chosen, run_mode, *args, **kwargs)
                 composed.hydra.overrides.task = [each for each in overrides if not each.startswith("hydra")]

@@ -34,6 +34,10 @@ class PlanCheck:
         self._now = now
         if plan.wake_ns is not None and plan.wake_ns < now:
             raise PlanError(f"the plan asks to be woken at {ns_to_seconds(plan.wake_ns)} s{self._at()}")
+        if type(plan.awaited_gpus) is not int and not _whole_numbers([plan.awaited_gpus]):
+            raise PlanError(
+                f"the plan waits for {plan.awaited_gpus!r} GPUs{self._at()}; allowed: a whole number"
+            )
         if plan.shifts:
             self._check_shifts(plan)
         if not plan.changes and not plan.assigns:

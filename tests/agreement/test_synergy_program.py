@@ -1,6 +1,7 @@
 """Our Synergy gives the answers of its authors' program, job by job (scripts/agreement_synergy.py)."""
 
 from dataclasses import replace
+from time import process_time
 
 import agreement_synergy
 import pytest
@@ -14,13 +15,22 @@ SLOW = {"proportional": pytest.mark.slow}
 def test_times_are_theirs(name, shared):
     """Mean and p99 to their digits; of the published run every finish time of jobs 4000 to 4999.
 
-    5 s of processor time for what takes 110 and 125 s there.
+    5 s of processor time for what takes 110 and 125 s there, on a machine that counts to a million in 0.025 s.
     """
+    slower = max(1.0, counting_s() / 0.025)
     case = agreement_synergy.CASES[name]
     ours = agreement_synergy.run(case, shared)
     assert agreement_synergy.agrees(case, ours), ours
     assert (ours.equal == 1000) == (case.finish is not None)
-    assert ours.cpu_s < 5
+    assert ours.cpu_s < 5 * slower
+
+
+def counting_s():
+    """Return the processor time in which this machine counts to a million."""
+    start, count = process_time(), 0
+    while count < 1_000_000:
+        count += 1
+    return process_time() - start
 
 
 def test_what_they_do_differently_is_worth_what_the_table_says(shared):

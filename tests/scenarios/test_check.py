@@ -184,6 +184,13 @@ def test_a_waiting_job_cannot_be_stopped():
     refused("is stopped but does not run", lambda v, p: p.stop(0))
 
 
+@pytest.mark.parametrize("gpus", [None, "two", 1.5])
+def test_gpus_that_are_waited_for_are_counted(gpus):
+    """wait_for_gpus takes a whole number."""
+    with pytest.raises(PlanError, match=f"waits for {gpus!r} GPUs at 5.0 s.*whole number"):
+        run_checked([job("a", 1, 1, at=5)], tiny_cluster(), Scripted({5: lambda v, p: p.wait_for_gpus(gpus)}))
+
+
 def test_the_past_cannot_wake():
     """wake_at before now."""
     with pytest.raises(PlanError, match=r"woken at 1\.0 s at 5\.0 s"):

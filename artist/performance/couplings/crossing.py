@@ -25,6 +25,8 @@ class Sender(NamedTuple):
         The largest share of its time that it sends as long as its iteration takes no longer.
     loads
         The most that it sends on each link that has a capacity, byte/ns, by the number of the link.
+    most
+        The largest of these.
     """
 
     iteration: Sending
@@ -32,6 +34,14 @@ class Sender(NamedTuple):
     slack: float
     busy: float
     loads: Mapping[int, float]
+    most: float
+
+
+class Gone(NamedTuple):
+    """What was sent on a link, byte/ns, by how many allocations that are gone."""
+
+    load: float = 0.0
+    jobs: int = 0
 
 
 class Crosser(NamedTuple):
@@ -58,6 +68,9 @@ class Crosser(NamedTuple):
     compute_ns: int
     waiting_ns: int
 
+
+_NOBODY = Gone()
+_NEARLY = 0.998  # answers where many send are found to 0.1 %
 
 CrosserOf = Callable[[int, JobSpec, Allocation], Crosser | None]
 """From the number of a job, what it is and what it holds; None for a job that sends on no link."""
@@ -186,25 +199,26 @@ class Kept:
 
     def _slowed_by_many(self, job: Crosser) -> bool:
         """Likewise of a job where what all send adds up (`netmodels.sharing.crowd`)."""
-        _, _, slack, busy, loads = job.sender
+        _, _, slack, busy, loads, _ = job.sender
         for link, load in loads.items():
             others, senders = self._busy[link] - load * busy, self._senders[link] - busy
-            if min(load + others, load * (1 + senders)) > slack * self._most[link]:
+            if min(load + others, load * (1 + senders)) > _NEARLY * slack * self._most[link]:
                 return True
         return False
 
     def _slowed_by_few(self, job: Crosser) -> bool:
         """Likewise of a job that meets each choice of others with its chance (`netmodels.sharing.average`).
 
-        Beside k others it has at least 1 / (k + 1) of each link, so it takes longer by no more than the sum
-        of what it would on each alone. Nothing is known where others' phases count: they are busy always.
+        Rates on the busiest links grow evenly, so beside k others a full link leaves it 1 / (k + 1) of that
+        at least, and it takes longer by no more than the sum of what it would on each alone. Nothing is known
+        where others' phases count: they are busy always.
         """
-        _, _, slack, busy, loads = job.sender
+        _, _, slack, busy, loads, most = job.sender
         if busy == 1.0:
             return True
         longer = 1.0
-        for link, load in loads.items():
-            share = load / self._most[link]
+        for link in loads:
+            share = most / self._most[link]
             if len(self._on[link]) * share > 1:
                 chances = [1.0]  # of 0, 1, ... others
                 for other in self._on[link].values():
@@ -216,7 +230,7 @@ class Kept:
         return longer > slack
 
 
-def components(index: Index, most: Sequence[float], seeds: Mapping[int, float]) -> list[dict[int, Crosser]]:
+def components(index: Index, most: Sequence[float], seeds: Mapping[int, Gone]) -> list[dict[int, Crosser]]:
     """Return the jobs joined, directly or through others, to links that are offered too much.
 
     Each component once, if any of its jobs may be, or may have been, slower than alone; a job that crosses no
@@ -229,13 +243,13 @@ def components(index: Index, most: Sequence[float], seeds: Mapping[int, float]) 
     most
         What each link carries, byte/ns.
     seeds
-        The links to begin at, and what is offered there besides by jobs that are gone, byte/ns.
+        The links to begin at, and what was sent there besides.
     """
     found: list[dict[int, Crosser]] = []
     seen: set[int] = set()
     done: set[int] = set()
     for seed, gone in seeds.items():
-        if seed in seen or index.offered(seed) + gone <= most[seed]:
+        if seed in seen or index.offered(seed) + gone.load <= most[seed]:
             continue
         for job, crosser in index.on(seed).items():
             if job in done:
@@ -255,14 +269,16 @@ def components(index: Index, most: Sequence[float], seeds: Mapping[int, float]) 
     return found
 
 
-def _may_be_slower(job: Crosser, index: Index, most: Sequence[float], gone: Mapping[int, float]) -> bool:
+def _may_be_slower(job: Crosser, index: Index, most: Sequence[float], gone: Mapping[int, Gone]) -> bool:
     """Return whether a job's communication may outlast what hides it, if all send at once.
 
-    On a link that n jobs share each gets its part of the capacity, as of what all offer, or 1 / n of it.
+    On a link that n jobs share each gets its part of the capacity, as of what all offer, or 1 / n of it, for
+    what it sends on its busiest link.
     """
     slack = job.sender.slack
-    for link, load in job.sender.loads.items():
-        offered, jobs = index.offered(link) + gone.get(link, 0.0), len(index.on(link)) + (link in gone)
-        if max(offered, jobs * load) > slack * most[link]:
+    for link in job.sender.loads:
+        left = gone.get(link, _NOBODY)
+        offered, jobs = index.offered(link) + left.load, len(index.on(link)) + left.jobs
+        if max(offered, jobs * job.sender.most) > slack * most[link]:
             return True
     return False

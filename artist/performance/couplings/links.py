@@ -22,6 +22,7 @@ from artist.performance.couplings.api import Alone
 from artist.performance.couplings.crossing import (
     Asked,
     Crosser,
+    Gone,
     Index,
     Kept,
     LinkTable,
@@ -105,15 +106,16 @@ class Links:
 
         Of jobs that run at known prices only those whose prices change, where no other coupling matters.
         """
-        seeds: dict[int, float] = {}  # links, and what was offered there by allocations that are gone
+        seeds: dict[int, Gone] = {}
         for job, before, after in changed:
             if after is not None and len(after.slices) > 1:
                 sender = self._sender(running.spec(job), after, running.cluster)
-                seeds.update((link, seeds.get(link, 0.0)) for link in (sender.loads if sender else ()))
+                seeds.update((link, seeds.get(link, Gone())) for link in (sender.loads if sender else ()))
             if before is not None and before is not after and len(before.slices) > 1:
                 sender = self._sender(running.spec(job), before, running.cluster)
                 for link, load in sender.loads.items() if sender else ():
-                    seeds[link] = seeds.get(link, 0.0) + load
+                    gone = seeds.get(link, Gone())
+                    seeds[link] = Gone(gone.load + load, gone.jobs + 1)
         index = self._index(running)
         found = [_Joined(each) for each in components(index, self._table.most, seeds)] if seeds else []
         asked = self._asked = _Asked(running, index, {job for job, _, _ in changed}, found)
@@ -137,11 +139,11 @@ class Links:
         asked = self._asked
         assert asked is not None
         known = asked.changed.union(*(each.jobs for each in asked.found))
-        seeds: dict[int, float] = {}
+        seeds: dict[int, Gone] = {}
         for job in prices:
             if job not in known and len((held := running.allocation(job)).slices) > 1:
                 crosser = self._crosser(job, running.spec(job), held, running.cluster)
-                seeds.update(dict.fromkeys(crosser.sender.loads if crosser else (), 0.0))
+                seeds.update(dict.fromkeys(crosser.sender.loads if crosser else (), Gone()))
         if seeds:
             asked.found += map(_Joined, components(asked.index, self._table.most, seeds))
         longer: dict[int, IterationParts] = {}
@@ -246,7 +248,8 @@ class Links:
             iteration = shared.sending(profile.scaled(factor) if factor != 1.0 else profile, placement)
             loads = {self._table.number(link): load for link, load in shared.loads(iteration).items()}
             slack, busy = shared.slack(iteration), shared.busy(iteration)
-            sender = self._senders[question] = Sender(iteration, iteration.alone_ns, slack, busy, loads)
+            most = max(loads.values(), default=0.0)
+            sender = self._senders[question] = Sender(iteration, iteration.alone_ns, slack, busy, loads, most)
         return sender
 
 

@@ -17,10 +17,11 @@ from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.performance.placed import PlacedPerformance
-from artist.testing.links import FABRIC, Rings, links_of, model
+from artist.testing.links import FABRIC, Rings, model
 from artist.testing.tiny import tiny_cluster
 from artist.units import NS_PER_S
-from netmodels.api import Link
+from netmodels.api import Link, SystemSettings
+from netmodels.sharing.contention import Contention
 
 S = NS_PER_S
 CLUSTER = tiny_cluster(24, 8, per_rack=12, memory_bandwidth_bytes_per_s=10**10)
@@ -29,6 +30,9 @@ PROFILES = {
     "late": model(S, S // 20, hidden_ns=S // 5),  # sends 0.05 s, and has 0.2 s for that
     "quiet": model(S, S // 50, hidden_ns=S // 5),  # has ten times the time
 }
+
+LIGHT = model(S // 1000, S // 10)
+"""Sends 0.1 s worth of an uplink; its rings take ten times as long."""
 
 
 class Told(Hypothetical):
@@ -69,38 +73,57 @@ KINDS = {
     "own coupling": lambda: {"couplings": [Moves()]},
     "memory bandwidth": lambda: {"input_stall": drawing()},
     "half as fast": dict,
+    "uneven": dict,
 }
 
 
+class Slower(Rings):
+    """Rings that take longer than links carry what they send: some models', or all."""
+
+    def __init__(self, times):
+        super().__init__()
+        self._times = times
+
+    def parts(self, profile, shape, fabric, system):
+        self._slower = self._times.get(profile, 1)
+        return super().parts(profile, shape, fabric, system)
+
+
+TIMES = {"half as fast": dict.fromkeys(PROFILES.values(), 2), "uneven": {PROFILES["quiet"]: 10}}
+
+
 def performance(way, kind):
-    slower = 1 + (kind == "half as fast")  # than links carry: it takes three jobs to overload one
-    shared = links_of(way, CLUSTER, slower=slower)
+    network = Slower(TIMES.get(kind, {}))
+    machines = [(m.rack, number, m.type, m.gpus) for number, m in enumerate(CLUSTER.machines)]
+    shared = Contention(way, machines, FABRIC, SystemSettings(), network)
     return PlacedPerformance(
-        Rings(slower), FABRIC, FABRIC.system, PROFILES.__getitem__, contention=shared, **KINDS[kind]()
+        network, FABRIC, FABRIC.system, PROFILES.__getitem__, contention=shared, **KINDS[kind]()
     )
 
 
 def walk(way, kind, weights, *, seed=0, steps=40, mode=None, stays=0.3):
-    """Let jobs come, move and leave; yield the jobs and those told at each step but the changed one."""
+    """Let jobs come, move and leave, some at once; yield all and those told besides the changed ones."""
     rng = random.Random(seed)
     specs = [JobSpec(f"j{i}", 0, Demand(2), 10, S, rng.choices([*PROFILES], weights)[0]) for i in range(20)]
     told = Told(specs)
     along = performance(way, kind)
     for _ in range(steps):
-        job = rng.randrange(len(specs))
-        before = told.held.pop(job, None)
-        told.prices.pop(job, None)
-        if before is None or rng.random() < stays:
-            pair = job // 2 if mode else rng.randrange(12)
-            group = Group(f"g{pair}", ((pair, 1), (pair + 12, 1)), mode=mode) if mode else None
-            told.held[job] = Allocation((Slice(pair, 1, 2), Slice(pair + 12, 1, 2)), group=group)
-        told.log.append(job)
-        found = along.reprice([Changed(job, before, told.held.get(job))], told)
+        changed = []
+        for job in rng.sample(range(len(specs)), rng.choice((1, 1, 1, 6))):
+            before = told.held.pop(job, None)
+            told.prices.pop(job, None)
+            if before is None or rng.random() < stays:
+                pair = job // 2 if mode else rng.randrange(12)
+                group = Group(f"g{pair}", ((pair, 1), (pair + 12, 1)), mode=mode) if mode else None
+                told.held[job] = Allocation((Slice(pair, 1, 2), Slice(pair + 12, 1, 2)), group=group)
+            told.log.append(job)
+            changed.append(Changed(job, before, told.held.get(job)))
+        found = along.reprice(changed, told)
         told.prices.update(found)
         everything = [Changed(each, None, held) for each, held in told.held.items()]
         now = Hypothetical(specs, CLUSTER, dict(told.held))
         assert told.prices == dict(performance(way, kind).reprice(everything, now))
-        yield told, found.keys() - {job}
+        yield told, found.keys() - {each.job for each in changed}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -131,10 +154,18 @@ def test_the_bound_for_few_jobs_weighs_how_many_send(slack, slows):
     assert may_slow([(slack, 0.5)] * 3, busy=0.5) is slows
 
 
+def test_the_bound_for_few_jobs_is_of_the_busiest_link():
+    """Rates on the busiest links grow evenly: one that sends 10 on its port and 1 on an uplink of 1 has half
+    of that beside another one, so its port rate is halved and halved again.
+    """
+    assert not may_slow([(1.6, 0.5)] * 2, busy=0.5)
+    assert may_slow([(1.6, 0.5, 2.5)] * 2, busy=0.5)  # 1 + 1/2 x (2.5 - 1) + 1/2 x (5 - 1)
+
+
 def may_slow(jobs, busy):
-    """Return whether jobs on one link of 1 byte/ns may be slowed, from (slack, load)."""
+    """Return whether jobs on one link of 1 byte/ns may be slowed, from (slack, load, load elsewhere)."""
     link = Link("rack", 0, "out")
-    senders = [Sender(None, 1.0, slack, busy, {0: load}) for slack, load in jobs]
+    senders = [Sender(None, 1.0, slack, busy, {0: load}, max([load, *most])) for slack, load, *most in jobs]
     crossers = {job: Crosser(None, None, sender, 1.0, 1, 0) for job, sender in enumerate(senders)}
     table, told = LinkTable({link: 1.0}), Told([None] * len(jobs))
     table.number(link)
@@ -143,6 +174,30 @@ def may_slow(jobs, busy):
     kept = Kept(table, told, lambda job, spec, held: crossers[job])
     kept.follow(told)
     return kept.slows(crossers)
+
+
+@pytest.mark.parametrize("way", ["average", "phases"])
+def test_all_that_leave_at_once_are_counted(way):
+    """A job that may send for 2.5 times as long sends beside seven that use a tenth of the uplink, always.
+
+    All offer 1.7 of it, but in max-min shares it may have an eighth: the one is slower than alone, until the
+    seven leave.
+    """
+    network = Slower({LIGHT: 10})
+    profiles = {"one": model(S, S // 10, hidden_ns=S // 4), "light": LIGHT}
+    machines = [(m.rack, number, m.type, m.gpus) for number, m in enumerate(CLUSTER.machines)]
+    shared = Contention(way, machines, FABRIC, SystemSettings(), network)
+    links = PlacedPerformance(network, FABRIC, SystemSettings(), profiles.__getitem__, contention=shared)
+    specs = [JobSpec("one", 0, Demand(2), 10, S, "one")]
+    specs += [JobSpec(f"j{i}", 0, Demand(2), 10, S // 1000, "light") for i in range(7)]
+    told = Told(specs)
+    told.held.update({job: Allocation((Slice(job, 1), Slice(job + 12, 1))) for job in range(8)})
+    told.log += range(8)
+    told.prices.update(links.reprice([Changed(job, None, held) for job, held in told.held.items()], told))
+    assert told.prices[0].contention_ns > 0
+    gone = [Changed(job, told.held.pop(job), None) for job in range(1, 8)]
+    told.log += range(1, 8)
+    assert links.reprice(gone, told)[0].contention_ns == 0
 
 
 @pytest.mark.parametrize("mode", ["packed", "interleaved"])
