@@ -15,7 +15,7 @@ SLOW = {"proportional": pytest.mark.slow}
 def test_times_are_theirs(name, shared):
     """Mean and p99 to their digits; of the published run every finish time of jobs 4000 to 4999.
 
-    5 s of processor time for what takes 110 and 125 s there, on a machine that counts to a million in 0.025 s.
+    5 s of processor time for what takes 110 and 125 s there, where counting to a million takes 0.025 s.
     """
     slower = max(1.0, counting_s() / 0.025)
     case = agreement_synergy.CASES[name]
