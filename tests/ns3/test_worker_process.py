@@ -81,7 +81,10 @@ def test_a_program_that_is_not_there(starts):
 def test_the_worker_ends_with_a_command_that_is_stopped(fake, starts, monkeypatch, how):
     """By Ctrl-C, or kill -9 in the middle of a question: then only its parent's absence tells the worker."""
     monkeypatch.setenv("FAKE_MODE", "hang")
-    code = f"from netmodels.ns3.process import Worker; Worker(600, {fake().command!r}).ask({{'jobs': []}})"
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # off in the background
+        f"from netmodels.ns3.process import Worker; Worker(600, {fake().command!r}).ask({{'jobs': []}})"
+    )
     command = subprocess.Popen(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
@@ -91,7 +94,7 @@ def test_the_worker_ends_with_a_command_that_is_stopped(fake, starts, monkeypatc
     process = int(Path(os.environ["FAKE_LOG"]).read_text())
     assert runs(process)
     command.send_signal(how)
-    command.wait()
+    command.wait(timeout=60)
     wait_until(lambda: not runs(process))
 
 
