@@ -17,20 +17,23 @@ def test_times_are_theirs(name, shared):
 
     5 s of processor time for what takes 110 and 125 s there, where counting to a million takes 0.025 s.
     """
-    slower = max(1.0, counting_s() / 0.025)
-    case = agreement_synergy.CASES[name]
+    case, before_s = agreement_synergy.CASES[name], counting_s()
     ours = agreement_synergy.run(case, shared)
+    slower = max(1.0, before_s / 0.025, counting_s() / 0.025)
     assert agreement_synergy.agrees(case, ours), ours
     assert (ours.equal == 1000) == (case.finish is not None)
     assert ours.cpu_s < 5 * slower
 
 
 def counting_s():
-    """Return the processor time in which this machine counts to a million."""
-    start, count = process_time(), 0
-    while count < 1_000_000:
-        count += 1
-    return process_time() - start
+    """Return the processor time in which this machine counts to a million: more, if its cores are shared."""
+    times = []
+    for _ in range(10):
+        start, count = process_time(), 0
+        while count < 1_000_000:
+            count += 1
+        times.append(process_time() - start)
+    return max(times)
 
 
 def test_what_they_do_differently_is_worth_what_the_table_says(shared):
