@@ -13,13 +13,14 @@ from netmodels.api import Profile, SystemSettings, Tier
 from netmodels.shape import gpus, shape_of, tier
 from netmodels.sharing.contention import Contention, Way
 from netmodels.sharing.links import Link, Slice
+from netmodels.sharing.packet_budget import Runner
 from netmodels.sharing.packet_phases import packets_of
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import crowded
 from netmodels.topology import Topology
 
 _log = logging.getLogger("artist")
-_PACKETS_A_MINUTE = 5_000_000  # on one core
+_PACKETS_A_MINUTE = 3_000_000  # on one core, with those of the jobs alone
 _ALLOWED = "a model and its placement, such as 'GPT-2 4|4'"
 
 
@@ -190,7 +191,8 @@ def price_together(
         asked = [Contention(way, machines, fabric, system, network, most_packets) for way in ways]
         scaled = [_scaled(*each, topology) for each in zip(profiles, placements, strict=True)]
         sendings = [asked[0].sending(*each) for each in zip(scaled, placements, strict=True)]
-        _warn_of_packets(packets_of(sendings, asked[1].capacity, fabric, system), most_packets)
+        if not isinstance(network, Runner):
+            _warn_of_packets(packets_of(sendings, asked[1].capacity, fabric, system), most_packets)
         average_ns, phases_ns = (each.together(sendings) for each in asked)
     prices = []
     for number, (job, sending) in enumerate(zip(jobs, sendings, strict=True)):
@@ -202,11 +204,14 @@ def price_together(
 
 
 def _warn_of_packets(count: int, most: int | None) -> None:
-    """Say if jobs send more packets than are followed, or so many that it takes minutes."""
+    """Say if jobs send more packets than are followed, if they meet, or so many that it takes minutes."""
     minutes = ceil(count / _PACKETS_A_MINUTE)
     if most is not None and count > most:
-        note = "following all of about %s packets would take %d min: followed more coarsely, or as fluids; "
-        _log.warning(note + "contention_packets=null follows all", f"{count:,}", minutes)
+        note = (
+            "following all of about %s packets would take %d min: jobs that send too many together are followed "
+            "more coarsely, or as fluids; contention_packets=null follows all"
+        )
+        _log.warning(note, f"{count:,}", minutes)
     elif minutes > 1:
         _log.warning("following about %s packets, which takes about %d min", f"{count:,}", minutes)
 

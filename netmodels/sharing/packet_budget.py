@@ -19,7 +19,7 @@ recorded jobs with windows that slow down by more than 2 %, and of the same jobs
     6                   42         2.2, 7.0, 10     2.8, 6.9, 18
     4                   23         4.8, 9.4, 11     2.7, 3.7, 11
 
-`MOST_PACKETS` follows nearly all of them packet by packet, in ten seconds at most. Where iterations have many
+`MOST_PACKETS` follows nearly all of them packet by packet. Where iterations have many
 layers, fewer cells are still nearer than fluids. Two jobs of 4 | 4 GPUs on `v100_100g`: all packets, 250,000,
 fluids; processor time:
 
@@ -37,7 +37,7 @@ from netmodels.sharing.sending import Sending
 from netmodels.system import SystemSettings
 
 MOST_PACKETS = 1_000_000
-"""Of the jobs together, about: up to ten seconds."""
+"""Of the jobs together, about; as many again are followed for each alone: up to twenty seconds in all."""
 
 
 class How(NamedTuple):

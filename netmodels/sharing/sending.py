@@ -39,6 +39,7 @@ class InRing(NamedTuple):
                 compute_ns=round(layer.compute_ns * factor),
                 bytes=round(layer.bytes * factor),
                 launch_ns=round(layer.launch_ns * factor),
+                add_ns=round(layer.add_ns * factor),
                 update_ns=round(layer.update_ns * factor),
             )
             for layer in self.layers

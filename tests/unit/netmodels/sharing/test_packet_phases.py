@@ -112,8 +112,14 @@ def test_what_cannot_be_followed_is_not():
 
 def test_stretched_jobs_stretch_their_rings():
     """Twice the times and the bytes, and 5 ns of waiting: rings have them too."""
-    ring = sending(FIRST).stretched(2.0, 5).ring
+    job = sending(FIRST)
+    first, last = job.ring.layers
+    first = first._replace(launch_ns=7, add_ns=30, update_ns=9)
+    slow = replace(job, ring=job.ring._replace(layers=(first, last)))
+    ring = slow.stretched(2.0, 5).ring
     assert [(layer.compute_ns, layer.bytes) for layer in ring.layers] == [(600_005, 2**21), (0, 0)]
+    first = ring.layers[0]
+    assert (first.launch_ns, first.add_ns, first.update_ns) == (14, 60, 18)
 
 
 def test_without_windows_two_rings_take_turns():
