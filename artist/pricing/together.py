@@ -208,7 +208,7 @@ def _warn_of_packets(count: int, most: int | None) -> None:
     minutes = ceil(count / _PACKETS_A_MINUTE)
     if most is not None and count > most:
         note = (
-            "following all of about %s packets would take %d min: jobs that send too many together are followed "
+            "following all of about %s packets would take %d min: jobs that send too many are followed "
             "more coarsely, or as fluids; contention_packets=null follows all"
         )
         _log.warning(note, f"{count:,}", minutes)
