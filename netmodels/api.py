@@ -10,8 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from netmodels.profile import Layer, Profile
 from netmodels.shape import Shape, Tier, shape_of
-from netmodels.sharing.average import MOST_JOBS
-from netmodels.sharing.links import FULL, Link, Slice
+from netmodels.sharing.links import FULL, MOST_JOBS, Link, Slice
 from netmodels.sharing.sending import Sending
 from netmodels.system import SystemSettings, merge_system
 from netmodels.topology import Dimension, Fabric, MachineType, Topology, load_topology

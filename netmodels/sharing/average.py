@@ -20,14 +20,12 @@ import numpy as np
 from netmodels.ring_steps import Floats
 from netmodels.sharing import crowd
 from netmodels.sharing.crowd import Bools, mean_of
-from netmodels.sharing.links import Link
+from netmodels.sharing.links import MOST_JOBS, Link
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import Shares, crowded
 
 _ROUNDS = 10
 _SETTLED = 1e-9
-MOST_JOBS = 8
-"""That are told apart, by which of them send or in time; what more of them send adds up."""
 
 
 def slowdowns(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: int = 1) -> tuple[float, ...]:

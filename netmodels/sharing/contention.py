@@ -31,10 +31,10 @@ import numpy as np
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.ring_steps import Floats
-from netmodels.sharing.average import MOST_JOBS, slowdowns
+from netmodels.sharing.average import slowdowns
 from netmodels.sharing.crowd import Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
-from netmodels.sharing.links import FULL, Link, Slice, capacities
+from netmodels.sharing.links import FULL, MOST_JOBS, Link, Slice, capacities
 from netmodels.sharing.packet_budget import MOST_PACKETS, Runner
 from netmodels.sharing.packet_phases import followed
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
