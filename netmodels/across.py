@@ -90,9 +90,9 @@ _ADDING = {"all_reduce": 0.5, "reduce_scatter": 1.0}
 """Share of a ring's steps after which what was received is added."""
 
 
-def add_ns(collective: Collective, message_bytes: int, system: SystemSettings) -> float:
-    """Return the time to add a received message, averaged over the steps of a ring."""
-    return _ADDING.get(collective, 0.0) * _add_ns_per_byte(system) * message_bytes
+def add_ns(message_bytes: int, system: SystemSettings) -> int:
+    """Return the time to add a received message: three times whole ns."""
+    return 3 * int(_add_ns_per_byte(system) * message_bytes / 3)
 
 
 def _ideal_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: SystemSettings) -> Floats:
@@ -107,7 +107,8 @@ def _ideal_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: Sys
 
 def _packets_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: SystemSettings) -> Floats:
     rounds = 2 if collective in ("all_reduce", "all_to_all") else 1
-    steps = Steps(rounds, float(system.endpoint_delay_ns), add_ns(collective, 1, system))
+    adds_ns = _ADDING.get(collective, 0.0) * _add_ns_per_byte(system)  # a byte, averaged over the steps
+    steps = Steps(rounds, float(system.endpoint_delay_ns), adds_ns)
     message = _message(collective, ring, chunk_bytes).astype(np.float64)
     return steps_ns(ring.blocks, steps, message) * (ring.gpus / 4 if collective == "all_to_all" else 1.0)
 

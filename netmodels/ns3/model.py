@@ -208,10 +208,9 @@ class Ns3Model:
         for tiers in tiers_of(shape, fabric):
             key = (collective, size_bytes, shape, tiers, system)
             if key not in self._known:
-                adds_ns = round(add_ns(collective, size_bytes // gpus(shape), system))
-                job = RingJob(
-                    tuple(range(gpus(shape))), (Layer(0, size_bytes, collective, add_ns=adds_ns),), 1
-                )
+                adds_ns = add_ns(size_bytes // gpus(shape), system)
+                layer = Layer(0, size_bytes, collective, add_ns=adds_ns)
+                job = RingJob(tuple(range(gpus(shape))), (layer,), 1)
                 links = Placement(Network(shape, tiers))
                 self._known[key] = self._asked([job], links, system, longer=not system.windows)[0][0]
             found.append(self._known[key])

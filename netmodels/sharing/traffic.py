@@ -110,7 +110,7 @@ def _in_ring(profile: Profile, shape: Shape, system: SystemSettings) -> InRing:
             compute_ns,
             size,
             launch_ns=profile.launch_ns,
-            add_ns=3 * int(add_ns("reduce_scatter", size // count, system) / 3),  # three times whole ns
+            add_ns=add_ns(size // count, system),
             update_ns=update_ns,
         )
         for compute_ns, size, update_ns in each

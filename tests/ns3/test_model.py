@@ -81,14 +81,17 @@ def test_long_messages_go_in_longer_packets(model, monkeypatch):
 
 
 def test_received_bytes_are_added_as_in_other_models(model, monkeypatch):
-    """1,000 bytes a message, 3 memory accesses at 900 GB/s, in one of two steps: 1.7 ns, 2 in whole ns."""
+    """1,000 bytes a message, 3 memory accesses of 1.1 ns at 900 GB/s, each in whole ns: 3 ns.
+
+    GPUs add in the first half of the steps only (`netmodels.sharing.packet_jobs.Layer`), so it is no mean.
+    """
     asked, questions = model(), []
     monkeypatch.setattr(
         asked.worker, "ask", lambda question: questions.append(question) or {"ends_ns": [[4000]]}
     )
     asked.collective_ns("all_reduce", 4000, FOUR, FABRIC, FABRIC.system)
     (((_, ((_, _, _, _, add_ns, _),), _, _),),) = (each["jobs"] for each in questions)
-    assert add_ns == 2
+    assert add_ns == 3
 
 
 def test_answers_are_kept_on_disk(model, starts, tmp_path):
