@@ -285,6 +285,7 @@ def _irregular_ns(collective: Collective, view: View, chunk_bytes: Ints, system:
     return wanted
 
 
+@lru_cache(maxsize=16_384)
 def _parts(profile: Profile, view: Seen, system: SystemSettings) -> tuple[Part, ...]:
     """Return the phases of all-reduces one by one, or all in one part if they run side by side."""
     sizes = issues_of(profile).sizes

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 from netmodels.profile import Layer, Profile
 from netmodels.shape import Shape, Tier, shape_of
 from netmodels.sharing.links import FULL, MOST_JOBS, Link, Slice
-from netmodels.sharing.sending import Sending
+from netmodels.sharing.sending import Sender, Sending
 from netmodels.system import SystemSettings, merge_system
 from netmodels.topology import Dimension, Fabric, MachineType, Topology, load_topology
 
@@ -157,16 +157,8 @@ class SharedLinks(Protocol):
         """Return what a job on (rack, machine, machine type, GPUs) sends in an iteration alone."""
         ...
 
-    def loads(self, job: Sending) -> Mapping[Link, float]:
-        """Return the most that a job alone sends on each of its links that has a capacity, byte/ns."""
-        ...
-
-    def slack(self, job: Sending) -> float:
-        """Return how many times as long all that a job sends there may take at no cost, 1 or more."""
-        ...
-
-    def busy(self, job: Sending) -> float:
-        """Return the largest share of its time that a job sends there, as long as that costs nothing."""
+    def sender(self, job: Sending) -> Sender:
+        """Return what a job does to these links, which are numbered in the order of `capacity`."""
         ...
 
     def together(
@@ -193,6 +185,7 @@ __all__ = [
     "MachineType",
     "NetworkModel",
     "Profile",
+    "Sender",
     "Sending",
     "Shape",
     "SharedLinks",

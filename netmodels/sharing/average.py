@@ -78,10 +78,12 @@ def _added_up(
         limits = np.array([capacity.get(link, inf) for link in job.links])
         columns = [column for column, link in enumerate(job.links) if link in numbers]
         mean = mean_of(job, meets, limits)
-        means.append(replace(mean, rates=mean.rates[columns] / limits[columns]))
+        means.append(mean._replace(rates=mean.rates[columns] / limits[columns]))
         on.append([numbers[job.links[column]] for column in columns])
     lengths, paths = np.array(list(map(len, on))), [uplinks if link.tier == "rack" else 1 for link in links]
-    return crowd.slower(means, lengths, np.concatenate(on), np.array(paths), [0.0] * len(means))
+    longer = crowd.slower(means, lengths, np.concatenate(on), np.array(paths), np.zeros(len(means)))
+    found: list[float] = longer.tolist()
+    return found
 
 
 def _mean(job: Sending, sends: Bools) -> Sending:

@@ -8,6 +8,8 @@ occurrence, jobs in an order of their content, and answers are kept.
 
 In a component of more than 8 jobs what all send adds up (`netmodels.sharing.crowd`): following them event by
 event would take seconds. In time, how far the sending of jobs with equal periods overlaps is part of the sum.
+Answers come in steps of 0.1 % of an iteration alone, finer than they are good for: a job that comes or leaves
+changes the times of those near it, not those of all that others join to it.
 Few jobs are not followed either, but met on average, if some do dozens of iterations while others do one, so
 that they meet all of its phases anyhow.
 
@@ -28,17 +30,18 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from netmodels.algorithms import Ints
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.crowd import Timing, components, slower
-from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
+from netmodels.sharing.kinds import Kind, Known, Names, kind_of, one_way
 from netmodels.sharing.links import FULL, MOST_JOBS, Link, Slice, capacities
 from netmodels.sharing.packet_budget import MOST_PACKETS, Runner
 from netmodels.sharing.packet_phases import followed
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
-from netmodels.sharing.sending import Sending
+from netmodels.sharing.sending import Sender, Sending
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
 from netmodels.system import SystemSettings
 
@@ -111,8 +114,8 @@ class Contention:
         self._numbers = {link: number for number, link in enumerate(self.capacity)}
         self._limits: Floats = np.array([*self.capacity.values()], dtype=np.float64)
         self._paths = np.array([fabric.uplinks if link.tier == "rack" else 1 for link in self.capacity])
-        self._traffic: dict[tuple[Profile, tuple[Slice, ...]], tuple[Sending, bytes]] = {}
-        self._kinds: dict[tuple[bytes, tuple[float, ...]], Kind] = {}
+        self._traffic: dict[tuple[Profile, tuple[Slice, ...]], Sending] = {}
+        self._kinds: dict[tuple[Sending, tuple[float, ...]], Kind] = {}
         self._known: dict[Sending, Known] = {}
         self._answers: dict[_Question, tuple[float, ...]] = {}
 
@@ -129,35 +132,20 @@ class Contention:
         slices = in_ring_order(placement)
         places = Names()
         renamed = tuple((places.of("rack", r), places.of("machine", m), kind, n) for r, m, kind, n in slices)
-        known = self._traffic.get((profile, renamed))
-        if known is None:
+        made = self._traffic.get((profile, renamed))
+        if made is None:
             made = job_traffic(profile, renamed, self._fabric, self._system, self._model)
-            known = self._traffic[profile, renamed] = made, digest_of(made)
-        made, digest = known
+            self._traffic[profile, renamed] = made
         job = replace(made, links=places.back(made.links))
-        self._keep(job, digest)
+        self._keep(job, made)
         return job
 
-    def loads(self, job: Sending) -> Mapping[Link, float]:
-        """Return the most that a job alone sends on each of its links that has a capacity, byte/ns.
-
-        Of the two directions of a link, which carry the same, only the way out is mentioned.
-        """
-        return self._of(job).loads
-
-    def slack(self, job: Sending) -> float:
-        """Return how many times as long all that a job sends on such links may take, at no cost, 1 or more.
-
-        Links that are overloaded by less, at worst, make no iteration longer.
-        """
-        return self._of(job).kind.slack
-
-    def busy(self, job: Sending) -> float:
-        """Return the largest share of its time that a job sends on such links, as long as that costs nothing.
-
-        In time it is 1: others may meet all that it sends.
-        """
-        return 1.0 if self._way == "phases" else self._of(job).kind.busy
+    def sender(self, job: Sending) -> Sender:
+        """Return what a job does to the links; in time others may meet all that it sends: always busy."""
+        kind, numbers = self._of(job)
+        busy = 1.0 if self._way == "phases" else kind.busy
+        loads = dict(zip(numbers.tolist(), kind.most, strict=True))
+        return Sender(job, kind.alone_ns, kind.slack, busy, loads, max(kind.most, default=0.0))
 
     def together(
         self,
@@ -182,23 +170,45 @@ class Contention:
             Whether they are known to be one component.
         """
         known = [self._of(job) for job in jobs]
-        times = stretch or [1.0] * len(jobs)
-        waits = waiting_ns or [0] * len(jobs)
-        shifts = shift_ns or [0] * len(jobs)
-        found = [each.alone_ns * time + wait for each, time, wait in zip(known, times, waits, strict=True)]
-        for component in [list(range(len(jobs)))] if joined else self._components(known):
-            those = [known[number] for number in component]
-            own_times = [times[number] for number in component]
-            waiting = [waits[number] / times[number] for number in component]
-            own_shifts = [shifts[number] for number in component]
-            if len(component) > MOST_JOBS:
-                answer = self._crowd(those, own_times, waiting, own_shifts)
-            else:
-                links = [jobs[number].links for number in component]
-                answer = self._few(those, links, own_times, waiting, own_shifts)
-            for number, longer in zip(component, answer, strict=True):
-                found[number] *= longer
-        return found
+        times: Floats = np.array(stretch or [1.0] * len(jobs))
+        waits: Floats = np.array(waiting_ns or [0] * len(jobs), dtype=np.float64)
+        shifts = np.array(shift_ns or [0] * len(jobs), dtype=np.int64)
+        found = np.array([each.kind.alone_ns for each in known]) * times + waits
+        if joined:
+            found *= self._longer(jobs, known, times, waits / times, shifts)
+        else:
+            for component in self._components(known):
+                which = np.array(component)
+                found[which] *= self._longer(
+                    [jobs[number] for number in component],
+                    [known[number] for number in component],
+                    times[which],
+                    waits[which] / times[which],
+                    shifts[which],
+                )
+        answer: list[float] = found.tolist()
+        return answer
+
+    def _longer(
+        self,
+        jobs: Sequence[Sending],
+        known: Sequence[Known],
+        times: Floats,
+        waiting_ns: Floats,
+        shift_ns: Ints,
+    ) -> Floats:
+        """Return together / alone of the jobs of a component, 1 or more.
+
+        Parameters
+        ----------
+        jobs, known
+            The jobs, and what is remembered of each.
+        times, waiting_ns, shift_ns
+            As for `together`, but waiting relative to the profile.
+        """
+        if len(jobs) > MOST_JOBS:
+            return self._crowd(known, times, waiting_ns, shift_ns)
+        return np.array(self._few([job.links for job in jobs], known, times, waiting_ns, shift_ns))
 
     def _components(self, known: Sequence[Known]) -> list[list[int]]:
         """Return the jobs of each component of two jobs or more, by place."""
@@ -210,37 +220,34 @@ class Contention:
 
     def _of(self, job: Sending) -> Known:
         known = self._known.get(job)
-        return self._keep(job, digest_of(job)) if known is None else known
+        return self._keep(job, job) if known is None else known
 
-    def _keep(self, job: Sending, digest: bytes) -> Known:
-        """Remember a job by the digest of all but its links."""
+    def _keep(self, job: Sending, made: Sending) -> Known:
+        """Remember a job as what was made, where its links are."""
         if len(self._known) >= _MOST_KEPT:
             self._known.clear()
             self._traffic.clear()
             self._kinds.clear()
         limits = tuple([self.capacity.get(link, inf) for link in job.links])
-        kind = self._kinds.get((digest, limits))
+        kind = self._kinds.get((made, limits))
         if kind is None:
-            kind = self._kinds[digest, limits] = kind_of(job, digest, np.array(limits), self.capacity)
-        links = [job.links[place] for place in kind.places]
-        loads = dict(zip(links, kind.most, strict=True))
-        numbers = np.array([self._numbers[link] for link in links], dtype=np.int64)
-        known = self._known[job] = Known(kind, loads, numbers, job.alone_ns)
+            kind = self._kinds[made, limits] = kind_of(job, np.array(limits))
+        numbers = np.array([self._numbers[job.links[place]] for place in kind.places], dtype=np.int64)
+        known = self._known[job] = Known(kind, numbers)
         return known
 
     def _crowd(
         self,
         known: Sequence[Known],
-        times: Sequence[float],
-        waiting_ns: Sequence[float],
-        shift_ns: Sequence[int],
-    ) -> Sequence[float]:
-        """Return together / alone of the jobs of a component of many, 1 or more; parameters as for `_few`."""
+        times: Floats,
+        waiting_ns: Floats,
+        shift_ns: Ints,
+    ) -> Floats:
+        """Return the same where many meet, in steps."""
         numbers = [each.numbers for each in known]
         link = np.concatenate(numbers)
-        if all(each.kind.alike for each in known):
-            means = [each.kind.whole for each in known]
-        else:
+        means = [each.kind.whole for each in known if each.kind.alike]
+        if len(means) < len(known):
             loads = np.concatenate([each.kind.loads for each in known])
             full = np.bincount(link, loads, len(self._limits)) > self._limits * FULL
             met = [full[each.numbers] for each in known]
@@ -251,35 +258,28 @@ class Contention:
         lengths = np.array([len(each) for each in numbers])
         timing = None
         if self._way == "phases":
-            stretch = np.array(times)
             begins_ns = np.array([each.begins_ns for each in means]) + waiting_ns
             spans_ns = np.array([each.span_ns for each in means])
-            timing = Timing(begins_ns * stretch + shift_ns, spans_ns * stretch, stretch)
-        return slower(means, lengths, link, self._paths, waiting_ns, timing)
+            timing = Timing(begins_ns * times + shift_ns, spans_ns * times, times)
+        longer = slower(means, lengths, link, self._paths, waiting_ns, timing)
+        return np.rint(longer / _STEP) * _STEP
 
     def _few(
         self,
-        known: Sequence[Known],
         links: Sequence[Sequence[Link]],
-        times: Sequence[float],
-        waiting_ns: Sequence[float],
-        shift_ns: Sequence[int],
+        known: Sequence[Known],
+        times: Floats,
+        waiting_ns: Floats,
+        shift_ns: Ints,
     ) -> Sequence[float]:
-        """Return together / alone of the jobs of a component of few, 1 or more.
-
-        Parameters
-        ----------
-        known, links
-            The jobs, and the links on which they are.
-        times, waiting_ns, shift_ns
-            As for `together`, but waiting relative to the profile.
-        """
+        """Return the same where few meet, by the links on which they are."""
         in_time = self._way == "phases"
         members = []
-        for number, (each, time, wait_ns) in enumerate(zip(known, times, waiting_ns, strict=True)):
-            waiting = round(wait_ns / (each.alone_ns * _STEP)) if wait_ns else 0
+        given = zip(known, times.tolist(), waiting_ns.tolist(), shift_ns.tolist(), strict=True)
+        for number, (each, time, wait_ns, begin_ns) in enumerate(given):
+            waiting = round(wait_ns / (each.kind.alone_ns * _STEP)) if wait_ns else 0
             steps = round(log(time) / log1p(_STEP)) if in_time else 0
-            members.append(_Member(each.kind.key, waiting, steps, shift_ns[number] if in_time else 0, number))
+            members.append(_Member(each.kind.key, waiting, steps, begin_ns if in_time else 0, number))
         members.sort()
         first = 0 if self._system.packets else members[0].steps  # latency of packets does not scale
         places, earliest = Names(), min(member.shift_ns for member in members)
@@ -296,9 +296,9 @@ class Contention:
                 self._answers.clear()
             jobs, capacity = [], dict[Link, float]()
             for member, own in zip(members, renamed, strict=True):
-                kind, alone_ns = known[member.number].kind, known[member.number].alone_ns
+                kind = known[member.number].kind
                 time = (1 + _STEP) ** (member.steps - first)
-                job = kind.job.stretched(time, round(member.waiting * _STEP * time * alone_ns))
+                job = kind.job.stretched(time, round(member.waiting * _STEP * time * kind.alone_ns))
                 jobs.append(replace(job, links=own))
                 capacity.update(zip(own, kind.limits.tolist(), strict=True))
             answer = self._answers[question] = self._ask(jobs, capacity, shifts)

@@ -1,6 +1,6 @@
 """Jobs as their links see them, wherever they lie: what is remembered of each."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -22,12 +22,12 @@ class Kind:
 
     Parameters
     ----------
-    key
-        Digest of all of it: equal for equal kinds.
     job
         The job, on some links.
     limits
         Capacity of each of its links, byte/ns.
+    alone_ns
+        Time of an iteration alone.
     shared
         Which of them have a capacity, and are the way out of a place.
     loads
@@ -40,15 +40,20 @@ class Kind:
         Its mean sending, by the links on which others can meet it.
     """
 
-    key: bytes
     job: Sending
     limits: Floats
+    alone_ns: float
     shared: Ints
     loads: Floats
     places: list[int]
     most: list[float]
     alike: bool
     means: dict[bytes, Mean]
+
+    @cached_property
+    def key(self) -> bytes:
+        """Digest of all of it: equal for equal kinds."""
+        return blake2b(digest_of(self.job) + self.limits.tobytes(), digest_size=16).digest()
 
     @cached_property
     def slack(self) -> float:
@@ -58,7 +63,7 @@ class Kind:
     @cached_property
     def busy(self) -> float:
         """The largest share of its time that it sends on them as long as that costs nothing."""
-        return min(1.0, self.whole.rides_ns * self.slack / self.whole.alone_ns) if self.most else 0.0
+        return min(1.0, self.whole.rides_ns * self.slack / self.alone_ns) if self.most else 0.0
 
     @cached_property
     def whole(self) -> Mean:
@@ -74,7 +79,7 @@ class Kind:
             meets: Bools = np.any(self.job.sent_bytes[:, met] > 0, axis=1)
             made = mean_of(self.job, meets, self.limits)
             uses = made.rates[self.shared] / self.limits[self.shared]
-            found = self.means[where] = replace(made, rates=uses)
+            found = self.means[where] = made._replace(rates=uses)
         return found
 
 
@@ -85,18 +90,12 @@ class Known(NamedTuple):
     ----------
     kind
         What it is, wherever it lies.
-    loads
-        What it sends at most on each link that has a capacity, on the way out of a place, byte/ns.
     numbers
-        The numbers of these links.
-    alone_ns
-        Time of an iteration alone.
+        The numbers of its shared links.
     """
 
     kind: Kind
-    loads: Mapping[Link, float]
     numbers: Ints
-    alone_ns: float
 
 
 def digest_of(job: Sending) -> bytes:
@@ -109,14 +108,13 @@ def digest_of(job: Sending) -> bytes:
     return digest.digest()
 
 
-def kind_of(job: Sending, digest: bytes, limits: Floats, capacity: Mapping[Link, float]) -> Kind:
-    """Return what a job is, by the digest of all but its links and their capacities."""
+def kind_of(job: Sending, limits: Floats) -> Kind:
+    """Return what a job is, with the capacities of its links, byte/ns."""
     places = [place for place, link in enumerate(job.links) if link.way == "out" and limits[place] < inf]
     shared = np.array(places, dtype=np.int64)
-    loads, sends = job.most(capacity)[shared], job.sent_bytes[:, shared] > 0
-    key = blake2b(digest + limits.tobytes(), digest_size=16).digest()
+    loads, sends = job.on_links(limits)[:, shared].max(axis=0, initial=0.0), job.sent_bytes[:, shared] > 0
     alike = bool((sends == sends[:, :1]).all())
-    return Kind(key, job, limits, shared, loads, places, loads.tolist(), alike, {})
+    return Kind(job, limits, job.alone_ns, shared, loads, places, loads.tolist(), alike, {})
 
 
 def one_way(job: Sending) -> Sending:

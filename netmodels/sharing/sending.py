@@ -92,17 +92,20 @@ class Sending:
         capacity
             Of the links, byte/ns; a link that is missing has no limit.
         """
-        own = self.sent_bytes / self.rides_ns[:, None]
-        limits = np.array([capacity.get(link, inf) for link in self.links])
-        ports = np.array([link.tier != "rack" for link in self.links], dtype=bool)
-        own /= (own[:, ports] / limits[ports]).max(axis=1, initial=1.0)[:, None]
-        own = np.minimum(own, limits)
+        own = self.on_links(np.array([capacity.get(link, inf) for link in self.links]))
         at = {link: place for place, link in enumerate(self.links)}
         rates = np.zeros((len(own), len(links)))
         for column, link in enumerate(links):
             if link in at:
                 rates[:, column] = own[:, at[link]]
         return rates
+
+    def on_links(self, limits: Floats) -> Floats:
+        """Return the same on all of its links, with their capacities, shape (links,)."""
+        own = self.sent_bytes / self.rides_ns[:, None]
+        ports = np.array([link.tier != "rack" for link in self.links], dtype=bool)
+        own /= (own[:, ports] / limits[ports]).max(axis=1, initial=1.0)[:, None]
+        return np.minimum(own, limits)
 
     def most(self, capacity: Mapping[Link, float]) -> Floats:
         """Return the most that the job alone sends on each of its links, byte/ns, shape (links,)."""
@@ -187,3 +190,32 @@ class Sending:
         """Return the same iteration with one of the parallel links of its uplinks in use."""
         links = (link._replace(path=path) if link.tier == "rack" else link for link in self.links)
         return replace(self, links=tuple(links))
+
+
+class Sender(NamedTuple):
+    """What a job does to the links of a cluster.
+
+    Attributes
+    ----------
+    iteration
+        Its iteration alone.
+    alone_ns
+        What that takes.
+    slack
+        How many times as long it may send before its iteration takes longer.
+    busy
+        The largest share of its time that it sends as long as its iteration takes no longer.
+    loads
+        The most that it sends on each link that has a capacity, byte/ns, by the number of the link in the
+        order of the cluster's. Of the two directions of a link, which carry the same, only the way out of a
+        place is mentioned.
+    most
+        The largest of these.
+    """
+
+    iteration: Sending
+    alone_ns: float
+    slack: float
+    busy: float
+    loads: Mapping[int, float]
+    most: float

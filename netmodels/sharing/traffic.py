@@ -80,11 +80,12 @@ def job_traffic(
     parts = (model or AnalyticalModel()).parts(profile, shape, fabric, system)
     if profile.launch_ns and parts:
         parts = (Part(np.full_like(parts[0].ns, profile.launch_ns)), *parts)
-    links = links_of(placement)
+    slices = in_ring_order(placement)
+    links = _links(tuple((rack, machine) for rack, machine, _, _ in slices))
     packets = system.packets and system.collectives != "nccl"
     headers = 1 + packets * HEADER_BYTES / PAYLOAD_BYTES
     rides = np.array([part.ns for part in parts], dtype=np.int64)
-    sent = np.array([_on_links(part, placement, links) for part in parts]) * headers
+    sent = np.array([_on_links(part, slices, links) for part in parts]) * headers
     found = _in_order(profile, links, rides, sent)
     ring = links and in_rings(system)
     return replace(found, ring=_in_ring(profile, shape, system)) if ring else found
@@ -119,12 +120,11 @@ def _in_ring(profile: Profile, shape: Shape, system: SystemSettings) -> InRing:
     return InRing(shape, (*layers, Layer(rest_ns, 0)))
 
 
-def _on_links(part: Part, placement: Sequence[Slice], links: tuple[Link, ...]) -> Floats:
+def _on_links(part: Part, slices: Sequence[Slice], links: tuple[Link, ...]) -> Floats:
     """Return what a part of the collectives of each size puts on each link, shape (sizes, links)."""
     found = np.zeros((len(part.ns), len(links)))
     for way, sent_bytes in part.sent_bytes:
-        carried = carried_by(placement, way)
-        found += np.outer(sent_bytes, [carried.get(link, 0.0) for link in links])
+        found += np.outer(sent_bytes, _carried(slices, links, way))
     return found
 
 
@@ -150,13 +150,18 @@ def _in_order(profile: Profile, links: tuple[Link, ...], rides: Ints, sent: Floa
 
 def links_of(placement: Sequence[Slice]) -> tuple[Link, ...]:
     """Return the links that a placement sends on; none within one machine."""
-    slices = in_ring_order(placement)
-    racks = list(dict.fromkeys(rack for rack, _, _, _ in slices))
+    return _links(tuple((rack, machine) for rack, machine, _, _ in in_ring_order(placement)))
+
+
+@lru_cache(maxsize=4096)
+def _links(machines: tuple[tuple[int, int], ...]) -> tuple[Link, ...]:
+    """Return the links of (rack, machine) in the order of the ring."""
+    racks = list(dict.fromkeys(rack for rack, _ in machines))
     places: list[tuple[Tier, int]] = []
-    if len(slices) > 1:
-        places += [("machine", machine) for _, machine, _, _ in slices]
+    if len(machines) > 1:
+        places += [("machine", machine) for _, machine in machines]
     if len(racks) > 1:
-        places += [("network", machine) for _, machine, _, _ in slices]
+        places += [("network", machine) for _, machine in machines]
         places += [("rack", rack) for rack in racks]
     return tuple(Link(*place, way) for place in places for way in DIRECTIONS)
 
@@ -171,24 +176,29 @@ def carried_by(placement: Sequence[Slice], way: Way) -> dict[Link, float]:
     way
         What carries the collective.
     """
-    slices = in_ring_order(placement)
+    slices, links = in_ring_order(placement), links_of(placement)
+    return {link: each for link, each in zip(links, _carried(slices, links, way), strict=True) if each}
+
+
+def _carried(slices: Sequence[Slice], links: Sequence[Link], way: Way) -> list[float]:
+    """Return the same for machines in the order of the ring, by link."""
     if way == "ring":
         in_rack = Counter[int]()
         for rack, _, _, gpus in slices:
             in_rack[rack] += gpus
         beyond = {machine: gpus / in_rack[rack] for rack, machine, _, gpus in slices}
-        return {link: beyond[link.place] if link.tier == "network" else 1.0 for link in links_of(placement)}
-    found: dict[Link, float] = {}
+        return [beyond[link.place] if link.tier == "network" else 1.0 for link in links]
     if way == "tree":
+        passed = Counter[Link]()
         for one, other in tree_edges(len(slices)):
-            for link in (*_climbed(slices, one, other), *_climbed(slices, other, one)):
-                found[link] = found.get(link, 0.0) + 0.5
-        return found
+            passed.update((*_climbed(slices, one, other), *_climbed(slices, other, one)))
+        return [passed[link] / 2 for link in links]
     tiers = {"machine": (), "rack": ("machine",), "network": ("machine", "network", "rack")}[way]
-    for link in links_of(placement):
-        if link.tier in tiers:
-            found[link] = sum(each[3] for each in slices if link.place == each[link.tier != "rack"])
-    return found
+    behind = Counter[tuple[bool, int]]()
+    for rack, machine, _, gpus in slices:
+        behind[True, rack] += gpus
+        behind[False, machine] += gpus
+    return [behind[link.tier == "rack", link.place] if link.tier in tiers else 0.0 for link in links]
 
 
 def in_ring_order(placement: Sequence[Slice]) -> list[Slice]:

@@ -1,40 +1,14 @@
 """Which jobs send on which links: an index, to find the jobs that a change may affect."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from itertools import islice
+from typing import NamedTuple, TypeVar
 from weakref import ref
 
 from artist.core.cluster import Allocation
 from artist.core.job import JobSpec
 from artist.performance.api import Logged, Running
-from netmodels.api import FULL, MOST_JOBS, Link, Sending
-
-
-class Sender(NamedTuple):
-    """What a job does to links where it is placed, at the compute time of its profile.
-
-    Attributes
-    ----------
-    iteration
-        Its iteration alone.
-    alone_ns
-        What that takes.
-    slack
-        How many times as long it may send before its iteration takes longer.
-    busy
-        The largest share of its time that it sends as long as its iteration takes no longer.
-    loads
-        The most that it sends on each link that has a capacity, byte/ns, by the number of the link.
-    most
-        The largest of these.
-    """
-
-    iteration: Sending
-    alone_ns: float
-    slack: float
-    busy: float
-    loads: Mapping[int, float]
-    most: float
+from netmodels.api import FULL, MOST_JOBS, Link, Sender
 
 
 class Gone(NamedTuple):
@@ -72,79 +46,66 @@ class Crosser(NamedTuple):
 _NOBODY = Gone()
 _NEARLY = 0.998  # answers where many send are found to 0.1 %
 
+_T = TypeVar("_T")
+
 CrosserOf = Callable[[int, JobSpec, Allocation], Crosser | None]
 """From the number of a job, what it is and what it holds; None for a job that sends on no link."""
 
 
 class LinkTable:
-    """Numbers of the links in use, what each carries, and where it is."""
+    """What each link of a cluster carries, byte/ns, and where it is, by its number."""
 
     def __init__(self, capacity: Mapping[Link, float]) -> None:
-        self._capacity = capacity
-        self._numbers: dict[Link, int] = {}
-        self.most: list[float] = []
-        self.places: list[tuple[bool, int]] = []  # whether it is the uplink of a rack, and its place
-
-    def number(self, link: Link) -> int:
-        """Return the number of a link."""
-        number = self._numbers.setdefault(link, len(self._numbers))
-        if number == len(self.most):
-            self.most.append(self._capacity[link] * FULL)
-            self.places.append((link.tier == "rack", link.place))
-        return number
-
-
-class Index(Protocol):
-    """The jobs on each link."""
-
-    def on(self, link: int) -> Mapping[int, Crosser]:
-        """Return the jobs that send on a link."""
-
-    def offered(self, link: int) -> float:
-        """Return the most that they send there together, byte/ns."""
+        self.most = [each * FULL for each in capacity.values()]
+        self.places = [(link.tier == "rack", link.place) for link in capacity]  # whether an uplink of a rack
 
 
 class Asked:
-    """An index of any running jobs, which asks who crosses a link when it is needed."""
+    """The jobs on each link, of any jobs that run: who crosses a link is asked when it is needed.
+
+    Attributes
+    ----------
+    on
+        Those that send there, by the number of the link.
+    offered
+        The most that they send there together, byte/ns, likewise.
+    """
 
     def __init__(self, table: LinkTable, running: Running, crosser: CrosserOf) -> None:
-        self._table = table
-        self._running = running
-        self._crosser = crosser
-        self._on: dict[int, dict[int, Crosser]] = {}
+        def on(link: int) -> dict[int, Crosser]:
+            is_uplink, place = table.places[link]
+            jobs = running.crossing_rack(place) if is_uplink else running.crossing_machine(place)
+            each = ((job, crosser(job, running.spec(job), running.allocation(job))) for job in jobs)
+            return {job: found for job, found in each if found and link in found.sender.loads}
 
-    def on(self, link: int) -> Mapping[int, Crosser]:
-        """Return the jobs that send on a link."""
-        found = self._on.get(link)
-        if found is None:
-            found = self._on[link] = {}
-            is_uplink, place = self._table.places[link]
-            running = self._running
-            for job in running.crossing_rack(place) if is_uplink else running.crossing_machine(place):
-                crosser = self._crosser(job, running.spec(job), running.allocation(job))
-                if crosser is not None and link in crosser.sender.loads:
-                    found[job] = crosser
+        self.on = _Answers(on)
+        self.offered = _Answers(lambda link: sum(each.sender.loads[link] for each in self.on[link].values()))
+
+
+class _Answers(dict[int, _T]):
+    """Answers by link, each found when it is first asked for."""
+
+    def __init__(self, answer: Callable[[int], _T]) -> None:
+        self._answer = answer
+
+    def __missing__(self, link: int) -> _T:
+        found = self[link] = self._answer(link)
         return found
-
-    def offered(self, link: int) -> float:
-        """Return the most that they send there together, byte/ns."""
-        return sum(each.sender.loads[link] for each in self.on(link).values())
 
 
 class Kept:
-    """An index that follows the log of jobs that start and stop to cross machines."""
+    """The same, following the log of jobs that start and stop to cross machines."""
 
     def __init__(self, table: LinkTable, log: Logged, crosser: CrosserOf) -> None:
-        self._table = table
         self._log = ref(log)
         self._crosser = crosser
         self._most = table.most
         self._seen = 0
         self._jobs: dict[int, Crosser] = {}
-        self._on: list[dict[int, Crosser]] = []
-        self._offered: list[float] = []
-        self._busy: list[float] = []  # likewise the sums of what jobs offer on average, and
-        self._senders: list[float] = []  # of how many send
+        self.on: list[dict[int, Crosser]] = [{} for _ in table.most]
+        self.offered = [0.0] * len(table.most)
+        self._busy = [0.0] * len(table.most)  # likewise the sums of what jobs offer on average, and
+        self._senders = [0.0] * len(table.most)  # of how many send
 
     def follow(self, running: Running) -> None:
         """Add what came since, and remove what left."""
@@ -154,34 +115,24 @@ class Kept:
         for job, held in changes:
             gone = self._jobs.pop(job, None)
             if gone is not None:
-                busy = gone.sender.busy
-                for link, load in gone.sender.loads.items():
-                    del self._on[link][job]
-                    some = len(self._on[link]) > 0  # else exactly none, whatever was rounded
-                    self._offered[link] = some * (self._offered[link] - load)
-                    self._busy[link] = some * (self._busy[link] - load * busy)
-                    self._senders[link] = some * (self._senders[link] - busy)
+                for link in gone.sender.loads:
+                    del self.on[link][job]
+                self._add(gone.sender, -1)
             crosser = None if held is None else self._crosser(job, running.spec(job), held)
             if crosser is not None:
                 self._jobs[job] = crosser
-                missing = len(self._table.most) - len(self._on)
-                self._on += [{} for _ in range(missing)]
-                for sums in (self._offered, self._busy, self._senders):
-                    sums += [0.0] * missing
-                busy = crosser.sender.busy
-                for link, load in crosser.sender.loads.items():
-                    self._on[link][job] = crosser
-                    self._offered[link] += load
-                    self._busy[link] += load * busy
-                    self._senders[link] += busy
+                for link in crosser.sender.loads:
+                    self.on[link][job] = crosser
+                self._add(crosser.sender, 1)
 
-    def on(self, link: int) -> Mapping[int, Crosser]:
-        """Return the jobs that send on a link."""
-        return self._on[link] if link < len(self._on) else {}
-
-    def offered(self, link: int) -> float:
-        """Return the most that they send there together, byte/ns."""
-        return self._offered[link] if link < len(self._on) else 0.0
+    def _add(self, sender: Sender, sign: int) -> None:
+        """Add what a job sends to the sums, or subtract it."""
+        busy = sign * sender.busy
+        for link, load in sender.loads.items():
+            some = len(self.on[link]) > 0  # else exactly none, whatever was rounded
+            self.offered[link] = some * (self.offered[link] + sign * load)
+            self._busy[link] = some * (self._busy[link] + load * busy)
+            self._senders[link] = some * (self._senders[link] + busy)
 
     def added_ns(self, jobs: Iterable[int]) -> dict[int, int]:
         """Return how much longer others make the iterations of jobs at the prices in force."""
@@ -219,15 +170,18 @@ class Kept:
         longer = 1.0
         for link in loads:
             share = most / self._most[link]
-            if len(self._on[link]) * share > 1:
+            if len(self.on[link]) * share > 1:
                 chances = [1.0]  # of 0, 1, ... others
-                for other in self._on[link].values():
+                for other in self.on[link].values():
                     if other is not job:
                         busy = other.sender.busy
                         none, one = [*chances, 0.0], [0.0, *chances]
                         chances = [a * (1 - busy) + b * busy for a, b in zip(none, one, strict=True)]
                 longer += sum(p * max(share * k - 1, 0.0) for k, p in enumerate(chances, 1))
         return longer > slack
+
+
+Index = Asked | Kept
 
 
 def components(index: Index, most: Sequence[float], seeds: Mapping[int, Gone]) -> list[dict[int, Crosser]]:
@@ -248,21 +202,22 @@ def components(index: Index, most: Sequence[float], seeds: Mapping[int, Gone]) -
     found: list[dict[int, Crosser]] = []
     seen: set[int] = set()
     done: set[int] = set()
+    on, offered = index.on, index.offered
     for seed, gone in seeds.items():
-        if seed in seen or index.offered(seed) + gone.load <= most[seed]:
+        if seed in seen or offered[seed] + gone.load <= most[seed]:
             continue
-        for job, crosser in index.on(seed).items():
+        for job, crosser in on[seed].items():
             if job in done:
                 continue
-            component, todo = {job: crosser}, [crosser]
-            while todo:
-                for link in todo.pop().sender.loads:
-                    if link not in seen and index.offered(link) > most[link]:
-                        seen.add(link)
-                        for other, its in index.on(link).items():
-                            if other not in component:
-                                component[other] = its
-                                todo.append(its)
+            component, known = {job: crosser}, 0
+            while known < len(component):
+                others = [*islice(component.values(), known, None)]
+                known = len(component)
+                for each in others:
+                    for link in each.sender.loads:
+                        if link not in seen and offered[link] > most[link]:
+                            seen.add(link)
+                            component.update(on[link])
             done.update(component)
             if any(_may_be_slower(each, index, most, seeds) for each in component.values()):
                 found.append(component)
@@ -278,7 +233,7 @@ def _may_be_slower(job: Crosser, index: Index, most: Sequence[float], gone: Mapp
     slack = job.sender.slack
     for link in job.sender.loads:
         left = gone.get(link, _NOBODY)
-        offered, jobs = index.offered(link) + left.load, len(index.on(link)) + left.jobs
+        offered, jobs = index.offered[link] + left.load, len(index.on[link]) + left.jobs
         if max(offered, jobs * job.sender.most) > slack * most[link]:
             return True
     return False

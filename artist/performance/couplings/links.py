@@ -26,11 +26,10 @@ from artist.performance.couplings.crossing import (
     Index,
     Kept,
     LinkTable,
-    Sender,
     components,
 )
 from artist.performance.effects.compute import Compute, scaled
-from netmodels.api import Profile, Sending, SharedLinks
+from netmodels.api import Profile, Sender, Sending, SharedLinks
 
 _MOST_KEPT = 50_000
 
@@ -244,12 +243,8 @@ class Links:
                 (machines[s.machine].rack, s.machine, machines[s.machine].type, s.gpus)
                 for s in allocation.slices
             ]
-            shared = self._shared
-            iteration = shared.sending(profile.scaled(factor) if factor != 1.0 else profile, placement)
-            loads = {self._table.number(link): load for link, load in shared.loads(iteration).items()}
-            slack, busy = shared.slack(iteration), shared.busy(iteration)
-            most = max(loads.values(), default=0.0)
-            sender = self._senders[question] = Sender(iteration, iteration.alone_ns, slack, busy, loads, most)
+            iteration = self._shared.sending(profile.scaled(factor) if factor != 1.0 else profile, placement)
+            sender = self._senders[question] = self._shared.sender(iteration)
         return sender
 
 

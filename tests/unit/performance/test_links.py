@@ -267,9 +267,9 @@ class Doubting(PlacedPerformance):
             kept, table = self._links._index(running), self._links._table
             for link, (is_uplink, place) in enumerate(table.places):
                 there = running.crossing_rack(place) if is_uplink else running.crossing_machine(place)
-                assert set(kept.on(link)) <= set(there)
-                loads = [each.sender.loads[link] for each in kept.on(link).values()]
-                assert kept.offered(link) == pytest.approx(sum(loads), abs=1e-9)
+                assert set(kept.on[link]) <= set(there)
+                loads = [each.sender.loads[link] for each in kept.on[link].values()]
+                assert kept.offered[link] == pytest.approx(sum(loads), abs=1e-9)
             self.contended += sum(parts.contention_ns > 0 for parts in found.values())
         return found
 

@@ -12,7 +12,7 @@ from artist.core.cluster import Allocation, Group, Slice
 from artist.core.job import Demand, JobSpec
 from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed
-from artist.performance.couplings.crossing import Crosser, Kept, LinkTable, Sender
+from artist.performance.couplings.crossing import Crosser, Kept, LinkTable
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.formulas.input_rate import Sensitivity
@@ -20,7 +20,7 @@ from artist.performance.placed import PlacedPerformance
 from artist.testing.links import FABRIC, Rings, model
 from artist.testing.tiny import tiny_cluster
 from artist.units import NS_PER_S
-from netmodels.api import Link, SystemSettings
+from netmodels.api import Link, Sender, SystemSettings
 from netmodels.sharing.contention import Contention
 
 S = NS_PER_S
@@ -168,7 +168,6 @@ def may_slow(jobs, busy):
     senders = [Sender(None, 1.0, slack, busy, {0: load}, max([load, *most])) for slack, load, *most in jobs]
     crossers = {job: Crosser(None, None, sender, 1.0, 1, 0) for job, sender in enumerate(senders)}
     table, told = LinkTable({link: 1.0}), Told([None] * len(jobs))
-    table.number(link)
     told.log += crossers
     told.held.update(dict.fromkeys(crossers, "here"))
     kept = Kept(table, told, lambda job, spec, held: crossers[job])

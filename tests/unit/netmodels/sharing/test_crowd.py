@@ -36,10 +36,11 @@ def test_twelve_equal_jobs_that_always_send_take_twelve_times_as_long(way):
 def test_many_slow_each_other_by_the_sum_of_what_they_send():
     """Computing c, sending 1 s at a time, 10 jobs: s = 1 + 9 s / (c + s), so s^2 + (c - 10) s = c.
 
-    With c = 9: s = (1 + sqrt(37)) / 2 = 3.541, and iterations take (9 + s) / 10 = 1.254 times as long.
+    With c = 9: s = (1 + sqrt(37)) / 2 = 3.541, and iterations take (9 + s) / 10 = 1.254 times as long, in
+    steps of 0.001.
     """
     s = (1 + 37**0.5) / 2
-    assert across([model(9000, 1000)] * 10) == pytest.approx([(9 + s) / 10] * 10, rel=1e-4)
+    assert across([model(9000, 1000)] * 10) == pytest.approx([round((9 + s) / 10, 3)] * 10)
 
 
 @pytest.mark.parametrize("count", [8, 9])
@@ -82,7 +83,7 @@ def test_one_that_asks_for_little_gets_it_beside_many_greedy_ones():
     little = replace(little, links=shared.sending(model(0, 1000), on(10, 26)).links)
     found = shared.together([*greedy, little])
     assert found[-1] == little.alone_ns
-    assert found[0] / greedy[0].alone_ns == pytest.approx(10 + 1 / 12)
+    assert found[0] / greedy[0].alone_ns == pytest.approx(round(10 + 1 / 12, 3))
 
 
 def test_a_job_that_needs_less_than_its_share_is_not_slowed_by_many():
@@ -97,7 +98,7 @@ def test_a_job_that_needs_less_than_its_share_is_not_slowed_by_many():
             for each in (*greedy, np.array([rate]))
         ]
         ones = np.ones(9, dtype=np.int64)
-        found = slower(jobs, ones, np.zeros(9, dtype=np.int64), np.array([1]), [0.0] * 9)
+        found = slower(jobs, ones, np.zeros(9, dtype=np.int64), np.array([1]), np.zeros(9))
         assert found[-1] == pytest.approx(expected)
         assert found[:8] == pytest.approx([8 + rate] * 8)
 
@@ -149,12 +150,12 @@ def test_parallel_uplinks_halve_what_others_do():
     mean = mean_of_bare()
     alike = [mean, mean]
     numbers, lengths = np.array([0, 0]), np.array([1, 1])
-    assert slower(alike, lengths, numbers, np.array([1]), [0, 0]) == [2.0, 2.0]
-    assert slower(alike, lengths, numbers, np.array([2]), [0, 0]) == [1.5, 1.5]
+    assert slower(alike, lengths, numbers, np.array([1]), np.zeros(2)).tolist() == [2.0, 2.0]
+    assert slower(alike, lengths, numbers, np.array([2]), np.zeros(2)).tolist() == [1.5, 1.5]
 
 
 def mean_of_bare():
     shared = shared_links("average", MACHINES)
     job = shared.sending(model(0, 1000), on(0, 16))
     one = mean_of(job, np.array([True]), np.ones(len(job.links)))
-    return replace(one, rates=np.array([1.0]))
+    return one._replace(rates=np.array([1.0]))
