@@ -155,9 +155,9 @@ def messages_of(jobs: Sequence[RingJob]) -> Messages:
     return found
 
 
-def packets_of(messages: Messages, payload_bytes: int) -> int:
-    """Return how many packets some messages take, acknowledgements aside."""
-    return sum(count * max(-(-size // payload_bytes), 1) for (_, _, size), count in messages.items())
+def packets_in(message_bytes: int, payload_bytes: int) -> int:
+    """Return how many packets a message takes, acknowledgements aside."""
+    return max(-(-message_bytes // payload_bytes), 1)
 
 
 def question(

@@ -35,7 +35,7 @@ from netmodels.sharing.average import slowdowns
 from netmodels.sharing.crowd import Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
 from netmodels.sharing.links import FULL, MOST_JOBS, Link, Slice, capacities
-from netmodels.sharing.packet_budget import MOST_PACKETS, Runner
+from netmodels.sharing.packet_budget import Runner
 from netmodels.sharing.packet_phases import followed
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
@@ -96,7 +96,7 @@ class Contention:
         fabric: Fabric,
         system: SystemSettings,
         model: Priced | None = None,
-        most_packets: int | None = MOST_PACKETS,
+        most_packets: int | None = None,
     ) -> None:
         self.capacity: Mapping[Link, float] = capacities(machines, fabric, fabric.uplinks)
         self._way = way
@@ -328,13 +328,12 @@ class Contention:
                 what = "jobs that share links are in part followed as fluids: packets would be too many"
                 _log.warning(what, extra={"note": True})
         if found is None:
-            fluids = jobs = [job.joined() for job in fluids]
+            fluids = [job.joined() for job in fluids]
             if _events(fluids) > _MOST_EVENTS:
                 return slowdowns(fluids, capacity, uplinks)
-            found = together(fluids, capacity, shifts, uplinks=uplinks)
-        return tuple(
-            max(1.0, each / job.alone_ns) for each, job in zip(found.iteration_ns, jobs, strict=True)
-        )
+            times_ns = together(fluids, capacity, shifts, uplinks=uplinks)
+            found = [each / job.alone_ns for each, job in zip(times_ns, fluids, strict=True)]
+        return tuple(max(1.0, each) for each in found)
 
 
 def _events(jobs: Sequence[Sending]) -> float:

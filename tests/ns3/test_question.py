@@ -2,7 +2,7 @@
 
 from netmodels.astra_sim.hosts import Network
 from netmodels.fabric import Dimension
-from netmodels.ns3.question import Placement, messages_of, packets_of, question, window_bytes
+from netmodels.ns3.question import Placement, messages_of, packets_in, question, window_bytes
 from netmodels.sharing.links import Link
 from netmodels.sharing.packet_jobs import Layer, RingJob
 from netmodels.sharing.tree import Lane, Own, Tree, Wire
@@ -92,12 +92,15 @@ def test_a_window_is_a_round_trip_of_the_slowest_link_in_whole_packets():
 
 
 def test_messages_and_packets_are_counted():
-    """3 GPUs, 2 iterations: 4 messages of 9,000 / 3 in a ring, 1 of 20,000 / 2 to each in an all-to-all."""
+    """3 GPUs, 2 iterations: 4 messages of 9,000 / 3 in a ring, 1 of 20,000 / 2 to each in an all-to-all.
+
+    Of 8,000 bytes a packet, those take 1 and 2; so does a message of no bytes take 1.
+    """
     ring = RingJob((0, 1, 2), (Layer(0, 9000), Layer(5, 0)), 2)
     direct = RingJob((4, 5), (Layer(0, 20_000, "all_to_all"),), 3)
     found = messages_of([ring, direct])
     assert found == {(0, 1, 3000): 8, (1, 2, 3000): 8, (2, 0, 3000): 8, (4, 5, 10_000): 3, (5, 4, 10_000): 3}
-    assert packets_of(found, 8000) == 24 * 1 + 6 * 2
+    assert [packets_in(size, 8000) for size in (0, 3000, 8000, 10_000)] == [1, 1, 1, 2]
 
 
 def test_messages_choose_an_uplink_each_and_acknowledgements_theirs():

@@ -8,10 +8,9 @@ from netmodels.fabric import Dimension, Fabric
 from netmodels.profile import Layer, Profile
 from netmodels.sharing.contention import Contention
 from netmodels.sharing.links import capacities
-from netmodels.sharing.packet_budget import MOST_PACKETS
 from netmodels.sharing.packet_jobs import Layer as Sent
 from netmodels.sharing.packet_jobs import RingJob, together
-from netmodels.sharing.packet_phases import followed, packets_of, slowdowns_of
+from netmodels.sharing.packet_phases import followed, packets_of
 from netmodels.sharing.traffic import job_traffic
 from netmodels.sharing.tree import Tree, Wire
 from netmodels.system import SystemSettings
@@ -45,7 +44,7 @@ def sending(placement, compute_ns=300_000, size=2**20, system=SYSTEM, more=()):
 def slower(jobs, shifts=(), most=10**9, system=SYSTEM):
     """Return by how much longer iterations take, ns."""
     found = followed(jobs, CAPACITY, FABRIC, system, shifts, most_packets=most)
-    return [ns - job.alone_ns for ns, job in zip(found.iteration_ns, jobs, strict=True)]
+    return [(longer - 1) * job.alone_ns for longer, job in zip(found, jobs, strict=True)]
 
 
 EVERYWHERE = [(machine // 2, machine, "a", 2) for machine in range(4)]
@@ -68,7 +67,7 @@ def test_jobs_are_those_of_the_packet_engine(rings, uplink):
     profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
     sent = [job_traffic(profile, each, fabric, SYSTEM) for each in rings.values()]
     capacity = capacities([(machine // 2, machine, "a", 4) for machine in range(4)], fabric)
-    found = slowdowns_of(sent, capacity, fabric, SYSTEM, [6, 6], most_packets=None)
+    found = followed(sent, capacity, fabric, SYSTEM, iterations=[6, 6])
     beside, alone = together(jobs, tree), [together([job], tree)[0] for job in jobs]
     assert found == [one[-1] / other[-1] for one, other in zip(beside, alone, strict=True)]
     assert min(found) > 1.1
@@ -139,7 +138,7 @@ def test_contention_follows_packets_where_messages_are_packets():
     placed = ([(3, 30 + machine, "a", 4), (7, 70 + machine, "a", 4)] for machine in (5, 6))
     jobs = [shared.sending(profile, each) for each in placed]
     longer = [ns - job.alone_ns for ns, job in zip(shared.together(jobs), jobs, strict=True)]
-    assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=MOST_PACKETS))
+    assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=None))
 
 
 def test_what_following_takes_is_known_before():
