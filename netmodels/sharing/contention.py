@@ -36,7 +36,7 @@ from netmodels.sharing.crowd import Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
 from netmodels.sharing.links import FULL, MOST_JOBS, Link, Slice, capacities
 from netmodels.sharing.packet_budget import Runner
-from netmodels.sharing.packet_phases import followed
+from netmodels.sharing.packet_phases import followed, packets_of
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
@@ -199,6 +199,12 @@ class Contention:
             for number, longer in zip(component, answer, strict=True):
                 found[number] *= longer
         return found
+
+    def packets(self, jobs: Sequence[Sending]) -> list[int]:
+        """Return how many packets each component of few jobs has to be followed, about; 0 if it has none."""
+        found = self._components([self._of(job) for job in jobs])
+        few = [[jobs[number] for number in each] for each in found if len(each) <= MOST_JOBS]
+        return [packets_of(each, self.capacity, self._fabric, self._system) for each in few]
 
     def _components(self, known: Sequence[Known]) -> list[list[int]]:
         """Return the jobs of each component of two jobs or more, by place."""
