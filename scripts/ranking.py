@@ -7,8 +7,8 @@ interval (Student's t), and by oversubscription of the uplinks by how many % it 
 seed by seed: geometric mean with the 95 % interval of the logarithms; of one seed or two, each. A policy
 around another is compared with that one. Runs without contention count whatever their oversubscription: on
 these fabrics a job alone takes the same time. A second table ranks the policies, by how many % their mean JCT
-exceeds that of the best one, over the seeds that all of them have, which are named if some have more. The plot
-has a panel a fabric, a line a policy.
+exceeds that of the best one, over the seeds that all of them have, which are named if some have more. The
+plot has a panel a fabric, a line a policy.
 """
 
 import argparse

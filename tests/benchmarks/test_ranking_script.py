@@ -45,7 +45,7 @@ def test_the_tables():
 
 
 def test_only_seeds_that_all_have_are_ranked():
-    """FIFO's seed 1 is a slow one: with it Dally, 2 h with seed 0, would seem better than FIFO's mean of 3."""
+    """FIFO's seed 1 is a slow one: with it Dally, 2 h with seed 0, would seem better than FIFO's 3 h."""
     hours = {ALONE: {0: 1.0, 1: 9.0}, Point("f", "dally", None): {0: 2.0, 2: 2.0}}
     assert list(ranking.ranks(hours))[2:] == ["| `f` | no contention, seeds 0 | fifo | dally +100 |"]
     hours = {ALONE: {1: 9.0}, Point("f", "dally", None): {0: 2.0}}
