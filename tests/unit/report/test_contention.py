@@ -39,9 +39,16 @@ def shared_run(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[...,
     Ports of m0 and m1 and the uplink of rack 0; m1's is contended for `crowded` of the run, m0's for a tenth.
     """
 
-    def make(policy: str, *, seed: int = 1, crowded: float = 0.4, slowdown: float = 1.25) -> Run:
-        config = {"policy": {"name": policy}, "seed": seed, "performance": {"contention": "phases"}}
-        folder = run_folder(tmp_path / f"{policy}-{seed}", config)
+    def make(
+        policy: str, *, seed: int = 1, crowded: float = 0.4, slowdown: float = 1.25, topology: str = "mine"
+    ) -> Run:
+        config = {
+            "policy": {"name": policy},
+            "seed": seed,
+            "topology": {"name": topology},
+            "performance": {"contention": "phases"},
+        }
+        folder = run_folder(tmp_path / f"{policy}-{seed}-{topology}", config)
         jobs = pq.read_table(folder / "jobs.parquet")
         slower = pa.array([slowdown, None, 1.0005])
         pq.write_table(jobs.append_column("contention_slowdown", slower), folder / "jobs.parquet")
@@ -103,6 +110,17 @@ def test_slowdown_by_contention(shared_run: Callable[..., Run]) -> None:
     assert np.ravel(line.get_xdata()).tolist() == pytest.approx([0.1, 25])
     assert np.ravel(line.get_ydata()).tolist() == [50, 0]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fifo", "srtf"]
+
+
+def test_long_names_of_panels_go_on(shared_run: Callable[..., Run]) -> None:
+    """46 characters and more, where one line has room for 42 or 45: on a second line, nothing is left out."""
+    names = [f"racks of {kind} behind a core of a quarter of it" for kind in ("V100", "cloud machines")]
+    runs = [shared_run(policy, topology=name) for policy in ("fifo", "srtf") for name in names]
+    for width_in in (WIDTH_IN, NARROW_IN):
+        figure = drawn(compare(runs))["contention"].draw(width_in)
+        titles = [axes.get_title(loc="left") for axes in figure.axes]
+        assert [title.replace("\n", " ") for title in titles] == names
+        assert max(map(len, "\n".join(titles).split("\n"))) <= 45
 
 
 def test_without_a_slow_job_the_figure_says_so(shared_run: Callable[..., Run]) -> None:
