@@ -35,6 +35,7 @@ from netmodels.sharing.average import slowdowns
 from netmodels.sharing.crowd import Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
 from netmodels.sharing.links import FULL, MOST_JOBS, Link, Slice, capacities
+from netmodels.sharing.order import order_of
 from netmodels.sharing.packet_budget import Runner
 from netmodels.sharing.packet_phases import followed, packets_of
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
@@ -287,11 +288,14 @@ class Contention:
             steps = round(log(time) / log1p(_STEP)) if in_time else 0
             members.append(_Member(each.kind.key, waiting, steps, shift_ns[number] if in_time else 0, number))
         members.sort()
+        if in_time and self._system.packets:
+            places = [[(link.tier == "rack", link.place) for link in links[each.number]] for each in members]
+            members = [members[place] for place in order_of([each[:-1] for each in members], places)]
         first = 0 if self._system.packets else members[0].steps  # latency of packets does not scale
-        places, earliest = Names(), min(member.shift_ns for member in members)
+        names, earliest = Names(), min(member.shift_ns for member in members)
         scale = (1 + _STEP) ** first
         shifts = [round((member.shift_ns - earliest) / scale) for member in members]
-        renamed = [tuple(map(places.renamed, links[member.number])) for member in members]
+        renamed = [tuple(map(names.renamed, links[member.number])) for member in members]
         question = tuple(
             (each.key, each.waiting, each.steps - first, shift, tuple(link.place for link in own))
             for each, shift, own in zip(members, shifts, renamed, strict=True)
