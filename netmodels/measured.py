@@ -20,9 +20,9 @@ from netmodels.nccl.logs import Given, Logs
 from netmodels.nccl.measurements import files_of, read_measurements
 from netmodels.nccl.model import NcclCollective, collective_us
 from netmodels.nccl.parameters import nccl_of
-from netmodels.shape import Shape, gpus, tier
+from netmodels.shape import Shape, gpus
 from netmodels.system import SystemSettings
-from netmodels.walk import Part, issues_of, one_passage_each, ring_part
+from netmodels.walk import Part, ring_iteration, ring_parts
 
 _log = logging.getLogger(__name__)
 
@@ -120,24 +120,17 @@ class MeasuredModel:
         question = (profile, shape, fabric)
         answer = self._known.get(question)
         if answer is None:
-            answer = self._known[question] = self._iteration(*question)
+            answer = self._known[question] = ring_iteration(
+                profile, shape, lambda sizes: self._rides_ns(sizes, shape, fabric)
+            )
         return answer
 
     def parts(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> tuple[Part, ...]:
         """Return an iteration's all-reduces as one ring each; see `netmodels.analytical`."""
-        sizes = issues_of(bucketed(profile, system.bucket_bytes)).sizes
-        if gpus(shape) < 2 or not len(sizes):
-            return ()
-        return (ring_part(self._rides_ns(sizes, shape, fabric), sizes, gpus(shape)),)
-
-    def _iteration(self, profile: Profile, shape: Shape, fabric: Fabric) -> IterationTime:
-        sizes = issues_of(profile).sizes
-        if gpus(shape) < 2 or not len(sizes):
-            return IterationTime(profile.compute_ns, 0, 0)
-        rides_ns = self._rides_ns(sizes, shape, fabric) + profile.launch_ns
-        return one_passage_each(profile, tier(shape), rides_ns, lambda size: 2 * size)
+        profile = bucketed(profile, system.bucket_bytes)
+        return ring_parts(profile, shape, lambda sizes: self._rides_ns(sizes, shape, fabric))
 
     def _rides_ns(self, sizes: Ints, shape: Shape, fabric: Fabric) -> Ints:
         times_us = self._times_us("all_reduce", sizes.astype(np.float64), shape, fabric)

@@ -20,7 +20,7 @@ import numpy as np
 from netmodels.algorithms import Ints
 from netmodels.api import IterationTime, Span
 from netmodels.layers import Profile
-from netmodels.shape import TIERS, Tier
+from netmodels.shape import TIERS, Shape, Tier, gpus, tier
 from netmodels.system import SystemSettings
 
 
@@ -92,11 +92,6 @@ class Part(NamedTuple):
     sent_bytes: tuple[tuple[Way, Ints], ...] = ()
 
 
-def ring_part(rides_ns: Ints, sizes: Ints, gpus: int) -> Part:
-    """Return all-reduces of some sizes, shape (sizes,), in a ring through so many GPUs."""
-    return Part(rides_ns, (("ring", 2 * sizes * (gpus - 1) // gpus),))
-
-
 Served = tuple[int, int, Passage]
 """Start in ns, place of the collective in the order of issue, passage."""
 
@@ -136,26 +131,30 @@ def issues_of(profile: Profile) -> Issues:
     )
 
 
-def one_passage_each(
-    profile: Profile, tier: Tier, rides_ns: Ints, sent_bytes: Callable[[int], int]
-) -> IterationTime:
-    """Return the time of an iteration whose collectives are one passage each, one after the other.
+Rides = Callable[[Ints], Ints]
+"""From the sizes of all-reduces to how long each takes alone, ns, both of shape (sizes,)."""
 
-    Parameters
-    ----------
-    profile
-        The layers.
-    tier
-        What carries them.
-    rides_ns
-        Time of the collective of each of `issues_of(profile).sizes`.
-    sent_bytes
-        What each GPU sends in a collective of a size.
-    """
+
+def ring_parts(profile: Profile, shape: Shape, rides: Rides) -> tuple[Part, ...]:
+    """Return an iteration's all-reduces as one ring each through all GPUs; none of one GPU, or no bytes."""
+    sizes, count = issues_of(profile).sizes, gpus(shape)
+    if count < 2 or not len(sizes):
+        return ()
+    return (Part(rides(sizes), (("ring", 2 * sizes * (count - 1) // count),)),)
+
+
+def ring_iteration(profile: Profile, shape: Shape, rides: Rides) -> IterationTime:
+    """Return the time of an iteration with `ring_parts`, each after its start-up, in one queue."""
+    parts = ring_parts(profile, shape, rides)
+    if not parts:
+        return IterationTime(profile.compute_ns, 0, 0)
+    ((alone_ns, ((_, sent_bytes),)),) = parts
+    rides_ns = alone_ns + profile.launch_ns
 
     def walked() -> IterationTime:
-        rides = zip(issues_of(profile).sizes.tolist(), rides_ns.tolist(), strict=True)
-        trains = {size: Train((Passage(0, tier, ns, sent_bytes(size)),)) for size, ns in rides}
+        sizes = issues_of(profile).sizes
+        each = zip(sizes.tolist(), rides_ns.tolist(), sent_bytes.tolist(), strict=True)
+        trains = {size: Train((Passage(0, tier(shape), ns, sent),)) for size, ns, sent in each}
         return walk(profile, trains, SystemSettings())
 
     return through_one_queue(profile, rides_ns, walked)

@@ -1,11 +1,10 @@
-"""Measure max-min fair rates, and shares by windows, of jobs on links.
+"""Measure max-min fair rates of jobs on links.
 
     python scripts/benchmark_sharing.py
 
 Prints processor time in ms of 20 instances after one that warms up, the build of the incidence included.
 `fair`: capacities and weights are equal or random (1 to 10, 0.5 to 4). `chain` is its worst case: jobs on
-links i and i + 1 of rising capacity stop one a round. `windows`: of random length, such that most links
-queue. On a machine that other work kept busy:
+links i and i + 1 of rising capacity stop one a round. On a machine that other work kept busy:
 
                                                   least  median
 fair        20 jobs   6 of     40 links, equal     0.06    0.07
@@ -15,9 +14,6 @@ fair      1000 jobs   6 of  10000 links, random    0.66    0.69
 fair      1000 jobs  20 of  10000 links, equal     2.55    2.78
 fair      1000 jobs  20 of  10000 links, random    2.60    2.80
 chain     1000 jobs   2 of   1001 links           29.32   29.94
-windows      8 jobs   4 of     16 links            0.60    0.64
-windows     20 jobs   6 of     40 links            0.76    0.82
-windows    100 jobs   4 of     60 links            1.43    1.57
 another job: the lowest rate rises 0 times, 918 of 4800 others get more
 """
 
@@ -31,7 +27,6 @@ import numpy as np
 from netmodels.algorithms import Ints
 from netmodels.ring_steps import Floats
 from netmodels.sharing.max_min import Incidence, fair
-from netmodels.sharing.windows import by_windows
 
 INSTANCES = 20
 Rows = tuple[Ints, Ints]
@@ -68,14 +63,6 @@ def chain(n_jobs: int) -> Callable[[], object]:
     crossed = (np.arange(0, 2 * n_jobs + 1, 2), np.stack([links, links + 1], axis=1).ravel())
     capacities = np.linspace(1, 3, n_jobs + 1) ** 2
     return lambda: fair(Incidence.of(*crossed, n_jobs + 1), capacities)
-
-
-def windows_of(n_jobs: int, links_each: int, n_links: int) -> Callable[[], object]:
-    """Return a call that builds an incidence and finds shares by windows."""
-    crossed = rows(n_jobs, links_each, n_links, seed=0)
-    capacities, windows = values("random", n_links, n_jobs)
-    trips_ns = np.full(n_jobs, 0.2)
-    return lambda: by_windows(Incidence.of(*crossed, n_links), capacities, windows, trips_ns)
 
 
 def times_ms(call: Callable[[], object], instances: int) -> list[float]:
@@ -116,10 +103,6 @@ def main(instances: int = INSTANCES) -> int:
         for how in ("equal", "random")
     ]
     calls.append(("chain     1000 jobs   2 of   1001 links", chain(1000)))
-    calls += [
-        (f"windows  {jobs:5} jobs {each:3} of {links:6} links", windows_of(jobs, each, links))
-        for jobs, each, links in ((8, 4, 16), *SIZES[:1], (100, 4, 60))
-    ]
     print(f"{'':47}{'least':>8}{'median':>8}")
     for name, call in calls:
         times = times_ms(call, instances)

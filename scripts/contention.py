@@ -37,10 +37,10 @@ from netmodels.errors import InputError
 from netmodels.ns3.model import Ns3Model
 from netmodels.packets import HEADER_BYTES, PAYLOAD_BYTES
 from netmodels.ring_steps import Floats
+from netmodels.sharing import phases
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.links import Link
 from netmodels.sharing.packet_jobs import Layer, RingJob, together
-from netmodels.sharing.phases import iteration_ends
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.tree import Tree, Wire
 
@@ -159,12 +159,12 @@ class Compared:
 def compare(case: Case, most_packets: int | None = 0, ns3: Run | None = None) -> list[Compared]:
     """Run the jobs of a case together, packet by packet only if packets (None: all), or ns-3, are allowed."""
     jobs = [sending_of(job, case.fabric) for job in case.jobs]
-    ends = iteration_ends(
+    fluids_ns = phases.together(
         jobs,
         case.fabric.capacity,
-        [job.iterations for job in case.jobs],
         [job.start_ns for job in case.jobs],
         uplinks=case.fabric.uplinks,
+        iterations=[job.iterations for job in case.jobs],
     )
     average = slowdowns(jobs, case.fabric.capacity, uplinks=case.fabric.uplinks)
     none = [nan] * len(jobs)
@@ -174,12 +174,12 @@ def compare(case: Case, most_packets: int | None = 0, ns3: Run | None = None) ->
         Compared(
             case,
             job.together_ns / job.alone_ns,
-            (end[-1] - job.start_ns) / (sending.alone_ns * job.iterations),
+            fluid_ns / sending.alone_ns,
             slowdown,
             *packet_by_packet,
         )
-        for job, sending, end, slowdown, *packet_by_packet in zip(
-            case.jobs, jobs, ends, average, packets, real, strict=True
+        for job, sending, fluid_ns, slowdown, *packet_by_packet in zip(
+            case.jobs, jobs, fluids_ns, average, packets, real, strict=True
         )
     ]
 

@@ -11,7 +11,7 @@ from netmodels.fabric import Dimension, Fabric, Tiers
 from netmodels.layers import Layer, Profile
 from netmodels.sharing.contention import Contention
 from netmodels.sharing.links import Link, Slice
-from netmodels.sharing.packet_phases import slowdowns_of
+from netmodels.sharing.packet_phases import followed
 from netmodels.sharing.traffic import in_ring_order
 from netmodels.system import SystemSettings, Transport
 
@@ -94,12 +94,12 @@ def placed(case: Case, most_packets: int | None) -> list[float] | None:
         for number in _numbers(machines)
     ]
     shared = Contention("phases", cluster, fabric, system)
-    return slowdowns_of(
+    return followed(
         [shared.sending(profile_of(job), place) for job, place in zip(case.jobs, placements, strict=True)],
         shared.capacity,
         fabric,
         system,
-        [job.iterations for job in case.jobs],
         [job.start_ns for job in case.jobs],
         most_packets=most_packets,
+        iterations=[job.iterations for job in case.jobs],
     )

@@ -7,7 +7,8 @@ interval (Student's t), and by oversubscription of the uplinks by how many % it 
 seed by seed: geometric mean with the 95 % interval of the logarithms; of one seed or two, each. A policy
 around another is compared with that one. Runs without contention count whatever their oversubscription: on
 these fabrics a job alone takes the same time. A second table ranks the policies, by how many % their mean JCT
-exceeds that of the best one. The plot has a panel a fabric, a line a policy.
+exceeds that of the best one, over the seeds that all of them have, which are named if some have more. The
+plot has a panel a fabric, a line a policy.
 """
 
 import argparse
@@ -102,9 +103,16 @@ def ranks(hours: Hours) -> Iterator[str]:
         }
         if not there:
             continue
+        uplinks = "no contention" if ratio is None else f"{ratio:g}:1"
+        seeds = sorted(set.intersection(*map(set, there.values())))
+        if any(len(by_seed) > len(seeds) for by_seed in there.values()):
+            uplinks += f", seeds {', '.join(map(str, seeds)) or 'in common: none'}"
+        if not seeds:
+            yield f"| `{fabric}` | {uplinks} | | |"
+            continue
+        there = {policy: {seed: by_seed[seed] for seed in seeds} for policy, by_seed in there.items()}
         best, *others = sorted(there, key=lambda policy: mean(map(log, there[policy].values())))
         behind = [f"{each} {_times(_over(there[each], there[best]))}" for each in others]
-        uplinks = "no contention" if ratio is None else f"{ratio:g}:1"
         yield f"| `{fabric}` | {uplinks} | {best} | {', '.join(behind)} |"
 
 

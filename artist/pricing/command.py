@@ -38,7 +38,6 @@ from netmodels.topology import Topology, load_topology
 _FILES = ("csv", "plot", "draw")
 _LISTS = (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP, ValueType.RANGE_SWEEP)
 _OWN_COLUMNS = ("model", "shape", "gpus", "collective", "bytes")  # whose values every row shows anyway
-_PACKETS = 2_000_000
 _EXAMPLES = """\
   artist-network                                             models of the Dally paper on 8 GPUs, by tier
   artist-network model=GPT-2 shape=8,4+4,'4|4',5+3           placements of your own
@@ -61,7 +60,7 @@ class PriceConfig(Strict):
     gpus: StrictInt | Annotated[list[StrictInt], Field(min_length=1)]
     shape: StrictInt | str | Annotated[list[StrictInt | str], Field(min_length=1)] | None = None
     jobs: list[str] | None = None
-    contention_packets: Annotated[StrictInt, Field(ge=1)] | None = _PACKETS
+    contention_packets: Annotated[StrictInt, Field(ge=1)] | None
     collective: NcclCollective | None = None
     bytes: StrictFloat | StrictInt = Field(ge=1, le=1e15)
     csv: Path | None = None
@@ -109,17 +108,13 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         raise InputError(
             "only a picture shows it", where="machine_type", found=first.machine_type, allowed=allowed
         )
+    packets = _written(overrides, "contention_packets")
     if first.jobs is not None:
-        _run_together(swept, points)
+        _run_together(swept, points, packets)
         return
-    if any(point.config.contention_packets != _PACKETS for point in points):
-        found, allowed = str(first.contention_packets), "jobs=[...] beside it"
-        raise InputError(
-            "only jobs that share links are followed",
-            where="contention_packets",
-            found=found,
-            allowed=allowed,
-        )
+    if packets is not None:
+        what, allowed = "only jobs that share links are followed", "jobs=[...] beside it"
+        raise InputError(what, where="contention_packets", found=packets, allowed=allowed)
     if first.collective is not None:
         if first.plot is not None:
             raise InputError(
@@ -143,7 +138,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         save_figure(overheads(prices), first.plot, "plot")
 
 
-def _run_together(swept: Sequence[str], points: Sequence["Point"]) -> None:
+def _run_together(swept: Sequence[str], points: Sequence["Point"], packets: str | None) -> None:
     first = points[0].config
     for name in ("shape", "collective", "plot"):
         if getattr(first, name) is not None:
@@ -152,7 +147,7 @@ def _run_together(swept: Sequence[str], points: Sequence["Point"]) -> None:
     jobs: list[JobPrice] = []
     links: list[LinkPrice] = []
     for point in points:
-        more_jobs, more_links = _together(point)
+        more_jobs, more_links = _together(point, packets)
         jobs += more_jobs
         links += more_links
     print(together_table(jobs, links, swept))
@@ -184,6 +179,12 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str
     return [name.rpartition(".")[2] for name in leads], points
 
 
+def _written(overrides: Sequence[str], name: str) -> str | None:
+    """Return what the command line says of a field; None if it does not mention it."""
+    said = (each.lstrip("+").partition("=") for each in overrides)
+    return next((value for key, _, value in said if key == name), None)
+
+
 def _available() -> str:
     """Return the override that selects all network models available here."""
     return "network=analytical" + (",astra_sim" if os.environ.get("ASTRA_SIM_BIN") else "")
@@ -208,13 +209,15 @@ def _iterations(point: Point) -> list[Price]:
     return price_iterations(profiles, _shapes(point), network, point.topology, system, point.lead)
 
 
-def _together(point: Point) -> tuple[list[JobPrice], list[LinkPrice]]:
+def _together(point: Point, packets: str | None) -> tuple[list[JobPrice], list[LinkPrice]]:
+    """Price jobs together; `packets` is what the command line says of contention_packets."""
     network, system = build_network(point.config.network, point.topology)
+    if packets is not None:
+        check_packets(packets, network.model, system, "contention_packets")
     jobs = parse_jobs(point.config.jobs or (), point.topology)
     profile = network_profiles(point.config.network, point.topology)
     profiles = [profile(job.model).scaled(point.config.compute_scale) for job in jobs]
     most = point.config.contention_packets
-    check_packets(most, _PACKETS, system, "contention_packets")
     return price_together(
         jobs, profiles, network.model, point.topology, system, point.lead, most_packets=most
     )

@@ -14,7 +14,6 @@ from netmodels.shape import gpus, shape_of, tier
 from netmodels.sharing.contention import Contention, Way
 from netmodels.sharing.links import Link, Slice
 from netmodels.sharing.packet_budget import Runner
-from netmodels.sharing.packet_phases import packets_of
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import crowded
 from netmodels.topology import Topology
@@ -192,7 +191,7 @@ def price_together(
         scaled = [_scaled(*each, topology) for each in zip(profiles, placements, strict=True)]
         sendings = [asked[0].sending(*each) for each in zip(scaled, placements, strict=True)]
         if not isinstance(network, Runner):
-            _warn_of_packets(packets_of(sendings, asked[1].capacity, fabric, system), most_packets)
+            _warn_of_packets(asked[1].packets(sendings), most_packets)
         average_ns, phases_ns = (each.together(sendings) for each in asked)
     prices = []
     for number, (job, sending) in enumerate(zip(jobs, sendings, strict=True)):
@@ -203,10 +202,12 @@ def price_together(
     return prices, list(_links(sendings, asked[1].capacity, phases_ns, topology, lead))
 
 
-def _warn_of_packets(count: int, most: int | None) -> None:
-    """Say if jobs send more packets than are followed, if they meet, or so many that it takes minutes."""
+def _warn_of_packets(counts: Sequence[int], most: int | None) -> None:
+    """Say if components send more packets than are followed of one, or so many that it takes minutes."""
+    too_many = [] if most is None else [count for count in counts if count > most]
+    count = sum(too_many or counts)
     minutes = ceil(count / _PACKETS_A_MINUTE)
-    if most is not None and count > most:
+    if too_many:
         note = (
             "following all of about %s packets would take %d min: jobs that send too many are followed "
             "more coarsely, or as fluids; contention_packets=null follows all"

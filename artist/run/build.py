@@ -320,20 +320,23 @@ def _stretch(stall: InputStall | None, cluster: Cluster) -> "Stretch | None":
     return lambda model, gpus, speed, asked: stall.as_measured(model, gpus, speed, machine, asked)
 
 
-def check_packets(most: int | None, usual: int | None, system: SystemSettings, where: str) -> None:
-    """Raise InputError if packets are to be followed, other than as usual, where messages are none.
+def check_packets(found: object, model: NetworkModel, system: SystemSettings, where: str) -> None:
+    """Refuse a number of packets that are to be followed where it has no effect.
 
     Raises
     ------
     InputError
-        See above.
+        If the network model follows packets of its own, or messages are none.
     """
+    from netmodels.sharing.packet_budget import Runner
     from netmodels.sharing.traffic import IN_RINGS, in_rings
 
-    if most != usual and not in_rings(system):
-        found = "null" if most is None else most
-        allowed = f"{usual}, or {IN_RINGS}"
-        raise InputError("there are no packets to be followed", where=where, found=found, allowed=allowed)
+    if isinstance(model, Runner):
+        what, allowed = "the network model follows its own packets", "network.model.packets_together instead"
+        raise InputError(what, where=where, found=found, allowed=allowed)
+    if not in_rings(system):
+        what, allowed = "there are no packets to be followed", f"{IN_RINGS}; or leave it out"
+        raise InputError(what, where=where, found=found, allowed=allowed)
 
 
 def build_contention(
@@ -358,15 +361,12 @@ def build_contention(
         what, allowed = "jobs that send nothing share no links", "none with network=zero; another network"
         raise InputError(what, where="performance.contention", found=config.contention, allowed=allowed)
     from netmodels.sharing.contention import Contention  # most runs do without
-    from netmodels.sharing.packet_budget import Runner
     from netmodels.sharing.traffic import Priced
 
     most = config.contention_packets
-    where = "performance.contention_packets"
-    if most != CONTENTION_PACKETS and isinstance(network.model, Runner):
-        what, allowed = "the network model follows its own packets", "network.model.packets_together instead"
-        raise InputError(what, where=where, found="null" if most is None else most, allowed=allowed)
-    check_packets(most, CONTENTION_PACKETS, system, where)
+    if most != CONTENTION_PACKETS:
+        found, where = "null" if most is None else most, "performance.contention_packets"
+        check_packets(found, network.model, system, where)
     machines = ((m.rack, number, m.type, m.gpus) for number, m in enumerate(cluster.machines))
     model = network.model if isinstance(network.model, Priced) else None
     return Contention(config.contention, machines, fabric, system, model, most)

@@ -16,7 +16,13 @@ def check_pools(policy: object, cluster: Cluster) -> None:
     pool, pools = getattr(policy, "pool", ""), cluster.pools
     if isinstance(pool, str) and pool and pool not in pools and pools != {DEFAULT_POOL}:
         allowed = ", ".join(sorted(pools))
-        raise InputError("no machine is in this pool", where="policy.pool", found=pool, allowed=allowed)
+        raise InputError("no machine is in this pool", where=_field(policy), found=pool, allowed=allowed)
+
+
+def _field(policy: object, name: str = "policy") -> str:
+    """Return the field where the pool of a policy is set: its own, or that of the policy within it."""
+    own = getattr(policy, "__dict__", {})
+    return f"{name}.pool" if "pool" in own or "of" not in own else _field(own["of"], f"{name}.of")
 
 
 def check_fits(
@@ -36,7 +42,7 @@ def check_fits(
     if any(event.kind == "join" for event in later) or not (callable(reach) or pool in cluster.pools):
         return
     own, lent = [machine for machine in cluster.machines if machine.pool == pool], []
-    what, hint = f"it can never fit pool {pool}, the only one that the policy serves", "policy.pool=''"
+    what, hint = f"it can never fit pool {pool}, the only one that the policy serves", f"{_field(policy)}=''"
     if callable(reach):
         own, lent = reach(cluster, signals)
         what, hint = "it can never fit the machines for training and those that they borrow", "fungible jobs"

@@ -6,14 +6,12 @@ A job on two GPUs sends each byte of its gradients once: what its model sends ta
 from collections.abc import Iterable
 from typing import Literal
 
-import numpy as np
-
 from artist.core.cluster import Cluster
 from netmodels.api import Dimension, Fabric, IterationTime, Layer, Profile, Shape, SystemSettings
 from netmodels.shape import gpus
 from netmodels.sharing.contention import Contention
 from netmodels.sharing.links import Slice
-from netmodels.walk import Part, issues_of, ring_part, through_one_queue
+from netmodels.walk import Part, ring_parts, through_one_queue
 
 _NEAR = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0)
 _FAR = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0, rack_bytes_per_ns=1.0)
@@ -50,11 +48,10 @@ class Rings:
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> tuple[Part, ...]:
         """Return the one part of each all-reduce."""
-        sizes, n = issues_of(profile).sizes, gpus(shape)
-        if sum(len(rack) for rack in shape) < 2 or not len(sizes):
+        n = gpus(shape)
+        if sum(len(rack) for rack in shape) < 2:
             return ()
-        rides_ns = np.array([self._slower * 2 * (n - 1) * size // n for size in sizes.tolist()])
-        return (ring_part(rides_ns, sizes, n),)
+        return ring_parts(profile, shape, lambda sizes: self._slower * 2 * (n - 1) * sizes // n)
 
 
 def model(compute_ns: int, sent_ns: int, hidden_ns: int = 0) -> Profile:

@@ -8,8 +8,8 @@ from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.nccl.model import NcclCollective, Place, collective_us
 from netmodels.nccl.parameters import nccl_of
-from netmodels.shape import Shape, gpus, tier
-from netmodels.walk import Part, issues_of, one_passage_each, ring_part
+from netmodels.shape import Shape, gpus
+from netmodels.walk import Part, ring_iteration, ring_parts
 
 
 class NcclModel:
@@ -27,7 +27,9 @@ class NcclModel:
         question = (profile, shape, fabric.digest)
         answer = self._known.get(question)
         if answer is None:
-            answer = self._known[question] = self._answer(profile, shape, fabric)
+            answer = self._known[question] = ring_iteration(
+                profile, shape, lambda sizes: _rides_ns("all_reduce", sizes, shape, fabric)
+            )
         return answer
 
     def collective_ns(self, collective: NcclCollective, size_bytes: int, shape: Shape, fabric: Fabric) -> int:
@@ -40,18 +42,7 @@ class NcclModel:
 
         On several machines the bytes are those of a ring, also where NCCL takes its tree.
         """
-        sizes = issues_of(profile).sizes
-        if gpus(shape) < 2 or not len(sizes):
-            return ()
-        return (ring_part(_rides_ns("all_reduce", sizes, shape, fabric), sizes, gpus(shape)),)
-
-    def _answer(self, profile: Profile, shape: Shape, fabric: Fabric) -> IterationTime:
-        sizes = issues_of(profile).sizes
-        if gpus(shape) < 2 or not len(sizes):
-            return IterationTime(profile.compute_ns, 0, 0)
-        rides_ns = _rides_ns("all_reduce", sizes, shape, fabric) + profile.launch_ns
-        count = gpus(shape)
-        return one_passage_each(profile, tier(shape), rides_ns, lambda size: 2 * size * (count - 1) // count)
+        return ring_parts(profile, shape, lambda sizes: _rides_ns("all_reduce", sizes, shape, fabric))
 
 
 def _rides_ns(collective: NcclCollective, sizes: Ints, shape: Shape, fabric: Fabric) -> Ints:

@@ -21,14 +21,14 @@ from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.levels import SeenTiers, tiers_of
 from netmodels.ns3.process import Worker
-from netmodels.ns3.question import Messages, Placement, messages_of, packets_of, question
-from netmodels.shape import Shape, gpus, tier
+from netmodels.ns3.question import Messages, Placement, messages_of, packets_in, question
+from netmodels.shape import Shape, gpus
 from netmodels.sharing.packet_jobs import Layer, RingJob
 from netmodels.sharing.packets import Network as Links
 from netmodels.sharing.ring_lanes import RingLanes
 from netmodels.sharing.tree import Tree
 from netmodels.system import SystemSettings
-from netmodels.walk import Part, issues_of, one_passage_each, ring_part
+from netmodels.walk import Part, ring_iteration, ring_parts
 
 _log = logging.getLogger(__name__)
 
@@ -171,21 +171,21 @@ class Ns3Model:
         """
         _check(system)
         profile = bucketed(profile, system.bucket_bytes)
-        sizes = issues_of(profile).sizes
-        count = gpus(shape)
-        if count < 2 or not len(sizes):
-            return IterationTime(profile.compute_ns, 0, 0)
-        rides_ns = self._rides_ns(sizes, shape, fabric, system) + profile.launch_ns
-        return one_passage_each(profile, tier(shape), rides_ns, lambda size: 2 * size * (count - 1) // count)
+        return ring_iteration(profile, shape, lambda sizes: self._rides_ns(sizes, shape, fabric, system))
 
     def parts(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> tuple[Part, ...]:
-        """Return an iteration's all-reduces as one ring each; see `netmodels.analytical`."""
-        sizes = issues_of(bucketed(profile, system.bucket_bytes)).sizes
-        if gpus(shape) < 2 or not len(sizes):
-            return ()
-        return (ring_part(self._rides_ns(sizes, shape, fabric, system), sizes, gpus(shape)),)
+        """Return an iteration's all-reduces as one ring each; see `netmodels.analytical`.
+
+        Raises
+        ------
+        InputError
+            As for `iteration`.
+        """
+        _check(system)
+        profile = bucketed(profile, system.bucket_bytes)
+        return ring_parts(profile, shape, lambda sizes: self._rides_ns(sizes, shape, fabric, system))
 
     def _rides_ns(self, sizes: Ints, shape: Shape, fabric: Fabric, system: SystemSettings) -> Ints:
         rides = [self.collective_ns("all_reduce", size, shape, fabric, system) for size in sizes.tolist()]
@@ -236,9 +236,9 @@ class Ns3Model:
         """Packets of a question about jobs that share links, about."""
         return self.parameters.packets_together
 
-    def packets_of(self, message_bytes: int) -> int:
+    def packets_in(self, message_bytes: int) -> int:
         """Return how many packets a message takes."""
-        return max(-(-message_bytes // self.parameters.payload_bytes), 1)
+        return packets_in(message_bytes, self.parameters.payload_bytes)
 
     def run_rings(
         self, jobs: Sequence[RingJob], lanes: RingLanes, system: SystemSettings, iterations: int
@@ -264,7 +264,7 @@ class Ns3Model:
         if longer:
             largest = max(size for _, _, size in messages)
             payload = max(payload, min(-(-largest // self.parameters.packets_a_message), _LONGEST_PAYLOAD))
-        packets = packets_of(messages, payload)
+        packets = sum(count * packets_in(size, payload) for (_, _, size), count in messages.items())
         if packets > self.parameters.most_packets:
             raise InputError(
                 "too many packets",

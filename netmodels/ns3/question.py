@@ -2,11 +2,15 @@
 
 Networks say which links a message takes, one after the other (`netmodels.sharing.packets.Network`). Here the
 ends of these links become hosts and switches: where one link of a way ends, the next one begins.
+
+A link has one latency in ns-3. Machine types that share one may see others: they share it at the least of
+these, and each latency has a link of its own behind it that takes the rest.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from netmodels.astra_sim.hosts import Link as HostLink
@@ -56,6 +60,8 @@ class Graph:
     ----------
     hosts
         GPUs; the first so many nodes.
+    least_ns
+        The least latency of links that have several.
 
     Attributes
     ----------
@@ -64,6 +70,7 @@ class Graph:
     """
 
     hosts: int
+    least_ns: Mapping[object, int] = field(default_factory=dict)
     wires: list[Wire] = field(default_factory=list)
     _numbers: dict[object, int] = field(default_factory=dict)  # of links
     _same: dict[object, object] = field(default_factory=dict)  # an end of a link, and another one there
@@ -74,9 +81,9 @@ class Graph:
         A step is twice the number of a link, plus 1 where the way passes it downwards. Packets that never
         queue have the link to themselves.
         """
-        wires: list[tuple[object, Wire]] = [
-            (lane.link or (*ends, place), lane.wire) for place, lane in enumerate(lanes)
-        ]
+        wires: list[tuple[object, Wire]] = []
+        for place, lane in enumerate(lanes):
+            wires += self._of(lane, (*ends, place))
         if isinstance(lanes[0].link, Link):
             wires.insert(0, (("out", ends[0]), _faster(lanes[0].wire)))
         if isinstance(lanes[-1].link, Link):
@@ -102,6 +109,16 @@ class Graph:
         )
         return list(zip(low, up, strict=True))
 
+    def _of(self, lane: Lane, name: object) -> list[tuple[object, Wire]]:
+        """Return a link, by the name if packets never queue there, and what takes the rest of its latency."""
+        link, wire = lane
+        if not isinstance(link, Link) or (least_ns := self.least_ns.get(_upwards(link))) is None:
+            return [(link or name, wire)]
+        behind = Own((wire.latency_ns, link._replace(way="out")), link.way)
+        rest = _faster(wire)._replace(latency_ns=wire.latency_ns - least_ns)
+        found: list[tuple[object, Wire]] = [(link, wire._replace(latency_ns=least_ns)), (behind, rest)]
+        return found if link.way == "out" else found[::-1]
+
     def _number(self, link: object, wire: Wire) -> int:
         number = self._numbers.setdefault(link, len(self.wires))
         if number == len(self.wires):
@@ -118,6 +135,15 @@ class Graph:
         while end in self._same:
             end = self._same[end]
         return end
+
+
+def _least_ns(lanes: Iterable[Lane]) -> dict[object, int]:
+    """Return the least latency of each link that has several."""
+    found: dict[object, set[int]] = {}
+    for link, wire in lanes:
+        if link is not None:
+            found.setdefault(_upwards(link), set()).add(wire.latency_ns)
+    return {link: min(each) for link, each in found.items() if len(each) > 1}
 
 
 def _upwards(link: object) -> object:
@@ -155,9 +181,9 @@ def messages_of(jobs: Sequence[RingJob]) -> Messages:
     return found
 
 
-def packets_of(messages: Messages, payload_bytes: int) -> int:
-    """Return how many packets some messages take, acknowledgements aside."""
-    return sum(count * max(-(-size // payload_bytes), 1) for (_, _, size), count in messages.items())
+def packets_in(message_bytes: int, payload_bytes: int) -> int:
+    """Return how many packets a message takes, acknowledgements aside."""
+    return max(-(-message_bytes // payload_bytes), 1)
 
 
 def question(
@@ -197,13 +223,16 @@ def question(
     counts: Counter[tuple[int, int]] = Counter()
     for (sender, receiver, _), count in messages.items():
         counts[sender, receiver] += count
-    graph, connections = Graph(network.hosts), []
+    lanes_of = {}
     for (sender, receiver), count in counts.items():
         ports = [data_ports(number) for number in range(count if uplinks > 1 else 1)]
-        lanes = [
+        lanes_of[sender, receiver] = [
             (network.lanes(sender, receiver, out, to), network.lanes(receiver, sender, to, out))
             for out, to in ports
         ]
+    ways = [way for lanes in lanes_of.values() for both in lanes for way in both]
+    graph, connections = Graph(network.hosts, _least_ns(chain.from_iterable(ways))), []
+    for (sender, receiver), lanes in lanes_of.items():
         found = list(dict.fromkeys(lanes))
         wires = [lane.wire for lane in found[0][0]]
         connections.append(

@@ -38,8 +38,9 @@ from netmodels.sharing.average import slowdowns
 from netmodels.sharing.crowd import Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, kind_of, one_way
 from netmodels.sharing.links import FULL, MOST_JOBS, Link, Slice, capacities
-from netmodels.sharing.packet_budget import MOST_PACKETS, Runner
-from netmodels.sharing.packet_phases import followed
+from netmodels.sharing.order import order_of
+from netmodels.sharing.packet_budget import Runner
+from netmodels.sharing.packet_phases import followed, packets_of
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sender, Sending
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
@@ -99,7 +100,7 @@ class Contention:
         fabric: Fabric,
         system: SystemSettings,
         model: Priced | None = None,
-        most_packets: int | None = MOST_PACKETS,
+        most_packets: int | None = None,
     ) -> None:
         self.capacity: Mapping[Link, float] = capacities(machines, fabric, fabric.uplinks)
         self._way = way
@@ -210,6 +211,12 @@ class Contention:
             return self._crowd(known, times, waiting_ns, shift_ns)
         return np.array(self._few([job.links for job in jobs], known, times, waiting_ns, shift_ns))
 
+    def packets(self, jobs: Sequence[Sending]) -> list[int]:
+        """Return how many packets each component of few jobs has to be followed, about; 0 if it has none."""
+        found = self._components([self._of(job) for job in jobs])
+        few = [[jobs[number] for number in each] for each in found if len(each) <= MOST_JOBS]
+        return [packets_of(each, self.capacity, self._fabric, self._system) for each in few]
+
     def _components(self, known: Sequence[Known]) -> list[list[int]]:
         """Return the jobs of each component of two jobs or more, by place."""
         if len(known) < 2:
@@ -281,11 +288,14 @@ class Contention:
             steps = round(log(time) / log1p(_STEP)) if in_time else 0
             members.append(_Member(each.kind.key, waiting, steps, begin_ns if in_time else 0, number))
         members.sort()
+        if in_time and self._system.packets:
+            places = [[(link.tier == "rack", link.place) for link in links[each.number]] for each in members]
+            members = [members[place] for place in order_of([each[:-1] for each in members], places)]
         first = 0 if self._system.packets else members[0].steps  # latency of packets does not scale
-        places, earliest = Names(), min(member.shift_ns for member in members)
+        names, earliest = Names(), min(member.shift_ns for member in members)
         scale = (1 + _STEP) ** first
         shifts = [round((member.shift_ns - earliest) / scale) for member in members]
-        renamed = [tuple(map(places.renamed, links[member.number])) for member in members]
+        renamed = [tuple(map(names.renamed, links[member.number])) for member in members]
         question = tuple(
             (each.key, each.waiting, each.steps - first, shift, tuple(link.place for link in own))
             for each, shift, own in zip(members, shifts, renamed, strict=True)
@@ -328,13 +338,12 @@ class Contention:
                 what = "jobs that share links are in part followed as fluids: packets would be too many"
                 _log.warning(what, extra={"note": True})
         if found is None:
-            fluids = jobs = [job.joined() for job in fluids]
+            fluids = [job.joined() for job in fluids]
             if _events(fluids) > _MOST_EVENTS:
                 return slowdowns(fluids, capacity, uplinks)
-            found = together(fluids, capacity, shifts, uplinks=uplinks)
-        return tuple(
-            max(1.0, each / job.alone_ns) for each, job in zip(found.iteration_ns, jobs, strict=True)
-        )
+            times_ns = together(fluids, capacity, shifts, uplinks=uplinks)
+            found = [each / job.alone_ns for each, job in zip(times_ns, fluids, strict=True)]
+        return tuple(max(1.0, each) for each in found)
 
 
 def _events(jobs: Sequence[Sending]) -> float:

@@ -19,9 +19,10 @@ recorded jobs with windows that slow down by more than 2 %, and of the same jobs
     6                   42         2.2, 7.0, 10     2.8, 6.9, 18
     4                   23         4.8, 9.4, 11     2.7, 3.7, 11
 
-`MOST_PACKETS` follows nearly all of them packet by packet. Where iterations have many
-layers, fewer cells are still nearer than fluids. Two jobs of 4 | 4 GPUs on `v100_100g`: all packets, 250,000,
-fluids; processor time:
+With 1,000,000 packets, the default of `performance.contention_packets`, nearly all are followed packet
+by packet; as many again are followed for each job alone: up to twenty seconds in all. Where iterations have
+many layers, fewer cells are still nearer than fluids. Two jobs of 4 | 4 GPUs on `v100_100g`: all packets,
+250,000, fluids; processor time:
 
     ShuffleNet x0.1    1.124   7 s      1.127 (4 cells: 1.111)   2 s      1.074
     MobileNetV3 x0.1   1.157   9 s      1.163                    2 s      1.086
@@ -35,9 +36,6 @@ from netmodels.sharing.phases import LEAST
 from netmodels.sharing.ring_lanes import RingLanes
 from netmodels.sharing.sending import Sending
 from netmodels.system import SystemSettings
-
-MOST_PACKETS = 1_000_000
-"""Of the jobs together, about; as many again are followed for each alone: up to twenty seconds in all."""
 
 
 class How(NamedTuple):
@@ -82,8 +80,8 @@ class Runner(Protocol):
         """As `most_packets` of `netmodels.sharing.packet_phases.followed`."""
         ...
 
-    def packets_of(self, message_bytes: int) -> int:
-        """Return what a message costs, in packets."""
+    def packets_in(self, message_bytes: int) -> int:
+        """Return how many packets a message takes."""
         ...
 
     def run_rings(
@@ -116,12 +114,12 @@ def how_of(
             gained = sum(layer.bytes > 0 for layer in layers) - _collectives(job) / how.scale
             if gained * lanes.latency_ns(number) > job.alone_ns / how.scale / 2:
                 return None
-        if packets_of(jobs, lanes, how, runner) <= most:
+        if work_of(jobs, lanes, how, runner) <= most:
             return how
     return None
 
 
-def packets_of(
+def work_of(
     jobs: Sequence[Sending], lanes: RingLanes, how: How = _HOWS[0], runner: Runner | None = None
 ) -> float:
     """Return what jobs cost to follow, in packets; by default all of them."""
@@ -138,7 +136,7 @@ def _work(number: int, layers: Sequence[Layer], lanes: RingLanes, cells: int, ru
     count = len(lanes.rings[number])
     sizes = [layer.bytes // count for layer in layers if layer.bytes]
     if runner is not None:
-        return 2 * (count - 1) * count * sum(map(runner.packets_of, sizes))
+        return 2 * (count - 1) * count * sum(map(runner.packets_in, sizes))
     return 2 * (count - 1) * sum(lanes.work(number, size, cells) for size in sizes)
 
 

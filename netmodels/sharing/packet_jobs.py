@@ -248,7 +248,6 @@ def together(
     *,
     windows: bool = True,
     endpoint_delay_ns: int = 10,
-    first_port: int = 0,
     cells: int = 0,
     enough: Enough | None = None,
 ) -> tuple[tuple[int, ...], ...]:
@@ -264,12 +263,12 @@ def together(
         Whether messages have windows.
     endpoint_delay_ns
         Of a GPU before it sends or hears of a message, ns.
-    first_port, cells
+    cells
         As for `Packets`.
     enough
         Asked at the end of every iteration, with all ends so far, whether all stop.
     """
-    packets = Packets(tree, windows=windows, first_port=first_port, cells=cells)
+    packets = Packets(tree, windows=windows, cells=cells)
     return run_jobs(jobs, packets, endpoint_delay_ns, enough)
 
 

@@ -21,11 +21,10 @@ from typing import NamedTuple
 
 from netmodels.fabric import Fabric
 from netmodels.sharing.links import Link
-from netmodels.sharing.packet_budget import MOST_PACKETS, How, Runner, how_of, layers_of
-from netmodels.sharing.packet_budget import packets_of as packets_on
+from netmodels.sharing.packet_budget import How, Runner, how_of, layers_of, work_of
 from netmodels.sharing.packet_jobs import RingJob
 from netmodels.sharing.packet_jobs import together as run_together
-from netmodels.sharing.phases import Together, answer, enough, mean_ns, settled
+from netmodels.sharing.phases import enough, mean_ns
 from netmodels.sharing.ring_lanes import RingLanes
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import crowded
@@ -39,7 +38,7 @@ def packets_of(
 ) -> int:
     """Return how many packets it takes to follow all of some jobs, about; 0 if they cannot be followed."""
     meeting = _meeting(jobs, capacity, fabric, system, None)
-    return round(packets_on(meeting.jobs, meeting.lanes)) if meeting else 0
+    return round(work_of(meeting.jobs, meeting.lanes)) if meeting else 0
 
 
 class _Meeting(NamedTuple):
@@ -71,10 +70,11 @@ def followed(
     system: SystemSettings,
     shift_ns: Sequence[int] = (),
     *,
-    most_packets: int | None = MOST_PACKETS,
+    most_packets: int | None = None,
     runner: Runner | None = None,
-) -> Together | None:
-    """Return how long iterations take of jobs that share links; None if they cannot be followed.
+    iterations: Sequence[int] = (),
+) -> list[float] | None:
+    """Return together / alone of jobs that share links; None if they cannot be followed.
 
     Parameters
     ----------
@@ -86,51 +86,21 @@ def followed(
         Of the jobs together, about. None: all.
     runner
         Follows the packets, as many as it says; None: `netmodels.sharing.packet_jobs`.
+    iterations
+        Of each job, which leaves after so many, all of which count; without a runner. By default all go on
+        until there are means.
     """
     most_packets = most_packets if runner is None else runner.packets_together
-    meeting = _meeting(jobs, capacity, fabric, system, most_packets, runner)
-    if meeting is None:
-        return None
-    iteration_ns = [job.alone_ns for job in jobs]
-    is_settled = True
-    if meeting.jobs:
-        starts = _starts(meeting, shift_ns)
-        ends = _ends(meeting.jobs, meeting.lanes, system, starts, meeting.how, runner)
-        is_settled = all(map(settled, ends))
-        for number, each, alone in zip(meeting.numbers, ends, meeting.alone, strict=True):
-            iteration_ns[number] *= _mean_ns(each) / _alone_ns(alone)
-    return answer(jobs, capacity, iteration_ns, is_settled)
-
-
-def slowdowns_of(
-    jobs: Sequence[Sending],
-    capacity: Mapping[Link, float],
-    fabric: Fabric,
-    system: SystemSettings,
-    iterations: Sequence[int],
-    shift_ns: Sequence[int] = (),
-    *,
-    most_packets: int | None = MOST_PACKETS,
-) -> list[float] | None:
-    """Return together / alone of jobs that leave after some iterations; None if they cannot be followed.
-
-    Parameters
-    ----------
-    iterations
-        Of each job, 1 or more.
-    """
-    meeting = _meeting(jobs, capacity, fabric, system, most_packets)
+    meeting = _meeting(jobs, capacity, fabric, system, most_packets, runner, iterations)
     if meeting is None:
         return None
     found = [1.0] * len(jobs)
-    starts = _starts(meeting, shift_ns)
-    counts = [iterations[number] for number in meeting.numbers]
-    ends = _ends(meeting.jobs, meeting.lanes, system, starts, meeting.how, None, counts)
-    for number, start, count, each, alone in zip(
-        meeting.numbers, starts, counts, ends, meeting.alone, strict=True
-    ):
-        (by_itself,) = _ends([alone.job], alone.lanes(), system, [0], meeting.how, None, [count])
-        found[number] = (each[-1] - start) / by_itself[-1]
+    if meeting.jobs:
+        starts = [shift_ns[number] // meeting.how.scale if shift_ns else 0 for number in meeting.numbers]
+        counts = [alone.iterations for alone in meeting.alone]
+        ends = _ends(meeting.jobs, meeting.lanes, system, starts, meeting.how, runner, counts)
+        for number, start, each, alone in zip(meeting.numbers, starts, ends, meeting.alone, strict=True):
+            found[number] = _time_ns(each, start, alone.iterations) / _alone_ns(alone)
     return found
 
 
@@ -141,6 +111,7 @@ def _meeting(
     system: SystemSettings,
     most: int | None,
     runner: Runner | None = None,
+    iterations: Sequence[int] = (),
 ) -> _Meeting | None:
     """Return the jobs that meet others, ready to be followed; None if that cannot be."""
     shared = frozenset(crowded(jobs, capacity))
@@ -155,14 +126,11 @@ def _meeting(
     if how is None:
         return None
     alone = []
-    for job in those:
+    for number, job in zip(numbers, those, strict=True):
         limits = tuple((link, capacity[link]) for link in job.links if link in capacity)
-        alone.append(_Alone(job, shared.intersection(job.links), limits, fabric, system, how, runner))
+        own, count = shared.intersection(job.links), iterations[number] if iterations else None
+        alone.append(_Alone(job, own, limits, fabric, system, how, runner, count))
     return _Meeting(numbers, those, lanes, how, alone)
-
-
-def _starts(meeting: _Meeting, shift_ns: Sequence[int]) -> list[int]:
-    return [shift_ns[number] // meeting.how.scale if shift_ns else 0 for number in meeting.numbers]
 
 
 def _ends(
@@ -171,14 +139,14 @@ def _ends(
     system: SystemSettings,
     starts: Sequence[int],
     how: How,
-    runner: Runner | None = None,
-    iterations: Sequence[int] = (),
+    runner: Runner | None,
+    iterations: Sequence[int | None],
 ) -> Sequence[Sequence[int]]:
-    """Return when the iterations of each job end: so many, or as many as a mean needs."""
+    """Return when the iterations of each job end: so many, or, if None is said, as many as a mean needs."""
     runs = [
-        RingJob(ring, tuple(layers_of(job, number, lanes, how.scale)), count, start)
+        RingJob(ring, tuple(layers_of(job, number, lanes, how.scale)), count or _EVER, start)
         for number, (job, ring, count, start) in enumerate(
-            zip(jobs, lanes.rings, iterations or [_EVER] * len(jobs), starts, strict=True)
+            zip(jobs, lanes.rings, iterations, starts, strict=True)
         )
     ]
     if runner is not None:
@@ -190,13 +158,18 @@ def _ends(
         endpoint_delay_ns=system.endpoint_delay_ns,
         cells=how.cells,
         enough=None
-        if iterations
+        if all(iterations)
         else lambda ends_ns: enough([len(each) for each in ends_ns], how.iterations),
     )
 
 
-def _mean_ns(ends_ns: Sequence[int]) -> float:
-    """Return the mean of about the second half of iterations, an even number: rings alternate."""
+def _time_ns(ends_ns: Sequence[int], start_ns: int, iterations: int | None) -> float:
+    """Return the time of so many iterations; else the mean of about the second half.
+
+    That is an even number: rings alternate.
+    """
+    if iterations is not None:
+        return ends_ns[-1] - start_ns
     first = len(ends_ns) // 2
     return mean_ns(ends_ns[first - (len(ends_ns) - 1 - first) % 2 :])
 
@@ -213,10 +186,11 @@ class _Alone:
         system: SystemSettings,
         how: How,
         runner: Runner | None,
+        iterations: int | None,
     ) -> None:
         self.job, self.shared, self.limits, self.fabric = job, shared, limits, fabric
-        self.system, self.how, self.runner = system, how, runner
-        self._key = job.ring, job.links, shared, limits, fabric, system, how, runner
+        self.system, self.how, self.runner, self.iterations = system, how, runner, iterations
+        self._key = job.ring, job.links, shared, limits, fabric, system, how, runner, iterations
 
     def lanes(self) -> RingLanes:
         """Return the links that it passes."""
@@ -231,6 +205,7 @@ class _Alone:
 
 @lru_cache(maxsize=4096)
 def _alone_ns(alone: _Alone) -> float:
-    """Return the mean iteration time of a job alone on links that it shares."""
-    (found,) = _ends([alone.job], alone.lanes(), alone.system, [0], alone.how, alone.runner)
-    return _mean_ns(found)
+    """Return what a job takes alone on links that it shares, as `_time_ns`."""
+    count = alone.iterations
+    (found,) = _ends([alone.job], alone.lanes(), alone.system, [0], alone.how, alone.runner, [count])
+    return _time_ns(found, 0, count)

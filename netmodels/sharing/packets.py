@@ -153,14 +153,12 @@ class Packets:
         The links.
     windows
         Whether messages have windows.
-    first_port
-        Where each pair's port numbers begin, beyond 10000: what ECMP's draws start from.
     cells
         Into how many a window is cut, or a message without windows; 2 or more. 0: into packets.
     """
 
-    def __init__(self, tree: Network, *, windows: bool = True, first_port: int = 0, cells: int = 0) -> None:
-        self.tree, self.windows, self.first_port, self.cells = tree, windows, first_port, cells
+    def __init__(self, tree: Network, *, windows: bool = True, cells: int = 0) -> None:
+        self.tree, self.windows, self.cells = tree, windows, cells
         # Time, number; steps, place among them; subject, its last byte.
         self._events: list[tuple[int, int, Steps, int, Any, int]] = []
         self._number = 0
@@ -202,7 +200,7 @@ class Packets:
                 return
         count = self._counts.get(ends, 0)
         self._counts[ends] = count + 1
-        from_port, to_port = data_ports(self.first_port + count)
+        from_port, to_port = data_ports(count)
         there = self.tree.lanes(*ends, from_port, to_port)
         back = self.tree.lanes(ends[1], ends[0], to_port, from_port)
         if ends not in self._windows:

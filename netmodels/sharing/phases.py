@@ -11,14 +11,12 @@ iteration at 0, later by the shifts that a policy asks for. Where they really ar
 one joins is not asked: every answer would be asked once, and at packet level jobs of equal periods whose
 sending touches drift together anyhow. The jobs are followed until their joint state at the start of an
 iteration of the first job recurs to the nanosecond, and times are means over that period; or, as periods need
-not have a common multiple, until jobs have done `iterations` each on average, and every job eight, and times
+not have a common multiple, until jobs have done 64 each on average, and every job eight, and times
 are means over the second half of each job's. Fluids that are equal keep their distance, so the drift itself
 does not show.
 """
 
 from collections.abc import Mapping, Sequence
-from math import inf
-from typing import NamedTuple
 
 from netmodels.sharing.links import Link
 from netmodels.sharing.sending import Sending
@@ -26,29 +24,6 @@ from netmodels.sharing.shares import Shares
 
 ITERATIONS = 64
 LEAST = 8  # iterations that a mean needs
-_SETTLED = 0.01
-
-
-class Together(NamedTuple):
-    """Iterations of jobs that share links.
-
-    Parameters
-    ----------
-    iteration_ns
-        Mean time of an iteration of each job.
-    exposed_ns
-        The part of it that is not computing.
-    settled
-        Whether the state recurred, or the two halves of the second half of each job's iterations differ by at
-        most 1 %.
-    busy
-        Mean use of each link: what passes / its capacity, for links that have one.
-    """
-
-    iteration_ns: tuple[float, ...]
-    exposed_ns: tuple[float, ...]
-    settled: bool
-    busy: Mapping[Link, float]
 
 
 def together(
@@ -56,10 +31,13 @@ def together(
     capacity: Mapping[Link, float],
     shift_ns: Sequence[int] = (),
     *,
-    iterations: int = ITERATIONS,
     uplinks: int = 1,
-) -> Together:
-    """Return how long iterations take of jobs that share links; see the module.
+    iterations: Sequence[int] = (),
+) -> list[float]:
+    """Return the mean time of an iteration of each of some jobs that share links, ns; see the module.
+
+    Cost grows with the iterations and passages of all jobs: 1 to 40 ms for 4 jobs, up to 1 s for 8 of unequal
+    periods.
 
     Parameters
     ----------
@@ -68,55 +46,32 @@ def together(
     shift_ns
         When each job begins its first iteration, 0 or more; by default all at 0.
     iterations
-        Of the jobs on average, unless the state recurs before. Every job does 8 at least. Cost grows with
-        these and the passages of all jobs: 1 to 40 ms for 4 jobs, up to 1 s for 8 of unequal periods.
+        Of each job, which leaves after so many, all of which count. By default all go on until there are
+        means.
     """
     jobs = [job.joined() for job in jobs]
-    clock = _Clock(jobs, Shares(jobs, capacity, uplinks), shift_ns)
-    means, is_settled = _followed(clock, iterations) if clock.tracks else ({}, True)
-    iteration_ns = [means.get(number, job.alone_ns) for number, job in enumerate(jobs)]
-    return answer(jobs, capacity, iteration_ns, is_settled)
+    shifts = shift_ns or [0] * len(jobs)
+    clock = _Clock(jobs, Shares(jobs, capacity, uplinks), shifts)
+    means = _left(clock, shifts, iterations) if iterations else _followed(clock)
+    return [means.get(number, job.alone_ns) for number, job in enumerate(jobs)]
 
 
-def answer(
-    jobs: Sequence[Sending], capacity: Mapping[Link, float], iteration_ns: Sequence[float], is_settled: bool
-) -> Together:
-    """Return the answer for jobs whose iterations take so long together."""
-    exposed_ns = tuple(each - job.compute_ns for each, job in zip(iteration_ns, jobs, strict=True))
-    return Together(tuple(iteration_ns), exposed_ns, is_settled, _busy(jobs, capacity, iteration_ns))
-
-
-def iteration_ends(
-    jobs: Sequence[Sending],
-    capacity: Mapping[Link, float],
-    iterations: Sequence[int],
-    shift_ns: Sequence[int] = (),
-    *,
-    uplinks: int = 1,
-) -> tuple[tuple[int, ...], ...]:
-    """Return when the iterations of each job end, in ns, of jobs that leave after some iterations.
-
-    Parameters
-    ----------
-    jobs, capacity, shift_ns, uplinks
-        As for `together`.
-    iterations
-        Of each job, 1 or more.
-    """
-    clock = _Clock(jobs, Shares(jobs, capacity, uplinks), shift_ns, only_meeting=False)
-    tracks = list(clock.tracks)
+def _left(clock: "_Clock", shift_ns: Sequence[int], iterations: Sequence[int]) -> dict[int, float]:
+    """Return the mean iteration time of each job that meets others and leaves after some iterations."""
+    means = {}
     while clock.tracks:
         ended = clock.step()
-        if ended is not None and len(ended.ends_ns) == iterations[ended.number]:
+        if ended is not None and len(ended.ends_ns) == (count := iterations[ended.number]):
             clock.tracks.remove(ended)
-    return tuple(tuple(track.ends_ns) for track in tracks)
+            means[ended.number] = (clock.now_ns - shift_ns[ended.number]) / count
+    return means
 
 
-def _followed(clock: "_Clock", iterations: int) -> tuple[dict[int, float], bool]:
-    """Return the mean iteration time of each job that meets others, and whether it has settled."""
+def _followed(clock: "_Clock") -> dict[int, float]:
+    """Return the mean iteration time of each job that meets others."""
     tracks = clock.tracks
     seen: dict[_State, tuple[int, list[int]]] = {}
-    while not enough([len(track.ends_ns) for track in tracks], iterations):
+    while tracks and not enough([len(track.ends_ns) for track in tracks], ITERATIONS):
         ended = clock.step()
         if ended is not tracks[0]:
             continue
@@ -125,9 +80,8 @@ def _followed(clock: "_Clock", iterations: int) -> tuple[dict[int, float], bool]
         if then_ns < clock.now_ns:
             period_ns = clock.now_ns - then_ns
             rounds = zip(tracks, done, then, strict=True)
-            return {track.number: period_ns / (now - before) for track, now, before in rounds}, True
-    is_settled = all(settled(track.ends_ns) for track in tracks)
-    return {track.number: mean_ns(track.ends_ns[len(track.ends_ns) // 2 :]) for track in tracks}, is_settled
+            return {track.number: period_ns / (now - before) for track, now, before in rounds}
+    return {track.number: mean_ns(track.ends_ns[len(track.ends_ns) // 2 :]) for track in tracks}
 
 
 def enough(done: Sequence[int], iterations: int) -> bool:
@@ -138,24 +92,6 @@ def enough(done: Sequence[int], iterations: int) -> bool:
 def mean_ns(ends_ns: Sequence[int]) -> float:
     """Return the mean time between ends."""
     return (ends_ns[-1] - ends_ns[0]) / (len(ends_ns) - 1)
-
-
-def settled(ends_ns: Sequence[int]) -> bool:
-    """Return whether the third and the fourth quarter of iterations differ little."""
-    third, fourth = len(ends_ns) // 2, len(ends_ns) * 3 // 4
-    before, after = mean_ns(ends_ns[third : fourth + 1]), mean_ns(ends_ns[fourth - 1 :])
-    return abs(after - before) <= _SETTLED * before
-
-
-def _busy(
-    jobs: Sequence[Sending], capacity: Mapping[Link, float], iteration_ns: Sequence[float]
-) -> dict[Link, float]:
-    busy: dict[Link, float] = {}
-    for job, each_ns in zip(jobs, iteration_ns, strict=True):
-        for link, sent in zip(job.links, job.sent_bytes.sum(axis=0).tolist(), strict=True):
-            if capacity.get(link, inf) < inf:
-                busy[link] = busy.get(link, 0.0) + sent / each_ns / capacity[link]
-    return busy
 
 
 _State = tuple[tuple[int, ...], ...]
@@ -209,20 +145,13 @@ class _Track:
 class _Clock:
     """Jobs in time, event by event; of events at the same time, those of the first job first."""
 
-    def __init__(
-        self,
-        jobs: Sequence[Sending],
-        shares: Shares,
-        shift_ns: Sequence[int],
-        *,
-        only_meeting: bool = True,
-    ) -> None:
+    def __init__(self, jobs: Sequence[Sending], shares: Shares, shift_ns: Sequence[int]) -> None:
         self.now_ns = 0
         self._shares = shares
         self.tracks = [
-            _Track(number, job, kinds, shift_ns[number] if shift_ns else 0)
+            _Track(number, job, kinds, shift_ns[number])
             for number, (job, kinds) in enumerate(zip(jobs, shares.kinds, strict=True))
-            if not only_meeting or max(kinds, default=-1) >= 0
+            if max(kinds, default=-1) >= 0
         ]
 
     def step(self) -> _Track | None:

@@ -1,7 +1,7 @@
 """What one job sends in an iteration, and when."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple, TypeVar
 
@@ -185,11 +185,6 @@ class Sending:
                 ride, sent = 0, 0.0
             ride, sent = ride + ride_ns, sent + sent_bytes
         return np.array(firsts)
-
-    def on_path(self, path: int) -> "Sending":
-        """Return the same iteration with one of the parallel links of its uplinks in use."""
-        links = (link._replace(path=path) if link.tier == "rack" else link for link in self.links)
-        return replace(self, links=tuple(links))
 
 
 class Sender(NamedTuple):

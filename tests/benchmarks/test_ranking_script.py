@@ -39,9 +39,17 @@ def test_the_tables():
         "| `f` | network_aware(fifo) |  | +50, 0 |",
     ]
     assert list(ranking.ranks(HOURS))[2:] == [
-        "| `f` | no contention | fifo | dally +100 (+100 to +100) |",
+        "| `f` | no contention, seeds 0, 1, 2 | fifo | dally +100 (+100 to +100) |",
         "| `f` | 8:1 | dally | fifo +100 (-64 to +1019) |",
     ]
+
+
+def test_only_seeds_that_all_have_are_ranked():
+    """FIFO's seed 1 is a slow one: with it Dally, 2 h with seed 0, would seem better than FIFO's 3 h."""
+    hours = {ALONE: {0: 1.0, 1: 9.0}, Point("f", "dally", None): {0: 2.0, 2: 2.0}}
+    assert list(ranking.ranks(hours))[2:] == ["| `f` | no contention, seeds 0 | fifo | dally +100 |"]
+    hours = {ALONE: {1: 9.0}, Point("f", "dally", None): {0: 2.0}}
+    assert list(ranking.ranks(hours))[2:] == ["| `f` | no contention, seeds in common: none | | |"]
 
 
 def test_runs_are_read_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """`performance.contention=phases` with `network=ns3`: jobs that share links are asked together."""
 
+from dataclasses import replace
+
 import pytest
 
 from artist.data import data_path
@@ -70,14 +72,20 @@ def test_on_average_only_collectives_are_asked(model, monkeypatch):
 
 
 def test_real_packets_slow_jobs_as_ours_do(real):
-    """Two equal jobs on two ports: what they take longer than alone, within 6 % of our own packets."""
+    """Two equal jobs on two ports: what they take longer than alone, within 3 % of our own packets.
+
+    GPUs have links of 450 byte/ns. On those of 10 it is 12 %: there a GPU sends its messages one after the
+    other, here in turn.
+    """
     from netmodels.system import merge_system
 
     profile = Profile("job", (Layer("a", 100_000, 100_000, 100_000, 4_000_000),))
-    packets = merge_system(TOPOLOGY.fabric.system, {"transport": "packets"})
-    own = Contention("phases", MACHINES, TOPOLOGY.fabric, packets)
+    (inside,) = TOPOLOGY.fabric.machine
+    fabric = replace(TOPOLOGY.fabric, machine=(replace(inside, bandwidth_bytes_per_ns=450.0),))
+    system = merge_system(fabric.system, {"transport": "packets"})
     slower = []
-    for links in (own, contention(real)):
+    for model in (None, real):
+        links = Contention("phases", MACHINES, fabric, system, model)
         jobs = [links.sending(profile, HALF)] * 2
         slower.append(links.together(jobs)[0] - jobs[0].alone_ns)
-    assert slower[1] == pytest.approx(slower[0], rel=0.06)
+    assert slower[1] == pytest.approx(slower[0], rel=0.03)

@@ -113,8 +113,11 @@ def test_answers_are_kept_on_disk(model, starts, tmp_path):
 )
 def test_what_it_cannot_run_is_refused(model, starts, setting, value):
     """With the field, before ns-3 begins."""
+    one_gpu, system = shape_of([(0, TYPE, 1)]), merge_system(FABRIC.system, {setting: value})
     with pytest.raises(InputError, match=f"network.system.{setting}"):
         ask(model(), **{setting: value})
+    with pytest.raises(InputError, match=f"network.system.{setting}"):
+        model().parts(TOY, one_gpu, FABRIC, system)
     assert not starts()
 
 

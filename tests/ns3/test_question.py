@@ -2,7 +2,7 @@
 
 from netmodels.astra_sim.hosts import Network
 from netmodels.fabric import Dimension
-from netmodels.ns3.question import Placement, messages_of, packets_of, question, window_bytes
+from netmodels.ns3.question import Placement, messages_of, packets_in, question, window_bytes
 from netmodels.sharing.links import Link
 from netmodels.sharing.packet_jobs import Layer, RingJob
 from netmodels.sharing.tree import Lane, Own, Tree, Wire
@@ -60,13 +60,19 @@ def test_a_placement_has_the_links_that_astra_sims_ns3_gets():
 
 
 class Two:
-    """Two jobs of two GPUs: 0 and 1, 2 and 3. GPUs 0 and 2 are on one port; 1 and 3 have a link each."""
+    """Two jobs of two GPUs: 0 and 1, 2 and 3. GPUs 0 and 2 are on one port; 1 and 3 have a link each.
+
+    The second job may see another latency of the port.
+    """
 
     hosts = 4
 
+    def __init__(self, second_ns=1000):
+        self.second_ns = second_ns
+
     def lanes(self, sender, receiver, from_port, to_port):
         """Return port and own link; packets never queue on the latter."""
-        port, wide = Wire(100, 1000), Wire(400, 500)
+        port, wide = Wire(100, self.second_ns if sender > 1 else 1000), Wire(400, 500)
         if sender in (0, 2):
             return Lane(Link("machine", 0, "out"), port), Lane(None, wide)
         return Lane(Own(sender, "out"), wide), Lane(Link("machine", 0, "in"), port)
@@ -84,6 +90,21 @@ def test_gpus_on_one_port_stay_apart():
     assert passed(found, there[1])[1] == [(400, 500), (100, 1000), (10_000, 0)]
 
 
+def test_jobs_that_see_other_latencies_of_a_port_share_it():
+    """1,000 ns and 3,000, both ways: the port has 1,000, and behind it is a link of 0, or of 2,000 ns."""
+    jobs = [RingJob(gpus, (Layer(0, 16_000),), 1) for gpus in ((0, 1), (2, 3))]
+    for first_ns, second_ns, rests in ((1000, 3000, (0, 2000)), (1000, 400, (600, 0))):
+        found = asked(jobs, Two(second_ns), uplinks=1)
+        there = {each["ends"][0]: each["ways"][0] for each in found["connections"]}
+        port = min(first_ns, second_ns)
+        for gpu, rest_ns in zip((0, 2), rests, strict=True):
+            wires = [(10_000, 0), (100, port), (10_000, rest_ns), (400, 500)]
+            assert [passed(found, way)[1] for way in there[gpu]] == [wires, wires[::-1]]
+            assert [passed(found, way)[1] for way in there[gpu + 1]] == [wires[::-1], wires]
+        assert there[0][0][1] == there[2][0][1]
+        assert there[0][0][2] != there[2][0][2]
+
+
 def test_a_window_is_a_round_trip_of_the_slowest_link_in_whole_packets():
     """100 Gb/s, 1 us, 8,000 bytes: 2 us + 640 ns carry 33,000 bytes, 5 packets; two links 66,000, 9."""
     wire = Wire(100, 1000)
@@ -92,12 +113,15 @@ def test_a_window_is_a_round_trip_of_the_slowest_link_in_whole_packets():
 
 
 def test_messages_and_packets_are_counted():
-    """3 GPUs, 2 iterations: 4 messages of 9,000 / 3 in a ring, 1 of 20,000 / 2 to each in an all-to-all."""
+    """3 GPUs, 2 iterations: 4 messages of 9,000 / 3 in a ring, 1 of 20,000 / 2 to each in an all-to-all.
+
+    Of 8,000 bytes a packet, those take 1 and 2; so does a message of no bytes take 1.
+    """
     ring = RingJob((0, 1, 2), (Layer(0, 9000), Layer(5, 0)), 2)
     direct = RingJob((4, 5), (Layer(0, 20_000, "all_to_all"),), 3)
     found = messages_of([ring, direct])
     assert found == {(0, 1, 3000): 8, (1, 2, 3000): 8, (2, 0, 3000): 8, (4, 5, 10_000): 3, (5, 4, 10_000): 3}
-    assert packets_of(found, 8000) == 24 * 1 + 6 * 2
+    assert [packets_in(size, 8000) for size in (0, 3000, 8000, 10_000)] == [1, 1, 1, 2]
 
 
 def test_messages_choose_an_uplink_each_and_acknowledgements_theirs():

@@ -4,8 +4,9 @@ import pytest
 
 from netmodels.errors import InputError
 from netmodels.ns3.model import Ns3Model
+from netmodels.sharing.links import Link
 from netmodels.sharing.packet_jobs import Layer, RingJob, together
-from netmodels.sharing.tree import Tree, Wire
+from netmodels.sharing.tree import Lane, Own, Tree, Wire
 
 # Two racks of two machines of four GPUs, links as in ../shared/reference/contention.
 TREE = Tree(
@@ -67,6 +68,34 @@ def test_parallel_uplinks_are_taken_message_by_message(real):
     jobs = [RingJob(gpus, (Layer(100_000, 1 << 20),), 2) for gpus in ((0, 8), (4, 12))]
     ours = [each[-1] for each in together(jobs, tree)]
     assert [each[-1] for each in real.together(jobs, tree)] == pytest.approx(ours, rel=0.03)
+
+
+class Mixed:
+    """GPUs 0 and 1 in one rack, 2 and 3 in another; 1 and 3 see another latency of the uplinks."""
+
+    hosts, cores = 4, 1
+
+    def lanes(self, sender, receiver, from_port, to_port):
+        """Return own link, uplinks, and own link."""
+        own, uplink = Wire(400, 500), Wire(50, 500 if sender % 2 else 2000)
+        racks = Link("rack", sender // 2, "out"), Link("rack", receiver // 2, "in")
+        return (
+            Lane(Own(sender, "out"), own),
+            *(Lane(each, uplink) for each in racks),
+            Lane(Own(receiver, "in"), own),
+        )
+
+    def own(self, sender, receiver):
+        """Return None: all messages are followed packet by packet."""
+
+
+def test_each_job_has_the_latency_of_a_link_that_it_sees(real):
+    """2 us and 500 ns on the same uplinks: as our packets, within 3 %; both at 2 us are 5 and 16 % off."""
+    jobs = [RingJob(gpus, (Layer(20_000, 400_000),), 4) for gpus in ((0, 2), (1, 3))]
+    ours = [each[-1] for each in together(jobs, Mixed(), windows=False)]
+    assert ours[1] < 0.93 * ours[0]
+    theirs = [each[-1] for each in real.together(jobs, Mixed(), windows=False)]
+    assert theirs == pytest.approx(ours, rel=0.03)
 
 
 def test_all_to_all_sends_to_all_at_once(real):

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import nnls
 
 from netmodels.sharing.max_min import Incidence, fair
-from netmodels.sharing.windows import by_windows
 from tests.unit.netmodels.sharing.crossings import crossings
 
 LINKS = 5
@@ -92,54 +90,3 @@ def test_another_job_often_raises_the_rate_of_a_third():
     lowest, raised, others = benchmark_sharing.raised(instances=100)
     assert (lowest, others) == (0, 1200)
     assert 0.1 < raised / others < 0.3
-
-
-@given(
-    jobs_of, st.lists(st.integers(1, 12), min_size=LINKS, max_size=LINKS), several(halves), several(halves)
-)
-def test_windows_fill_what_they_queue_for(jobs, room, windows, trips):
-    """No link above capacity; what a job's loop takes beyond its round trip are waits on full links only.
-
-    Waits of 0 or more that explain all loops are what makes the rates those of the model: it has no others.
-    Of jobs with different flows by link, one flow is taken on each.
-    """
-    jobs = [dict.fromkeys(each, max(each.values(), default=1)) for each in jobs]
-    own, windows, trips_ns = floats(room), floats(windows[: len(jobs)]), floats(trips[: len(jobs)])
-    rates = by_windows(crossings(jobs, LINKS), own, windows, trips_ns)
-    flows = np.array([[float(each.get(link, 0)) for link in range(LINKS)] for each in jobs])
-    flows = flows.reshape(len(jobs), LINKS)
-    carried = rates @ flows
-    assert (carried <= own * (1 + 1e-9)).all()
-    full = carried >= own * (1 - 1e-6)
-    waited_ns = windows / rates - trips_ns
-    if full.any():
-        _, unexplained_ns = nnls((flows[:, full] > 0).astype(float), waited_ns)
-        assert unexplained_ns <= 1e-5 * windows.max() * len(jobs)
-    else:
-        assert waited_ns == pytest.approx(0 * waited_ns)
-
-
-@pytest.mark.parametrize("seed", [0, 20, 1440, 2870, 3410])
-def test_windows_are_found_for_any_jobs(seed):
-    """Up to 19 jobs on as many links, windows, loops and capacities a thousandfold; where a step may fail.
-
-    No link above capacity, no job above window / round trip, and a job below it crosses a full link.
-    """
-    rng = np.random.default_rng(seed)
-    n_jobs, n_links = rng.integers(1, 20, 2)
-    crossed = rng.random((n_jobs, n_links)) < rng.uniform(0.05, 0.8)
-    sigma = (0, 1, 3)[seed % 3]
-    room, windows, trips_ns = (
-        rng.lognormal(median, sigma, count) for median, count in ((0, n_links), (1, n_jobs), (0, n_jobs))
-    )
-    flows = rng.uniform(0.1, 8, np.count_nonzero(crossed))
-    indptr = np.append(0, crossed.sum(axis=1).cumsum())
-    incidence = Incidence.of(indptr, np.nonzero(crossed)[1], n_links, flows)
-    rates = by_windows(incidence, room, windows, trips_ns)
-    own = room[incidence.used]
-    carried = np.bincount(incidence.link, incidence.flows * rates[incidence.job])
-    assert (carried <= own * (1 + 1e-9)).all()
-    assert (rates <= windows / trips_ns * (1 + 1e-9)).all()
-    waiting = np.flatnonzero(rates < windows / trips_ns * (1 - 1e-6))
-    full = (carried > own * (1 - 1e-6))[incidence.link]
-    assert set(waiting.tolist()) <= set(incidence.job[full].tolist())

@@ -24,8 +24,8 @@ _USE = (
     "contended: jobs there could overload them if all sent their most at once."
 )
 _SLOWDOWN = (
-    "The part of the jobs that ran longer by more than this because others used the same links, from 0.1 % "
-    "on. Lower is better."
+    "The part of the jobs that ran longer by more than this because others used the same links, in % of the "
+    "time without contention, from 0.1 % on. Lower is better."
 )
 _LEAST = 0.1  # %; a job that lost less lost nothing
 _LEAST_TOP = 1.0  # %, of an axis, so that a line of next to nothing lies at the bottom
@@ -88,7 +88,7 @@ def slowed_jobs(
                 axes.text(0.5, 0.5, "no job was slowed", ha="center", transform=axes.transAxes)
                 axes.set_xticks([])
             if axes in places[-columns(places) :]:
-                axes.set_xlabel("time added (% of the time without contention)")
+                axes.set_xlabel("time added by contention (%)")
         places[0].set_ylim(0, max(_LEAST_TOP, places[0].get_ylim()[1]))
         label_rows(figure, "% of jobs", layout.texts)
         legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))

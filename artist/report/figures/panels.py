@@ -72,8 +72,10 @@ def columns(places: "Sequence[Axes]") -> int:
 
 
 def head(axes: "Axes", name: str, places: "Sequence[Axes]", width_in: float, more: str = "") -> None:
-    """Write the name of a panel above it, as much as there is room for, and what follows it."""
-    axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))) + more, **_TITLE)
+    """Write the name of a panel above it, on as many lines as it takes, and what follows it."""
+    room = int(_TITLE_CHARS_PER_IN * width_in / columns(places))
+    lines = textwrap.wrap(name, room, break_long_words=False)
+    axes.set_title("\n".join(clip(line, room * 4 // 3) for line in lines) + more, **_TITLE)
 
 
 def label_rows(figure: "Figure", text: str, texts: Sequence[str]) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 import artist
 from artist.results.run import Run
+from artist.run.config import CONTENTION_PACKETS
 from netmodels.profile import get_profile
-from netmodels.sharing.packet_budget import MOST_PACKETS
 
 JOBS = """job_id,submit_s,gpus,duration_s,model
 a,0,12,600,VGG16
@@ -98,7 +98,7 @@ def test_packets_are_followed_as_configured() -> None:
         made(*fixed, *more).jobs.contention_slowdown
         for more in (
             [],
-            [f"performance.contention_packets={MOST_PACKETS}"],
+            [f"performance.contention_packets={CONTENTION_PACKETS}"],
             ["performance.contention_packets=100"],
         )
     )

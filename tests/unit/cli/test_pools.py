@@ -61,6 +61,24 @@ def test_a_pool_that_no_machine_is_in_is_refused(refused: Callable[..., str], po
     assert "found 'training'; allowed: Training, inference" in message
 
 
+def test_the_pool_of_a_policy_within_another_is_named(refused: Callable[..., str], tmp_path: Path) -> None:
+    """`policy.pool` is no field of network_aware; an unknown pool, and one that is too small for a job."""
+    given = "policy=network_aware", "policy@policy.of=fifo", "topology=v100_t4_pools"
+    message = refused(*given, machines("Training", "inference"), "policy.of.pool=training")
+    assert message.startswith("policy.of.pool: no machine is in this pool")
+    trace = tmp_path / "large.csv"
+    trace.write_text("job_id,submit_s,gpus,duration_s\na,0,16,100\n")
+    message = refused(
+        *given,
+        machines("training", "inference"),
+        "workload=csv",
+        f"workload.path={trace}",
+        "policy.of.pool=training",
+        tiny=False,
+    )
+    assert message.endswith("or policy.of.pool=''\n")
+
+
 def test_a_cluster_without_pools_needs_none(artist: Artist) -> None:
     """All machines serve, whatever the policy calls its pool."""
     assert artist("policy=lyra_fifo").code == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from netmodels.sharing.links import Link
-from netmodels.sharing.phases import iteration_ends, together
+from netmodels.sharing.phases import together
 from netmodels.sharing.sending import Sending
 
 X, Y = Link("machine", 0, "out"), Link("machine", 1, "out")
@@ -26,7 +26,7 @@ def job(compute_ns, ride_ns, links=(X,), rate=10.0, issued_ns=None, updates_ns=0
 
 def times(*jobs, **more):
     """Return the mean iteration time of each job."""
-    return together(jobs, more.pop("capacity", TEN), **more).iteration_ns
+    return tuple(together(jobs, more.pop("capacity", TEN), **more))
 
 
 def test_equal_jobs_that_begin_together_communicate_twice_as_long():
@@ -43,9 +43,7 @@ def test_jobs_that_use_part_of_a_link_slow_by_what_is_too_much():
 
 def test_jobs_shifted_by_half_never_meet():
     """600 ns of computing, 400 of sending: shifted by 500, one sends in 600-1,000, the other in 100-500."""
-    found = together([job(600, 400)] * 2, TEN, (0, 500))
-    assert found.iteration_ns == (1000, 1000)
-    assert found.settled
+    assert times(job(600, 400), job(600, 400), shift_ns=(0, 500)) == (1000, 1000)
 
 
 def test_jobs_that_send_more_than_half_the_time_meet_however_shifted():
@@ -92,10 +90,8 @@ def test_hidden_communication_stays_hidden():
 
     With 500 ns alone: together 100 + 2 x 500 = 1,100.
     """
-    found = together([job(1000, 300, issued_ns=100)] * 2, TEN)
-    assert (found.iteration_ns, found.exposed_ns) == ((1000, 1000), (0, 0))
-    found = together([job(1000, 500, issued_ns=100)] * 2, TEN)
-    assert (found.iteration_ns, found.exposed_ns) == ((1100, 1100), (100, 100))
+    assert times(*[job(1000, 300, issued_ns=100)] * 2) == (1000, 1000)
+    assert times(*[job(1000, 500, issued_ns=100)] * 2) == (1100, 1100)
 
 
 def test_passages_without_links_are_not_slowed():
@@ -116,21 +112,19 @@ def test_recurring_states_give_exact_means():
     From 1,600 to 2,400 both have half: the first sends 400 then, and ends at 2,400; so does the second.
     Both then begin anew: (1,000 + 1,400) / 2 and 2,400.
     """
-    found = together([job(600, 400), job(1600, 400)], TEN)
-    assert found.iteration_ns == (1200, 2400)
-    assert found.settled
+    assert times(job(600, 400), job(1600, 400)) == (1200, 2400)
 
 
 def test_periods_that_never_repeat_have_a_mean():
     """Periods of 1,000 and 1,618 share 809,000 ns: means, each slower by less than 100 ns."""
-    found = together([job(900, 100), job(1417, 201)], TEN)
-    assert 1000 <= found.iteration_ns[0] < 1100
-    assert 1618 <= found.iteration_ns[1] < 1718
+    first, second = times(job(900, 100), job(1417, 201))
+    assert 1000 <= first < 1100
+    assert 1618 <= second < 1718
 
 
 def test_a_much_faster_job_is_not_followed_forever():
     """10 ns beside 1,000,000: the second does the least, 8 iterations, and is slowed while it sends."""
-    fast, slow = together([job(50, 50), job(50_000, 50_000)], TEN, iterations=8).iteration_ns
+    fast, slow = times(job(50, 50), job(50_000, 50_000))
     assert 100 < fast < 150
     assert 100_000 < slow < 150_000
 
@@ -168,11 +162,12 @@ def test_parallel_uplinks_are_chosen_by_hash():
 
     Paths of their own leave them alone, one path is one link.
     """
-    crossing = job(1000, 500, [UP])
-    paths = {UP._replace(path=path): 10.0 for path in (0, 1)}
-    assert times(crossing, crossing, capacity=paths, uplinks=2) == (1750, 1750)
-    assert times(crossing, crossing.on_path(1), capacity=paths) == (1500, 1500)
-    assert times(crossing.on_path(1), crossing.on_path(1), capacity=paths) == (2000, 2000)
+    paths = [UP._replace(path=path) for path in (0, 1)]
+    first, second = (job(1000, 500, [path]) for path in paths)
+    own = dict.fromkeys(paths, 10.0)
+    assert times(first, first, capacity=own, uplinks=2) == (1750, 1750)
+    assert times(first, second, capacity=own) == (1500, 1500)
+    assert times(second, second, capacity=own) == (2000, 2000)
 
 
 def test_ports_are_not_chosen():
@@ -190,31 +185,23 @@ def test_narrow_parallel_uplinks_do_not_make_ports_wider():
 def test_equal_jobs_keep_their_distance():
     """Fluids that begin 100 ns apart end 100 ns apart: 500 + 400 both send, 100 each alone.
 
-    A sends from 1,000 alone for 100, then both at half speed: A's other 400 end at 1,900, B's at 2,000.
+    A sends from 1,000 alone for 100, then both at half speed: A's other 400 end at 1,900, B's at 2,000. So do
+    all four iterations.
     """
-    first, second = iteration_ends([job(1000, 500)] * 2, TEN, [4, 4], (0, 100))
-    assert (first[0], second[0]) == (1900, 2000)
-    assert [b - a for a, b in zip(first, second, strict=True)] == [100] * 4
+    assert times(*[job(1000, 500)] * 2, shift_ns=(0, 100), iterations=(1, 1)) == (1900, 1900)
+    assert times(*[job(1000, 500)] * 2, shift_ns=(0, 100), iterations=(4, 4)) == (1900, 1900)
 
 
 def test_a_job_that_leaves_no_longer_slows_the_other():
-    """The first iteration takes 2,000 together, those after the other has left 1,500."""
-    first, second = iteration_ends([job(1000, 500)] * 2, TEN, [1, 3])
-    assert first == (2000,)
-    assert second == (2000, 3500, 5000)
+    """The first iteration takes 2,000 together, two after the other has left 1,500."""
+    assert times(*[job(1000, 500)] * 2, iterations=(1, 3)) == (2000, (2000 + 2 * 1500) / 3)
 
 
-def test_a_job_that_does_not_communicate_is_followed_too():
-    """Three iterations of 50 ns."""
+def test_a_job_that_does_not_communicate_takes_its_time():
+    """50 ns; the other one 10 + 10."""
     none = np.zeros(0, dtype=np.int64)
     idle = Sending(50, none, none, (), np.zeros((0, 0)), none)
-    assert iteration_ends([idle, job(10, 10)], TEN, [3, 1]) == ((50, 100, 150), (20,))
-    assert times(idle, job(10, 10)) == (50, 20)
-
-
-def test_links_are_as_busy_as_what_passes_them():
-    """Two jobs put 5,000 byte each on a link of 10 in 2,000 ns: 10,000 / 20,000."""
-    assert together([job(1000, 500)] * 2, TEN).busy == {X: pytest.approx(0.5)}
+    assert times(idle, job(10, 10), iterations=(3, 1)) == times(idle, job(10, 10)) == (50, 20)
 
 
 def test_more_than_a_link_carries_is_the_link():

@@ -248,6 +248,19 @@ def test_jobs_that_send_too_many_packets_are_named(network, caplog):
     assert said.endswith("contention_packets=null follows all")
 
 
+def test_packets_without_effect_are_named_as_they_were_written(network, monkeypatch):
+    """Without jobs, where messages are no packets, and with ns-3, which has a number of its own."""
+    monkeypatch.setattr("netmodels.ns3.model.version", lambda name: "3.44.post0")
+    jobs, given = "jobs=[VGG16 4|4,VGG16 4|4]", "contention_packets=5,null"
+    for arguments, what in (
+        ((given,), "only jobs that share links are followed\n  found '5,null'"),
+        ((jobs, given), "there are no packets to be followed\n  found '5,null'"),
+        ((jobs, given, "network=ns3"), "the network model follows its own packets\n  found '5,null'"),
+        ((jobs, "contention_packets=2_000_000"), "there are no packets to be followed\n  found '2_000_000'"),
+    ):
+        assert network(*arguments).err.startswith(f"contention_packets: {what}")
+
+
 def test_a_bare_setting_is_led_to_its_place(network):
     """Files list the settings without their group."""
     assert "did you mean 'network.system.across_machines'?" in network("across_machines=tree").err

@@ -75,6 +75,20 @@ def test_parallel_uplinks_by_hand(topology):
     assert links[0].use == pytest.approx(2000 / 2500 / 1.5)
 
 
+def test_packets_are_counted_by_component(topology, caplog):
+    """Two pairs of jobs, each on two ports: 2 x 16 iterations x 2 steps x 2 GPUs x (63 + 2) packets a pair.
+
+    500,000 bytes are 63 packets, and a message counts as two more: 8,320.
+    """
+    profile = Profile("model", (Layer("layer", 0, 0, 1000, 10**6),))
+    four = replace(topology, machines_per_rack=4)
+    jobs = parse_jobs(["model 1+1", "model 1+1", "model 0+0+1+1", "model 0+0+1+1"], four)
+    system = replace(four.fabric.system, transport="windows", across_machines="flat_ring")
+    for most in (8320, 8319):
+        price_together(jobs, [profile] * 4, AnalyticalModel(), four, system, most_packets=most)
+        assert [record.args[0] for record in caplog.records] == ["16,640"] * (most < 8320)
+
+
 def test_jobs_that_meet_nowhere_stay_alone(topology):
     """Machines 0 and 1 for the first job, rack 1 for the second: no link in common, none to show."""
     jobs, links = price(topology, "model 1+1", "model 0 | 1+1")

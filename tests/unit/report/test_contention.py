@@ -39,9 +39,22 @@ def shared_run(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[...,
     Ports of m0 and m1 and the uplink of rack 0; m1's is contended for `crowded` of the run, m0's for a tenth.
     """
 
-    def make(policy: str, *, seed: int = 1, crowded: float = 0.4, slowdown: float = 1.25) -> Run:
-        config = {"policy": {"name": policy}, "seed": seed, "performance": {"contention": "phases"}}
-        folder = run_folder(tmp_path / f"{policy}-{seed}", config)
+    def make(
+        policy: str,
+        *,
+        seed: int = 1,
+        crowded: float = 0.4,
+        slowdown: float = 1.25,
+        topology: tuple[str, int] = ("mine", 1),
+    ) -> Run:
+        name, ratio = topology
+        config = {
+            "policy": {"name": policy},
+            "seed": seed,
+            "topology": {"name": name, "oversubscription": {"rack": ratio}},
+            "performance": {"contention": "phases"},
+        }
+        folder = run_folder(tmp_path / f"{policy}-{seed}-{name}-{ratio}", config)
         jobs = pq.read_table(folder / "jobs.parquet")
         slower = pa.array([slowdown, None, 1.0005])
         pq.write_table(jobs.append_column("contention_slowdown", slower), folder / "jobs.parquet")
@@ -103,6 +116,19 @@ def test_slowdown_by_contention(shared_run: Callable[..., Run]) -> None:
     assert np.ravel(line.get_xdata()).tolist() == pytest.approx([0.1, 25])
     assert np.ravel(line.get_ydata()).tolist() == [50, 0]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fifo", "srtf"]
+
+
+def test_long_names_of_panels_go_on(shared_run: Callable[..., Run]) -> None:
+    """43 characters and more, where one line has room for 30, or 42: on a second one, nothing is left out."""
+    names = [("cloud_ethernet", 4), ("cloud_ethernet", 8), ("v100_100g", 8)]
+    runs = [shared_run(policy, topology=each) for policy in ("fifo", "srtf") for each in names]
+    for width_in in (WIDTH_IN, NARROW_IN):
+        figure = drawn(compare(runs))["contention"].draw(width_in)
+        titles = [axes.get_title(loc="left") for axes in figure.axes if axes.axison]
+        assert [title.replace("\n", " ") for title in titles] == [
+            f"{name}, topology.oversubscription.rack={ratio}" for name, ratio in names
+        ]
+        assert {title.count("\n") for title in titles} == {1}
 
 
 def test_without_a_slow_job_the_figure_says_so(shared_run: Callable[..., Run]) -> None:

@@ -1,6 +1,7 @@
 """Jobs that share links packet by packet, on a fabric as in ../shared/reference/contention."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
@@ -8,10 +9,10 @@ from netmodels.fabric import Dimension, Fabric
 from netmodels.profile import Layer, Profile
 from netmodels.sharing.contention import Contention
 from netmodels.sharing.links import capacities
-from netmodels.sharing.packet_budget import MOST_PACKETS
+from netmodels.sharing.order import order_of
 from netmodels.sharing.packet_jobs import Layer as Sent
 from netmodels.sharing.packet_jobs import RingJob, together
-from netmodels.sharing.packet_phases import followed, packets_of, slowdowns_of
+from netmodels.sharing.packet_phases import followed, packets_of
 from netmodels.sharing.traffic import job_traffic
 from netmodels.sharing.tree import Tree, Wire
 from netmodels.system import SystemSettings
@@ -45,7 +46,7 @@ def sending(placement, compute_ns=300_000, size=2**20, system=SYSTEM, more=()):
 def slower(jobs, shifts=(), most=10**9, system=SYSTEM):
     """Return by how much longer iterations take, ns."""
     found = followed(jobs, CAPACITY, FABRIC, system, shifts, most_packets=most)
-    return [ns - job.alone_ns for ns, job in zip(found.iteration_ns, jobs, strict=True)]
+    return [(longer - 1) * job.alone_ns for longer, job in zip(found, jobs, strict=True)]
 
 
 EVERYWHERE = [(machine // 2, machine, "a", 2) for machine in range(4)]
@@ -68,7 +69,7 @@ def test_jobs_are_those_of_the_packet_engine(rings, uplink):
     profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
     sent = [job_traffic(profile, each, fabric, SYSTEM) for each in rings.values()]
     capacity = capacities([(machine // 2, machine, "a", 4) for machine in range(4)], fabric)
-    found = slowdowns_of(sent, capacity, fabric, SYSTEM, [6, 6], most_packets=None)
+    found = followed(sent, capacity, fabric, SYSTEM, iterations=[6, 6])
     beside, alone = together(jobs, tree), [together([job], tree)[0] for job in jobs]
     assert found == [one[-1] / other[-1] for one, other in zip(beside, alone, strict=True)]
     assert min(found) > 1.1
@@ -139,7 +140,35 @@ def test_contention_follows_packets_where_messages_are_packets():
     placed = ([(3, 30 + machine, "a", 4), (7, 70 + machine, "a", 4)] for machine in (5, 6))
     jobs = [shared.sending(profile, each) for each in placed]
     longer = [ns - job.alone_ns for ns, job in zip(shared.together(jobs), jobs, strict=True)]
-    assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=MOST_PACKETS))
+    assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=None))
+
+
+def test_equal_jobs_are_told_apart_by_whom_they_meet():
+    """A chain on ports: A and B leave machine 0, B and C arrive at 3; however asked, each has its answer.
+
+    By the order of the question, A would be slowed by 20 to 33 %.
+    """
+    ends = {"A": (0, 2), "B": (0, 3), "C": (1, 3)}
+    profile = Profile("one", (Layer("a", 30_000, 0, 0, 2**18),))
+    answers = set()
+    for names in permutations("ABC"):
+        shared = Contention("phases", [(each // 2, each, "a", 4) for each in range(4)], FABRIC, SYSTEM)
+        jobs = [shared.sending(profile, [(each // 2, each, "a", 1) for each in ends[name]]) for name in names]
+        answers.add(tuple(sorted(zip(names, shared.together(jobs), strict=True))))
+    assert len(answers) == 1
+
+
+def test_jobs_are_ordered_by_content_then_by_places_then_as_mentioned():
+    """5 comes first, then the one of the 7s that meets it; the others could change places.
+
+    Of a chain, each job has a place of its own.
+    """
+    assert order_of([7, 5, 7, 7], ["ab", "c", "ab", "cd"]) == [1, 3, 0, 2]
+    assert order_of([7, 5, 7, 7], ["cd", "c", "ab", "ab"]) == [1, 0, 2, 3]
+    chain = ["ab", "ac", "dc"]
+    order = [chain[each] for each in order_of([7] * 3, chain)]
+    for turned in (chain[1:] + chain[:1], chain[::-1]):
+        assert [turned[each] for each in order_of([7] * 3, turned)] == order
 
 
 def test_what_following_takes_is_known_before():
