@@ -1,9 +1,10 @@
 """Machines in racks, what a job holds on them, and their events."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -175,6 +176,14 @@ class Cluster:
         return [sets.get(rack, 0) for rack in range(self.n_racks)]
 
     @cached_property
+    def share(self) -> Callable[[int, int], "Slice"]:
+        """Some GPUs of a machine, by its number, with the CPUs and memory that go with them in proportion.
+
+        Slices are shared: a run has many, of few kinds.
+        """
+        return cache(lambda m, gpus: Slice(int(m), int(gpus), *self.machines[m].share(int(gpus))))
+
+    @cached_property
     def pools(self) -> frozenset[str]:
         """Owners of the machines at the start."""
         return frozenset(machine.pool for machine in self.machines)
@@ -242,6 +251,9 @@ class Slice(NamedTuple):
     memory_bytes: int = 0
 
 
+_GPUS = itemgetter(Slice._fields.index("gpus"))  # quicker than `s.gpus` for many
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Jobs that share GPUs. The group owns its GPUs once, and all members go when one of its machines does.
@@ -290,7 +302,7 @@ class Allocation:
     def gpus(self) -> int:
         """GPUs on all machines together."""
         slices = self.slices
-        return slices[0].gpus if len(slices) == 1 else sum(s.gpus for s in slices)
+        return slices[0].gpus if len(slices) == 1 else sum(map(_GPUS, slices))
 
     @property
     def cpus(self) -> int:

@@ -12,7 +12,7 @@ from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.job import JobSpec
 
-_AT_ONCE = 1 << 12  # events that wait for their columns: a row is quicker to keep than four entries
+_AT_ONCE = 1 << 8  # events that wait for their columns: a row is quicker to keep than four entries
 
 # The kind column holds an index into this table of (kind, reason) as they are written.
 KINDS: tuple[tuple[str, str | None], ...] = (
@@ -146,5 +146,5 @@ class Recorder:
         if code is None:
             code = len(known)
             share = self._slices.setdefault  # most slices stand in many allocations
-            known[tuple(share(s, s) for s in allocation.slices) if plain else allocation] = code
+            known[tuple(map(share, allocation.slices, allocation.slices)) if plain else allocation] = code
         return code

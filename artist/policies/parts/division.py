@@ -203,7 +203,7 @@ class Division:
         it.
         """
         m, gpus, _, _ = planned
-        return planned if self._apart.get(m) else Slice(m, gpus, *view.cluster.machines[m].share(gpus))
+        return planned if self._apart.get(m) else view.cluster.share(m, gpus)
 
     def _as_fast(self, view: ClusterView, job: int, least: Allocation, share: Allocation) -> bool:
         """Return whether a job is as fast with the least as with its share.

@@ -32,7 +32,7 @@ class Floor:
 
 def share_on(cluster: Cluster, slices: Sequence[Slice]) -> tuple[Slice, ...]:
     """Return the GPUs of slices with their proportional shares of CPUs and memory."""
-    return tuple([Slice(s.machine, s.gpus, *cluster.machines[s.machine].share(s.gpus)) for s in slices])
+    return tuple([cluster.share(m, gpus) for m, gpus, _, _ in slices])
 
 
 def at_least(slices: Sequence[Slice], others: Sequence[Slice]) -> tuple[Slice, ...]:
