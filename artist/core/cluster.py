@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import accumulate
-from operator import itemgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -177,10 +176,7 @@ class Cluster:
 
     @cached_property
     def share(self) -> Callable[[int, int], "Slice"]:
-        """Some GPUs of a machine, by its number, with the CPUs and memory that go with them in proportion.
-
-        Slices are shared: a run has many, of few kinds.
-        """
+        """Some GPUs of a machine, by its number, with their share of CPUs and memory; few differ."""
         return cache(lambda m, gpus: Slice(int(m), int(gpus), *self.machines[m].share(int(gpus))))
 
     @cached_property
@@ -251,9 +247,6 @@ class Slice(NamedTuple):
     memory_bytes: int = 0
 
 
-_GPUS = itemgetter(Slice._fields.index("gpus"))  # quicker than `s.gpus` for many
-
-
 @dataclass(frozen=True, slots=True)
 class Group:
     """Jobs that share GPUs. The group owns its GPUs once, and all members go when one of its machines does.
@@ -302,7 +295,7 @@ class Allocation:
     def gpus(self) -> int:
         """GPUs on all machines together."""
         slices = self.slices
-        return slices[0].gpus if len(slices) == 1 else sum(map(_GPUS, slices))
+        return slices[0].gpus if len(slices) == 1 else sum([s.gpus for s in slices])
 
     @property
     def cpus(self) -> int:

@@ -5,7 +5,7 @@ impossible is wrong, and its author wants to know.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from numbers import Integral, Real
 
@@ -16,9 +16,6 @@ from artist.engine.jobs import FINISHED, PENDING, RUNNING, WAITING, JobTable
 from artist.engine.machines import MachineTable
 from artist.errors import PlanError
 from artist.units import ns_to_seconds
-
-_Wanted = tuple[int, int, int, int]
-"""A machine, and the GPUs, CPUs and bytes of memory that are wanted there."""
 
 
 class PlanCheck:
@@ -71,7 +68,7 @@ class PlanCheck:
                     here[2] += sign * memory
         if grouped:
             self._check_groups(plan, more)
-        lacks = self._without_room((m, gpus, cpus, mem) for m, (gpus, cpus, mem) in more.items())
+        lacks = self._without_room((m, *most) for m, most in more.items())
         if lacks is not None:
             raise self._room_error(plan, *lacks)
         for machine, pool in plan.assigns.items():
@@ -231,14 +228,13 @@ class PlanCheck:
                 if total[s.machine] > group.depth * own.get(s.machine, 0):
                     raise self._error(job, f"makes group {group.name!r} deeper than {group.depth}", s.machine)
 
-    def _without_room(self, wanted: Iterable[_Wanted]) -> _Wanted | None:
-        """Return the first that a machine does not have; one that takes no new work has no GPUs."""
+    def _without_room(self, wanted: Iterable[Sequence[int]]) -> Sequence[int] | None:
+        """Return the first slice for which a machine has no room; one that takes no new work has no GPUs."""
         machines = self._machines
         free_gpus, free_cpus, free_memory = machines.free_gpus, machines.free_cpus, machines.free_memory
-        accepts = machines.accepts
         for m, gpus, cpus, memory in wanted:
             enough = gpus <= free_gpus[m] and cpus <= free_cpus[m] and memory <= free_memory[m]
-            if not enough or (gpus > 0 and not accepts[m]):
+            if not enough or (gpus > 0 and not machines.accepts[m]):
                 return m, gpus, cpus, memory
         return None
 

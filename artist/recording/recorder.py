@@ -70,7 +70,6 @@ class Recorder:
         self._states = [(0, 0, cluster.total_gpus, 0, 0)]  # time and gauges, not yet in the columns
         self.rates = rates
         self._allocations: dict[Allocation | tuple[Slice, ...], int] = {}
-        self._slices: dict[Slice, Slice] = {}
         self._pools: dict[str, int] = {}
 
     @property
@@ -139,12 +138,7 @@ class Recorder:
             rows.clear()
 
     def _allocation_code(self, allocation: Allocation) -> int:
-        # Hashing the slices alone is much cheaper than hashing the dataclass around them.
         plain = allocation.group is None and allocation.bandwidth_cap == 1.0
         known = self._allocations
-        code = known.get(allocation.slices if plain else allocation)
-        if code is None:
-            code = len(known)
-            share = self._slices.setdefault  # most slices stand in many allocations
-            known[tuple(map(share, allocation.slices, allocation.slices)) if plain else allocation] = code
-        return code
+        # Hashing the slices alone is much cheaper than hashing the dataclass around them.
+        return known.setdefault(allocation.slices if plain else allocation, len(known))

@@ -197,11 +197,7 @@ class Division:
         return tenant
 
     def _share(self, view: ClusterView, planned: Slice) -> Slice:
-        """Return the share of a job on one machine.
-
-        On machines with jobs that are not divided it is what the policy sees: those may have taken part of
-        it.
-        """
+        """Return a job's share of a machine; beside jobs that are not divided, what the policy sees."""
         m, gpus, _, _ = planned
         return planned if self._apart.get(m) else view.cluster.share(m, gpus)
 

@@ -114,8 +114,8 @@ class Consolidate(MachineChooser):
         machine = buckets.tightest(need, usable)
         if machine is not None:
             return {machine: need}
-        in_rack = _in_racks(free, usable)
-        if (free.total_gpus if usable == ALL else sum(in_rack)) < need:
+        racks = _in_racks(free, usable)
+        if (free.total_gpus if usable == ALL else sum(racks)) < need:
             return None
         if self._widest == "machine":
             least = _least_machines(free, usable, need)
@@ -124,11 +124,11 @@ class Consolidate(MachineChooser):
             fewest = buckets.fewest(need, usable)
             if fewest is None or len(fewest) > least:
                 return None
-            near = self._in_rack(free, usable, in_rack, need) or self._over_racks(free, usable, in_rack, need)
+            near = self._in_rack(free, usable, racks, need) or self._over_racks(free, usable, racks, need)
             return near if near and len(near) <= least else fewest
-        taken = self._in_rack(free, usable, in_rack, need)
+        taken = self._in_rack(free, usable, racks, need)
         if taken is None and (self._widest == "network" or need > _largest_rack(free, usable)):
-            taken = self._over_racks(free, usable, in_rack, need)
+            taken = self._over_racks(free, usable, racks, need)
         return taken
 
     def _fewest(self, free: Free, usable: int, need: int, span: int) -> dict[int, int] | None:
@@ -137,11 +137,11 @@ class Consolidate(MachineChooser):
         return super()._fewest(free, usable, need, span)
 
     @staticmethod
-    def _in_rack(free: Free, usable: int, in_rack: list[int], need: int) -> dict[int, int] | None:
+    def _in_rack(free: Free, usable: int, racks: list[int], need: int) -> dict[int, int] | None:
         """Return the fewest machines of one rack; among equals the rack with the fewest free GPUs."""
-        if max(in_rack) < need:
+        if max(racks) < need:
             return None
-        able = sorted([(gpus, rack) for rack, gpus in enumerate(in_rack) if gpus >= need])
+        able = sorted([(gpus, rack) for rack, gpus in enumerate(racks) if gpus >= need])
         least = -(-need // max(free.buckets.most(usable), 1))
         chosen: dict[int, int] | None = None
         for _, rack in able:
@@ -153,19 +153,15 @@ class Consolidate(MachineChooser):
         return chosen
 
     @staticmethod
-    def _over_racks(free: Free, usable: int, in_rack: list[int], need: int) -> dict[int, int]:
+    def _over_racks(free: Free, usable: int, racks: list[int], need: int) -> dict[int, int]:
         """Return GPUs of the fewest racks: the emptiest ones first, the tightest that fits last."""
         buckets, rack_sets, whole = free.buckets, free.cluster.rack_sets, 0
-        some = compress(range(len(in_rack)), in_rack)
-        emptiest = iter(sorted(some, key=in_rack.__getitem__, reverse=True))
-        while in_rack[last := next(emptiest)] < need:
-            need -= in_rack[last]
+        some = compress(range(len(racks)), racks)
+        emptiest = iter(sorted(some, key=racks.__getitem__, reverse=True))
+        while racks[last := next(emptiest)] < need:
+            need -= racks[last]
             whole |= rack_sets[last] & usable
-        for rack in emptiest:
-            if in_rack[rack] < need:
-                break
-            if in_rack[rack] < in_rack[last]:
-                last = rack
+        last = min([last, *(rack for rack in emptiest if racks[rack] >= need)], key=racks.__getitem__)
         sets = enumerate(buckets.sets[1:], 1)
         taken = {machine: count for count, there in sets for machine in members_of(there & whole)}
         return taken | (buckets.fewest(need, rack_sets[last] & usable) or {})

@@ -1,6 +1,6 @@
 """Waiting jobs of a policy that never preempts: ranked once, on arrival, or all again. Shared."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
@@ -37,7 +37,7 @@ class WaitingQueue:
     def __init__(self, lane: Lane = by_demand) -> None:
         self._lane = lane
         # By lane: jobs in the order in which they came, and a heap of those that came out of order.
-        self._lanes: dict[object, tuple[deque[_Entry], list[_Entry]]] = {}
+        self._lanes = defaultdict[object, tuple[deque[_Entry], list[_Entry]]](lambda: (deque(), []))
         self._refused: dict[Demand, None] = {}
 
     def clear(self) -> None:
@@ -46,11 +46,8 @@ class WaitingQueue:
 
     def push(self, job: int, key: float, demand: Demand) -> None:
         """Add a job; no two have the same number."""
-        name, entry = self._lane(demand), (key, job, demand)
-        lane = self._lanes.get(name)
-        if lane is None:
-            lane = self._lanes[name] = deque(), []
-        row, heap = lane
+        entry = key, job, demand
+        row, heap = self._lanes[self._lane(demand)]
         if row and entry < row[-1]:
             heappush(heap, entry)
         else:
