@@ -1,8 +1,8 @@
 """Machines in racks, what a job holds on them, and their events."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
@@ -103,6 +103,7 @@ class Cluster:
         self.speed.flags.writeable = False
         self.n_racks = int(self.rack.max()) + 1 if machines else 0
         self.worth_of: dict[str, float] = {}  # by GPU type
+        self._shares: dict[tuple[int, int], Slice] = {}
         speed_of: dict[str, float] = {}
         for m in machines:
             for what, known, value in (("speeds", speed_of, m.speed), ("worths", self.worth_of, m.worth)):
@@ -120,6 +121,14 @@ class Cluster:
 
     def __len__(self) -> int:
         return len(self.machines)
+
+    def share(self, machine: int, gpus: int) -> "Slice":
+        """Return some GPUs of a machine with CPUs and memory in proportion; the same object for the same."""
+        found = self._shares.get((machine, gpus))
+        if found is None:
+            cpus, memory = self.machines[machine].share(int(gpus))
+            found = self._shares[machine, gpus] = Slice(int(machine), int(gpus), cpus, memory)
+        return found
 
     @cached_property
     def total_gpus(self) -> int:
@@ -173,11 +182,6 @@ class Cluster:
         """Machines by rack, as sets of `artist.core.buckets`."""
         sets = sets_by(self.rack_of)
         return [sets.get(rack, 0) for rack in range(self.n_racks)]
-
-    @cached_property
-    def share(self) -> Callable[[int, int], "Slice"]:
-        """Some GPUs of a machine, by its number, with their share of CPUs and memory; few differ."""
-        return cache(lambda m, gpus: Slice(int(m), int(gpus), *self.machines[m].share(int(gpus))))
 
     @cached_property
     def pools(self) -> frozenset[str]:

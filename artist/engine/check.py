@@ -44,7 +44,7 @@ class PlanCheck:
             return
         if len(plan.changes) == 1 and not plan.assigns:
             ((job, after),) = plan.changes.items()
-            if after and self._is_plain_start(job, after) and self._without_room(after.slices) is None:
+            if after and self._is_plain_start(job, after) and not self._without_room(after.slices):
                 return
         more: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # GPUs, CPUs, memory beyond now
         grouped = False
@@ -68,8 +68,7 @@ class PlanCheck:
                     here[2] += sign * memory
         if grouped:
             self._check_groups(plan, more)
-        lacks = self._without_room((m, *most) for m, most in more.items())
-        if lacks is not None:
+        if lacks := self._without_room((m, *most) for m, most in more.items()):
             raise self._room_error(plan, *lacks)
         for machine, pool in plan.assigns.items():
             self._check_assign(plan, machine, pool)

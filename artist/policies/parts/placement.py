@@ -156,8 +156,7 @@ class Consolidate(MachineChooser):
     def _over_racks(free: Free, usable: int, racks: list[int], need: int) -> dict[int, int]:
         """Return GPUs of the fewest racks: the emptiest ones first, the tightest that fits last."""
         buckets, rack_sets, whole = free.buckets, free.cluster.rack_sets, 0
-        some = compress(range(len(racks)), racks)
-        emptiest = iter(sorted(some, key=racks.__getitem__, reverse=True))
+        emptiest = iter(sorted(compress(range(len(racks)), racks), key=racks.__getitem__, reverse=True))
         while racks[last := next(emptiest)] < need:
             need -= racks[last]
             whole |= rack_sets[last] & usable
