@@ -128,12 +128,10 @@ class Buckets:
             while machines and need > count:
                 lowest = machines & -machines
                 machines ^= lowest
-                among &= ~lowest
                 taken[lowest.bit_length() - 1] = count
                 need -= count
             if machines:
-                last = self.tightest(need, among)
-                assert last is not None, "a machine with enough is left"
-                taken[last] = need
+                tighter = (found for there in self.sets[need:count] if (found := there & among))
+                taken[first_of(next(tighter, machines))] = need
                 return taken
         return None

@@ -103,6 +103,7 @@ class Cluster:
         self.speed.flags.writeable = False
         self.n_racks = int(self.rack.max()) + 1 if machines else 0
         self.worth_of: dict[str, float] = {}  # by GPU type
+        self._shares: dict[tuple[int, int], Slice] = {}
         speed_of: dict[str, float] = {}
         for m in machines:
             for what, known, value in (("speeds", speed_of, m.speed), ("worths", self.worth_of, m.worth)):
@@ -120,6 +121,14 @@ class Cluster:
 
     def __len__(self) -> int:
         return len(self.machines)
+
+    def share(self, machine: int, gpus: int) -> "Slice":
+        """Return some GPUs of a machine with CPUs and memory in proportion; the same object for the same."""
+        found = self._shares.get((machine, gpus))
+        if found is None:
+            cpus, memory = self.machines[machine].share(int(gpus))
+            found = self._shares[machine, gpus] = Slice(int(machine), int(gpus), cpus, memory)
+        return found
 
     @cached_property
     def total_gpus(self) -> int:
@@ -290,7 +299,7 @@ class Allocation:
     def gpus(self) -> int:
         """GPUs on all machines together."""
         slices = self.slices
-        return slices[0].gpus if len(slices) == 1 else sum(s.gpus for s in slices)
+        return slices[0].gpus if len(slices) == 1 else sum([s.gpus for s in slices])
 
     @property
     def cpus(self) -> int:

@@ -6,7 +6,7 @@ impossible is wrong, and its author wants to know.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain, starmap
+from itertools import chain
 from numbers import Integral, Real
 
 from artist.core.cluster import MODES, ORDERINGS, Allocation, Cluster, Group, Slice
@@ -44,7 +44,7 @@ class PlanCheck:
             return
         if len(plan.changes) == 1 and not plan.assigns:
             ((job, after),) = plan.changes.items()
-            if after and self._is_plain_start(job, after) and all(starmap(self._has_room, after.slices)):
+            if after and self._is_plain_start(job, after) and not self._without_room(after.slices):
                 return
         more: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # GPUs, CPUs, memory beyond now
         grouped = False
@@ -68,9 +68,8 @@ class PlanCheck:
                     here[2] += sign * memory
         if grouped:
             self._check_groups(plan, more)
-        for m, wanted in more.items():
-            if not self._has_room(m, *wanted):
-                raise self._room_error(plan, m, wanted)
+        if lacks := self._without_room((m, *most) for m, most in more.items()):
+            raise self._room_error(plan, *lacks)
         for machine, pool in plan.assigns.items():
             self._check_assign(plan, machine, pool)
 
@@ -228,17 +227,17 @@ class PlanCheck:
                 if total[s.machine] > group.depth * own.get(s.machine, 0):
                     raise self._error(job, f"makes group {group.name!r} deeper than {group.depth}", s.machine)
 
-    def _has_room(self, m: int, gpus: int, cpus: int, memory: int) -> bool:
-        """Return whether a machine has so much more; one that takes no new work has no GPUs."""
+    def _without_room(self, wanted: Iterable[Sequence[int]]) -> Sequence[int] | None:
+        """Return the first slice for which a machine has no room; one that takes no new work has no GPUs."""
         machines = self._machines
-        return (
-            gpus <= machines.free_gpus[m]
-            and (gpus <= 0 or bool(machines.accepts[m]))
-            and cpus <= machines.free_cpus[m]
-            and memory <= machines.free_memory[m]
-        )
+        free_gpus, free_cpus, free_memory = machines.free_gpus, machines.free_cpus, machines.free_memory
+        for m, gpus, cpus, memory in wanted:
+            enough = gpus <= free_gpus[m] and cpus <= free_cpus[m] and memory <= free_memory[m]
+            if not enough or (gpus > 0 and not machines.accepts[m]):
+                return m, gpus, cpus, memory
+        return None
 
-    def _room_error(self, plan: Plan, machine: int, wanted: Sequence[int]) -> PlanError:
+    def _room_error(self, plan: Plan, machine: int, *wanted: int) -> PlanError:
         """Return the error for the first of GPUs, CPUs and memory of which there is too little."""
         columns = (self._machines.free_gpus, self._machines.free_cpus, self._machines.free_memory)
         free = [column[machine] for column in columns]

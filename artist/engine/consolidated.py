@@ -9,7 +9,7 @@ import numpy as np
 
 from artist.core.arrays import Bools, Ints
 from artist.core.buckets import ALL
-from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.cluster import Allocation, Cluster
 from artist.core.job import Demand
 from artist.engine.admission import largest_target
 from artist.errors import PlanError
@@ -109,11 +109,8 @@ class Consolidated:
         return self._allocation(chosen[: last + 1], counts.tolist())
 
     def _allocation(self, places: Ints, counts: list[int]) -> Allocation:
-        machines = self._cluster.machines
         numbers = self._facts.machine[places].tolist()
-        return Allocation(
-            tuple(sorted(Slice(m, n, *machines[m].share(n)) for m, n in zip(numbers, counts, strict=True)))
-        )
+        return Allocation(tuple(sorted(map(self._cluster.share, numbers, counts))))
 
     def _usable(self, types: tuple[str, ...], among: int) -> Bools:
         n = len(self._cluster)

@@ -12,7 +12,7 @@ from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.job import JobSpec
 
-_AT_ONCE = 1 << 12  # events that wait for their columns: a row is quicker to keep than four entries
+_AT_ONCE = 1 << 8  # events that wait for their columns: a row is quicker to keep than four entries
 
 # The kind column holds an index into this table of (kind, reason) as they are written.
 KINDS: tuple[tuple[str, str | None], ...] = (
@@ -70,7 +70,6 @@ class Recorder:
         self._states = [(0, 0, cluster.total_gpus, 0, 0)]  # time and gauges, not yet in the columns
         self.rates = rates
         self._allocations: dict[Allocation | tuple[Slice, ...], int] = {}
-        self._slices: dict[Slice, Slice] = {}
         self._pools: dict[str, int] = {}
 
     @property
@@ -139,12 +138,7 @@ class Recorder:
             rows.clear()
 
     def _allocation_code(self, allocation: Allocation) -> int:
-        # Hashing the slices alone is much cheaper than hashing the dataclass around them.
         plain = allocation.group is None and allocation.bandwidth_cap == 1.0
         known = self._allocations
-        code = known.get(allocation.slices if plain else allocation)
-        if code is None:
-            code = len(known)
-            share = self._slices.setdefault  # most slices stand in many allocations
-            known[tuple(share(s, s) for s in allocation.slices) if plain else allocation] = code
-        return code
+        # Hashing the slices alone is much cheaper than hashing the dataclass around them.
+        return known.setdefault(allocation.slices if plain else allocation, len(known))

@@ -96,5 +96,6 @@ class Communication:
     def _shape(self, allocation: Allocation, cluster: Cluster) -> Shape:
         slices, machines = allocation.slices, cluster.machines
         if len(slices) > 1:
-            return shape_of((machines[s.machine].rack, machines[s.machine].type, s.gpus) for s in slices)
+            rack_of = cluster.rack_of
+            return shape_of([(rack_of[m], machines[m].type, gpus) for m, gpus, _, _ in slices])
         return self._single(machines[slices[0].machine].type, slices[0].gpus)

@@ -197,13 +197,9 @@ class Division:
         return tenant
 
     def _share(self, view: ClusterView, planned: Slice) -> Slice:
-        """Return the share of a job on one machine.
-
-        On machines with jobs that are not divided it is what the policy sees: those may have taken part of
-        it.
-        """
+        """Return a job's share of a machine; beside jobs that are not divided, what the policy sees."""
         m, gpus, _, _ = planned
-        return planned if self._apart.get(m) else Slice(m, gpus, *view.cluster.machines[m].share(gpus))
+        return planned if self._apart.get(m) else view.cluster.share(m, gpus)
 
     def _as_fast(self, view: ClusterView, job: int, least: Allocation, share: Allocation) -> bool:
         """Return whether a job is as fast with the least as with its share.

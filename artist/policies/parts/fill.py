@@ -92,14 +92,14 @@ class Proportional(Fill):
 
     def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation:
         """Return the allocation; it always fits."""
-        slices, machines = [], free.cluster.machines
+        slices, share = [], free.cluster.share
         for m, count in sorted(gpus.items()):
-            cpus, memory = machines[m].share(count)
-            if cpus or memory:
-                free_cpus, free_memory = free.cpus_and_memory(m)
-                cpus = cpus if cpus < free_cpus else free_cpus  # quicker than `min`
-                memory = memory if memory < free_memory else free_memory
-            slices.append(Slice(m, count, cpus, memory))
+            here = share(m, count)
+            _, _, cpus, memory = here
+            free_cpus, free_memory = free.cpus_and_memory(m)
+            if cpus > free_cpus or memory > free_memory:
+                here = Slice(m, count, min(cpus, free_cpus), min(memory, free_memory))
+            slices.append(here)
         return Allocation(tuple(slices))
 
     def refilled(self, free: Free, held: Allocation) -> Allocation:

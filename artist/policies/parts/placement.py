@@ -10,7 +10,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, reduce
 from heapq import heapify, heapreplace
-from operator import itemgetter, or_
+from itertools import compress
+from operator import or_
 from typing import Annotated, Literal, Protocol
 
 import numpy as np
@@ -113,10 +114,9 @@ class Consolidate(MachineChooser):
         machine = buckets.tightest(need, usable)
         if machine is not None:
             return {machine: need}
-        in_rack = _in_racks(free, usable)
-        if (free.total_gpus if usable == ALL else sum(in_rack)) < need:
+        racks = _in_racks(free, usable)
+        if (free.total_gpus if usable == ALL else sum(racks)) < need:
             return None
-        racks = [(gpus, rack) for rack, gpus in enumerate(in_rack) if gpus]  # with their free GPUs
         if self._widest == "machine":
             least = _least_machines(free, usable, need)
             if least < 2:
@@ -137,9 +137,11 @@ class Consolidate(MachineChooser):
         return super()._fewest(free, usable, need, span)
 
     @staticmethod
-    def _in_rack(free: Free, usable: int, racks: list[tuple[int, int]], need: int) -> dict[int, int] | None:
+    def _in_rack(free: Free, usable: int, racks: list[int], need: int) -> dict[int, int] | None:
         """Return the fewest machines of one rack; among equals the rack with the fewest free GPUs."""
-        able = sorted([each for each in racks if each[0] >= need])
+        if max(racks) < need:
+            return None
+        able = sorted([(gpus, rack) for rack, gpus in enumerate(racks) if gpus >= need])
         least = -(-need // max(free.buckets.most(usable), 1))
         chosen: dict[int, int] | None = None
         for _, rack in able:
@@ -151,15 +153,14 @@ class Consolidate(MachineChooser):
         return chosen
 
     @staticmethod
-    def _over_racks(free: Free, usable: int, racks: list[tuple[int, int]], need: int) -> dict[int, int]:
+    def _over_racks(free: Free, usable: int, racks: list[int], need: int) -> dict[int, int]:
         """Return GPUs of the fewest racks: the emptiest ones first, the tightest that fits last."""
         buckets, rack_sets, whole = free.buckets, free.cluster.rack_sets, 0
-        emptiest = sorted(racks, key=itemgetter(0), reverse=True)
-        while emptiest[0][0] < need:
-            gpus, rack = emptiest.pop(0)
-            need -= gpus
-            whole |= rack_sets[rack] & usable
-        _, last = min([each for each in emptiest if each[0] >= need])
+        emptiest = iter(sorted(compress(range(len(racks)), racks), key=racks.__getitem__, reverse=True))
+        while racks[last := next(emptiest)] < need:
+            need -= racks[last]
+            whole |= rack_sets[last] & usable
+        last = min([last, *(rack for rack in emptiest if racks[rack] >= need)], key=racks.__getitem__)
         sets = enumerate(buckets.sets[1:], 1)
         taken = {machine: count for count, there in sets for machine in members_of(there & whole)}
         return taken | (buckets.fewest(need, rack_sets[last] & usable) or {})

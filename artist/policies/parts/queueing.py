@@ -1,6 +1,7 @@
 """Waiting jobs of a policy that never preempts: ranked once, on arrival, or all again. Shared."""
 
-from collections.abc import Callable
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
 from artist.core.job import Demand
@@ -35,20 +36,22 @@ class WaitingQueue:
 
     def __init__(self, lane: Lane = by_demand) -> None:
         self._lane = lane
-        self._heaps: dict[object, list[_Entry]] = {}
+        # By lane: jobs in the order in which they came, and a heap of those that came out of order.
+        self._lanes = defaultdict[object, tuple[deque[_Entry], list[_Entry]]](lambda: (deque(), []))
         self._refused: dict[Demand, None] = {}
 
     def clear(self) -> None:
         """Remove all jobs."""
-        self._heaps.clear()
+        self._lanes.clear()
 
     def push(self, job: int, key: float, demand: Demand) -> None:
         """Add a job; no two have the same number."""
-        lane = self._lane(demand)
-        heap = self._heaps.get(lane)
-        if heap is None:
-            heap = self._heaps[lane] = []
-        heappush(heap, (key, job, demand))
+        entry = key, job, demand
+        row, heap = self._lanes[self._lane(demand)]
+        if row and entry < row[-1]:
+            heappush(heap, entry)
+        else:
+            row.append(entry)
 
     def first(self, most_gpus: int | None = None) -> tuple[Demand, int] | None:
         """Return the first job of the lanes whose first demand is not refused; it stays queued.
@@ -57,8 +60,8 @@ class WaitingQueue:
         """
         refused = self._refused
         best: _Entry | None = None
-        for heap in self._heaps.values():
-            first = heap[0]
+        for lane in self._lanes.values():
+            first = _foremost(*lane)[0]
             if best is not None and first > best:
                 continue
             fits = most_gpus is None or first[2].least_gpus <= most_gpus
@@ -68,11 +71,14 @@ class WaitingQueue:
 
     def pop(self, demand: Demand) -> None:
         """Remove the first job of the lane of a demand."""
-        lane = self._lane(demand)
-        heap = self._heaps[lane]
-        heappop(heap)
-        if not heap:
-            del self._heaps[lane]
+        name = self._lane(demand)
+        row, heap = self._lanes[name]
+        if _foremost(row, heap) is row:
+            row.popleft()
+        else:
+            heappop(heap)
+        if not row and not heap:
+            del self._lanes[name]
 
     def refuse(self, demand: Demand) -> None:
         """Pass over jobs of a demand, which found no room, until they are tried again."""
@@ -86,3 +92,8 @@ class WaitingQueue:
     def try_all_again(self) -> None:
         """Consider all demands again."""
         self._refused.clear()
+
+
+def _foremost(row: deque[_Entry], heap: list[_Entry]) -> Sequence[_Entry]:
+    """Return the one of the two that has the first job."""
+    return heap if heap and not (row and row[0] < heap[0]) else row

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artist.core.arrays import Floats, Ints
-from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.cluster import Allocation, Cluster
 from artist.core.job import Demand
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.base_demand import counts_from, steps_on
@@ -155,9 +155,8 @@ def _mixed(cluster: Cluster, gpus: Mapping[str, int]) -> Allocation:
     slices = []
     for gpu_type, left in gpus.items():
         for number in np.flatnonzero(cluster.of_type[gpu_type]).tolist():
-            machine = cluster.machines[number]
-            taken = min(left, machine.gpus)
+            taken = min(left, cluster.machines[number].gpus)
             if taken:
-                slices.append(Slice(number, taken, *machine.share(taken)))
+                slices.append(cluster.share(number, taken))
             left -= taken
     return Allocation(tuple(sorted(slices)))

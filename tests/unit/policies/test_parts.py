@@ -1,8 +1,9 @@
-"""Shared parts of policies: selection by count, the waiting queue."""
+"""Shared parts of policies: selection by count, the waiting queue, the fewest machines."""
 
 import numpy as np
 import pytest
 
+from artist.core.buckets import Buckets
 from artist.core.job import Demand
 from artist.policies.parts.preemption import take_first
 from artist.policies.parts.queueing import WaitingQueue
@@ -56,3 +57,34 @@ def test_the_queue_goes_by_key_then_number_over_all_demands():
     queue.pop(two)
     queue.pop(one)
     assert queue.first() is None
+
+
+def test_jobs_that_come_out_of_order_take_their_turns():
+    """Keys 4, 5, 2, 3, 6 of one lane: 2 goes first, 1 comes behind it and goes next, then 3, 4, 5, 6."""
+    queue, demand = WaitingQueue(), Demand(1)
+    for job, key in enumerate((4.0, 5.0, 2.0, 3.0, 6.0)):
+        queue.push(job, key, demand)
+    gone = []
+    while (first := queue.first()) is not None:
+        gone.append(first[1])
+        queue.pop(demand)
+        if gone == [2]:
+            queue.push(5, 1.0, demand)
+    assert gone == [2, 5, 3, 0, 1, 4]
+
+
+@pytest.mark.parametrize(
+    ("need", "taken"),
+    [
+        (9, {0: 4, 1: 4, 2: 1}),  # one is left: the tightest machine that has it
+        (11, {0: 4, 1: 4, 3: 3}),
+        (8, {0: 4, 1: 4}),
+        (7, {0: 4, 3: 3}),  # three fit tighter beside machine 1
+        (12, {0: 4, 1: 4, 2: 1, 3: 3}),
+        (14, None),
+    ],
+)
+def test_the_fewest_machines_the_last_one_the_tightest(need, taken):
+    """4, 4, 2 and 3 GPUs are free: the emptiest machines first, the tightest that is enough last."""
+    buckets = Buckets.of([4, 4, 2, 3], [True] * 4, [0] * 4, 4)
+    assert buckets.fewest(need) == taken

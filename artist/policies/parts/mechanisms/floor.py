@@ -6,7 +6,7 @@ need memory for its own processes. So the believed performance on exactly these 
 
 from collections.abc import Sequence
 
-from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.cluster import Allocation, Slice
 from artist.core.view import ClusterView
 
 _MOST_REMEMBERED = 20_000
@@ -30,11 +30,6 @@ class Floor:
         return found
 
 
-def share_on(cluster: Cluster, slices: Sequence[Slice]) -> tuple[Slice, ...]:
-    """Return the GPUs of slices with their proportional shares of CPUs and memory."""
-    return tuple([Slice(s.machine, s.gpus, *cluster.machines[s.machine].share(s.gpus)) for s in slices])
-
-
 def at_least(slices: Sequence[Slice], others: Sequence[Slice]) -> tuple[Slice, ...]:
     """Return slices with no less CPUs and memory than others have on the same machines."""
     return tuple(
@@ -46,7 +41,7 @@ def at_least(slices: Sequence[Slice], others: Sequence[Slice]) -> tuple[Slice, .
 
 
 def _raised(view: ClusterView, job: int, slices: tuple[Slice, ...]) -> tuple[Slice, ...]:
-    share = share_on(view.cluster, slices)
+    share = tuple([view.cluster.share(m, gpus) for m, gpus, _, _ in slices])
     raised = at_least(slices, share)
     if raised == slices:
         return slices

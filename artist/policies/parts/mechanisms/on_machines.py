@@ -5,11 +5,11 @@ the proportional share if a job would be slower with less.
 """
 
 from collections.abc import Mapping
+from itertools import starmap
 
-from artist.core.cluster import Allocation, Slice
+from artist.core.cluster import Allocation
 from artist.core.view import ClusterView
 from artist.policies.parts.mechanisms.divider import Placed, held_at
-from artist.policies.parts.mechanisms.floor import share_on
 from artist.policies.parts.mechanisms.fronts import DIGITS, Fronts, Point
 
 _MOST_REMEMBERED = 20_000
@@ -49,7 +49,7 @@ def _on_several(placed: Placed, view: ClusterView, fronts: Fronts) -> Placed:
     The least is its share, if it would be slower with less.
     """
     job, points, where = placed.job, placed.points, [*placed.where.items()]
-    share = Allocation(share_on(view.cluster, [Slice(m, gpus) for m, gpus in where]))
+    share = Allocation(tuple(starmap(view.cluster.share, where)))
     held = [share, *held_at(placed, view.cluster)]
     share_ns, least_ns, *other_ns = map(int, view.performance.alone([job] * len(held), held))
     weight, least = fronts.weight(share.gpus), held[1]
