@@ -20,7 +20,7 @@ from artist.app.arguments import words
 from artist.app.composing import compose_once, plain, register_topologies, with_topology, without_hydra
 from artist.app.launchers import prefer_our_defaults
 from artist.app.sweep import Point, SweepWanted, run_sweep
-from artist.data import Kind, data_path, program_version
+from artist.data import data_path, program_version
 from artist.entry import BAD_INPUT, GOES_ON, INTERRUPTED, SOME_FAILED, SUCCESS
 from artist.errors import InputError
 from artist.run.folder import remove_if_empty
@@ -268,13 +268,6 @@ def _user_folders(settings: Any) -> list[Path]:
     return [path for path in sources if path.resolve() != shipped]
 
 
-def _shipped(kind: Kind, name: str) -> str:
-    """Return the path of a file that ships, such as `${artist.shipped:traces,tiny.csv}`."""
-    return str(data_path(kind, name))
-
-
-for _name, _resolver in (
-    ("folder", _folder_of_results), ("sweep", _sweep_name), ("run_key", _key), ("shipped", _shipped)
-):  # fmt: skip
+for _name, _resolver in (("folder", _folder_of_results), ("sweep", _sweep_name), ("run_key", _key)):
     # At import, since a launcher's processes import this module for `_task` and resolve the sweep's folders.
     OmegaConf.register_new_resolver(f"artist.{_name}", _resolver, replace=True)

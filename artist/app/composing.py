@@ -18,7 +18,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from artist.data import data_path
+from artist.data import Kind, data_path
 from artist.errors import InputError
 
 _FIELD = re.compile(r"[+~]{0,2}(?!hydra\.|output\.)\w+\.")
@@ -29,6 +29,14 @@ def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str,
     with composing():
         found = compose(config, list(overrides))
     return plain(found)
+
+
+def _shipped(kind: Kind, name: str) -> str:
+    """Return the path of a file that ships, such as `${artist.shipped:traces,tiny.csv}`."""
+    return str(data_path(kind, name))
+
+
+OmegaConf.register_new_resolver("artist.shipped", _shipped, replace=True)
 
 
 def plain(config: DictConfig) -> dict[str, Any]:

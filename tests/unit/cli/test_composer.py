@@ -1,5 +1,7 @@
 """Points that differ in plain values are composed once, and are what Hydra makes of each."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,3 +66,10 @@ def test_points_are_as_hydra_composes_them(
 
 def as_plain(value: object) -> object:
     return OmegaConf.to_container(value, resolve=False) if OmegaConf.is_config(value) else value
+
+
+def test_files_that_ship_are_found_where_nothing_else_is_loaded():
+    """The table of delays of Muri's testbed is `${artist.shipped:...}`, also for a script that only composes."""
+    code = "from artist.app.composing import composed; print(composed(['overheads=muri_testbed'])['overheads']['table'])"
+    found = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    assert Path(found.stdout.strip()).is_file()
