@@ -44,7 +44,7 @@ class Crosser(NamedTuple):
 
 
 _NOBODY = Gone()
-_NEARLY = 0.998  # answers where many send are found to 0.1 %
+_NEARLY = 0.998  # answers where many send come in steps of 0.1 %
 
 _T = TypeVar("_T")
 
@@ -75,11 +75,11 @@ class Asked:
         def on(link: int) -> dict[int, Crosser]:
             is_uplink, place = table.places[link]
             jobs = running.crossing_rack(place) if is_uplink else running.crossing_machine(place)
-            each = ((job, crosser(job, running.spec(job), running.allocation(job))) for job in jobs)
-            return {job: found for job, found in each if found and link in found.sender.loads}
+            there = ((job, crosser(job, running.spec(job), running.allocation(job))) for job in jobs)
+            return {job: each for job, each in there if each and link in each.sender.loads}
 
-        self.on = _Answers(on)
-        self.offered = _Answers(lambda link: sum(each.sender.loads[link] for each in self.on[link].values()))
+        found = self.on = _Answers(on)
+        self.offered = _Answers(lambda link: sum(each.sender.loads[link] for each in found[link].values()))
 
 
 class _Answers(dict[int, _T]):

@@ -69,7 +69,7 @@ def as_plain(value: object) -> object:
 
 
 def test_files_that_ship_are_found_where_nothing_else_is_loaded():
-    """The delays of Muri's testbed are a table `${artist.shipped:...}`, also for a script that only composes."""
+    """The delays of Muri's testbed are `${artist.shipped:...}`, also for a script that only composes."""
     code = "from artist.app.composing import composed; print(composed(['overheads=muri_testbed'])"
     command = [sys.executable, "-c", f"{code}['overheads']['table'])"]
     found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
