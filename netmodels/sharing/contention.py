@@ -114,9 +114,10 @@ class Contention:
             self._system = replace(system, transport="packets")
         self._numbers = {link: number for number, link in enumerate(self.capacity)}
         self._limits: Floats = np.array([*self.capacity.values()], dtype=np.float64)
+        self._with_none = np.append(self._limits, inf)  # the last: of a link that no job shares
         self._paths = np.array([fabric.uplinks if link.tier == "rack" else 1 for link in self.capacity])
         self._traffic: dict[tuple[Profile, tuple[Slice, ...]], Sending] = {}
-        self._kinds: dict[tuple[Sending, tuple[float, ...]], Kind] = {}
+        self._kinds: dict[tuple[Sending, bytes], Kind] = {}
         self._known: dict[Sending, Known] = {}
         self._answers: dict[_Question, tuple[float, ...]] = {}
 
@@ -235,12 +236,12 @@ class Contention:
             self._known.clear()
             self._traffic.clear()
             self._kinds.clear()
-        limits = tuple([self.capacity.get(link, inf) for link in job.links])
-        kind = self._kinds.get((made, limits))
+        numbers = np.array([self._numbers.get(link, -1) for link in job.links], dtype=np.int64)
+        limits = self._with_none[numbers]
+        kind = self._kinds.get((made, limits.tobytes()))
         if kind is None:
-            kind = self._kinds[made, limits] = kind_of(job, np.array(limits))
-        numbers = np.array([self._numbers[job.links[place]] for place in kind.places], dtype=np.int64)
-        known = self._known[job] = Known(kind, numbers)
+            kind = self._kinds[made, limits.tobytes()] = kind_of(job, limits)
+        known = self._known[job] = Known(kind, numbers[kind.shared])
         return known
 
     def _crowd(

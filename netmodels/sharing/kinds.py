@@ -32,8 +32,8 @@ class Kind:
         Which of them have a capacity, and are the way out of a place.
     loads
         The most that it sends on each of these, byte/ns.
-    places, most
-        The last two as lists.
+    most
+        These as a list.
     alike
         Whether it sends on all of these in the same passages.
     means
@@ -45,7 +45,6 @@ class Kind:
     alone_ns: float
     shared: Ints
     loads: Floats
-    places: list[int]
     most: list[float]
     alike: bool
     means: dict[bytes, Mean]
@@ -114,7 +113,7 @@ def kind_of(job: Sending, limits: Floats) -> Kind:
     shared = np.array(places, dtype=np.int64)
     loads, sends = job.on_links(limits)[:, shared].max(axis=0, initial=0.0), job.sent_bytes[:, shared] > 0
     alike = bool((sends == sends[:, :1]).all())
-    return Kind(job, limits, job.alone_ns, shared, loads, places, loads.tolist(), alike, {})
+    return Kind(job, limits, job.alone_ns, shared, loads, loads.tolist(), alike, {})
 
 
 def one_way(job: Sending) -> Sending:
