@@ -222,7 +222,7 @@ def slower(
         asked = rates + np.minimum(others, rates * senders) / ways
         change = np.maximum(np.maximum.reduceat(asked, starts), 1.0) - times
         settled = change @ change <= _SETTLED**2
-        if count and (settled or count % 3 == 2):  # changes shrink by about a factor: add those to come
+        if count and (settled or count % 4 == 3):  # changes shrink by about a factor: add those to come
             factor = float(change @ last / (last @ last))
             change = np.maximum(change / (1 - min(max(factor, 0.0), 0.9)), change)
         times, last = times + change, change
