@@ -113,7 +113,7 @@ def _seldom_collecting() -> Iterator[None]:
     """
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(100_000, 250, 100)
+    gc.set_threshold(20_000, 250, 100)
     try:
         yield
     finally:

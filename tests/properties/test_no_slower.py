@@ -16,7 +16,6 @@ from artist.performance.effects.input_stall import InputStall
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.performance.placed import PlacedPerformance
 from artist.policies.ordered import Ordered
-from artist.policies.parts.mechanisms.floor import share_on
 from artist.policies.synergy import Synergy
 from artist.testing.tiny import job, run_checked
 from netmodels.profile import get_profile
@@ -87,6 +86,7 @@ def test_no_job_is_slower_than_with_its_share_there(policy: str, data: st.DataOb
     by_number = sorted(specs, key=lambda spec: spec.submit_ns)
     for event in events:
         if isinstance(event, Start | Change):
-            share = replace(event.allocation, slices=share_on(cluster, event.allocation.slices))
+            slices = tuple(cluster.share(each.machine, each.gpus) for each in event.allocation.slices)
+            share = replace(event.allocation, slices=slices)
             spec = by_number[event.job]
             assert iteration_ns(spec, event.allocation) <= iteration_ns(spec, share) + 1
