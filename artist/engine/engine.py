@@ -43,7 +43,7 @@ from artist.performance.api import AsMeasured, Changed, Performance
 from artist.performance.estimates import Estimates, Exact
 from artist.units import ns_to_seconds, seconds_to_ns
 
-_STORY_INSTANTS = 100  # the last ones, whose events are kept for the story of a stuck job
+_STORY_INSTANTS = 1000  # the last ones, whose events are kept for the story of a stuck job
 _MOST_ROUNDS = 10_000  # of one instant; beyond that a policy wakes itself forever
 
 
