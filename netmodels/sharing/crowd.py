@@ -3,8 +3,9 @@
 Each job's passages take longer by what it and the others send on its busiest link, as a share of capacity:
 itself all that it sends while it sends, the others what they send meanwhile, in the mean. But a job that asks
 for little gets it, however much others ask for: no passage takes longer than if all who send there at the
-same time had equal shares. Slower jobs send a larger share of the time, so this is repeated until times
-change by less than 0.1 %. Everything is a sum over links: 40 jobs take a quarter of a millisecond.
+same time had equal shares. Slower jobs send a larger share of the time, so this is repeated until all
+changes together (root of the sum of squares) are less than 0.001. Everything is a sum over links: 40 jobs
+take a fifth of a millisecond.
 
 How often others send while a job does is on average their share of time. In time (`Timing`), jobs whose
 iterations alone take the same time, within 2 %, keep their distance from a common start (in ns-3, periods 2 %
@@ -222,7 +223,7 @@ def slower(
         asked = rates + np.minimum(others, rates * senders) / ways
         change = np.maximum(np.maximum.reduceat(asked, starts), 1.0) - times
         settled = change @ change <= _SETTLED**2
-        if count and (settled or count % 4 == 3):  # changes shrink by about a factor: add those to come
+        if count and (settled or (count % 4 == 3 and timing is None)):  # changes shrink by about a factor
             factor = float(change @ last / (last @ last))
             change = np.maximum(change / (1 - min(max(factor, 0.0), 0.9)), change)
         times, last = times + change, change

@@ -29,7 +29,7 @@ class Kind:
     alone_ns
         Time of an iteration alone.
     shared
-        Which of them have a capacity, and are the way out of a place.
+        Which of them have a capacity, are the way out of a place, and carry anything.
     loads
         The most that it sends on each of these, byte/ns.
     most
@@ -109,7 +109,8 @@ def digest_of(job: Sending) -> bytes:
 
 def kind_of(job: Sending, limits: Floats) -> Kind:
     """Return what a job is, with the capacities of its links, byte/ns."""
-    places = [place for place, link in enumerate(job.links) if link.way == "out" and limits[place] < inf]
+    sends_there = (limits < inf) & job.sent_bytes.any(axis=0)
+    places = [place for place, link in enumerate(job.links) if link.way == "out" and sends_there[place]]
     shared = np.array(places, dtype=np.int64)
     loads, sends = job.on_links(limits)[:, shared].max(axis=0, initial=0.0), job.sent_bytes[:, shared] > 0
     alike = bool((sends == sends[:, :1]).all())

@@ -25,6 +25,10 @@ def by_demand(demand: Demand) -> object:
     return demand
 
 
+def _empty() -> tuple[deque[_Entry], list[_Entry]]:
+    return deque(), []
+
+
 class WaitingQueue:
     """Jobs by key, then number; within a lane no job overtakes another. Refused demands are passed over.
 
@@ -37,7 +41,7 @@ class WaitingQueue:
     def __init__(self, lane: Lane = by_demand) -> None:
         self._lane = lane
         # By lane: jobs in the order in which they came, and a heap of those that came out of order.
-        self._lanes = defaultdict[object, tuple[deque[_Entry], list[_Entry]]](lambda: (deque(), []))
+        self._lanes = defaultdict[object, tuple[deque[_Entry], list[_Entry]]](_empty)
         self._refused: dict[Demand, None] = {}
 
     def clear(self) -> None:

@@ -1,5 +1,7 @@
 """Shared parts of policies: selection by count, the waiting queue, the fewest machines."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,7 @@ def test_the_queue_goes_by_key_then_number_over_all_demands():
     queue.pop(two)
     assert queue.first() == (two, 2)
     queue.pop(two)
+    queue = pickle.loads(pickle.dumps(queue))
     queue.pop(one)
     assert queue.first() is None
 

@@ -1,6 +1,7 @@
 """Jobs that share the links of a cluster: which affect which, and what is asked once, worked out by hand."""
 
 from collections.abc import Callable
+from math import inf
 
 import pytest
 
@@ -194,3 +195,13 @@ def test_periods_that_differ_much_meet_on_average(asked, monkeypatch):
     cut = slower(links(), (quick, on(0, 4)), (slow, on(1, 5)))
     assert cut == mean
     assert in_time == pytest.approx(mean, rel=0.05)
+
+
+def test_a_message_of_no_bytes_meets_nobody():
+    """One byte over five GPUs, level by level: in whole bytes, none leaves a machine."""
+    shared = Contention("average", MACHINES, FABRIC, SystemSettings(across_machines="hierarchical"))
+    job = shared.sending(model(10, 1), [(0, 1, "box", 3), (1, 4, "box", 1), (1, 5, "box", 1)])
+    sender = shared.sender(job)
+    assert sender.loads == {}
+    assert (sender.slack, sender.busy) == (inf, 0.0)
+    assert shared.together([job, job]) == [job.alone_ns] * 2
