@@ -110,6 +110,19 @@ def test_a_wait_before_computing_is_part_of_the_iteration():
     assert shared.together(made, waiting_ns=(1000, 0)) != [4000, 3000]
 
 
+@pytest.mark.parametrize("count", [2, 10])
+@pytest.mark.parametrize("way", ["average", "phases"])
+def test_twice_the_speed_is_half_the_time(way, count):
+    """All times of all jobs doubled, waiting too: iterations take twice as long, alone or together."""
+    shared = links(way)
+    jobs = [shared.sending(model(1000, 1000), on(m % 4, 4 + m % 4)) for m in range(count)]
+    once = shared.together(jobs, waiting_ns=[500] * count)
+    assert min(once) > 2500  # 2,500 is alone
+    for joined in (False, True):  # so they are, known or found
+        twice = shared.together(jobs, stretch=[2.0] * count, waiting_ns=[1000] * count, joined=joined)
+        assert twice == pytest.approx([2 * each for each in once])
+
+
 def test_shifts_and_waits_tell_questions_apart():
     """One Contention, asked in turn: 1 s computed and 1 s sent; aligned 3 s, shifted by 1 s 2 s.
 

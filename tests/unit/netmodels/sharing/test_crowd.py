@@ -41,6 +41,10 @@ def test_many_slow_each_other_by_the_sum_of_what_they_send():
     """
     s = (1 + 37**0.5) / 2
     assert across([model(9000, 1000)] * 10) == pytest.approx([round((9 + s) / 10, 3)] * 10)
+    mean = Mean(10_000.0, 1000.0, np.ones(1), 0.0, 1000.0, np.array([9000.0]), np.array([1000.0]))
+    ones, link = np.ones(10, dtype=np.int64), np.zeros(10, dtype=np.int64)
+    exact = slower([mean] * 10, ones, link, np.array([1]), np.zeros(10))
+    assert exact == pytest.approx([(9 + s) / 10] * 10, rel=5e-5)
 
 
 @pytest.mark.parametrize("count", [8, 9])
