@@ -238,9 +238,10 @@ class Contention:
             self._kinds.clear()
         numbers = np.array([self._numbers.get(link, -1) for link in job.links], dtype=np.int64)
         limits = self._with_none[numbers]
-        kind = self._kinds.get((made, limits.tobytes()))
+        question = made, limits.tobytes()
+        kind = self._kinds.get(question)
         if kind is None:
-            kind = self._kinds[made, limits.tobytes()] = kind_of(job, limits)
+            kind = self._kinds[question] = kind_of(job, limits)
         known = self._known[job] = Known(kind, numbers[kind.shared])
         return known
 

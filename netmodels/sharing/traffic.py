@@ -80,12 +80,11 @@ def job_traffic(
     parts = (model or AnalyticalModel()).parts(profile, shape, fabric, system)
     if profile.launch_ns and parts:
         parts = (Part(np.full_like(parts[0].ns, profile.launch_ns)), *parts)
-    slices = in_ring_order(placement)
-    links = _links(tuple((rack, machine) for rack, machine, _, _ in slices))
+    links = links_of(placement)
     packets = system.packets and system.collectives != "nccl"
     headers = 1 + packets * HEADER_BYTES / PAYLOAD_BYTES
     rides = np.array([part.ns for part in parts], dtype=np.int64)
-    sent = np.array([_on_links(part, slices, links) for part in parts]) * headers
+    sent = np.array([_on_links(part, placement, links) for part in parts]) * headers
     found = _in_order(profile, links, rides, sent)
     ring = links and in_rings(system)
     return replace(found, ring=_in_ring(profile, shape, system)) if ring else found
@@ -120,11 +119,12 @@ def _in_ring(profile: Profile, shape: Shape, system: SystemSettings) -> InRing:
     return InRing(shape, (*layers, Layer(rest_ns, 0)))
 
 
-def _on_links(part: Part, slices: Sequence[Slice], links: tuple[Link, ...]) -> Floats:
+def _on_links(part: Part, placement: Sequence[Slice], links: tuple[Link, ...]) -> Floats:
     """Return what a part of the collectives of each size puts on each link, shape (sizes, links)."""
     found = np.zeros((len(part.ns), len(links)))
     for way, sent_bytes in part.sent_bytes:
-        found += np.outer(sent_bytes, _carried(slices, links, way))
+        carried = carried_by(placement, way)
+        found += np.outer(sent_bytes, [carried.get(link, 0.0) for link in links])
     return found
 
 
@@ -177,28 +177,23 @@ def carried_by(placement: Sequence[Slice], way: Way) -> dict[Link, float]:
         What carries the collective.
     """
     slices, links = in_ring_order(placement), links_of(placement)
-    return {link: each for link, each in zip(links, _carried(slices, links, way), strict=True) if each}
-
-
-def _carried(slices: Sequence[Slice], links: Sequence[Link], way: Way) -> list[float]:
-    """Return the same for machines in the order of the ring, by link."""
     if way == "ring":
         in_rack = Counter[int]()
         for rack, _, _, gpus in slices:
             in_rack[rack] += gpus
         beyond = {machine: gpus / in_rack[rack] for rack, machine, _, gpus in slices}
-        return [beyond[link.place] if link.tier == "network" else 1.0 for link in links]
+        return {link: beyond[link.place] if link.tier == "network" else 1.0 for link in links}
     if way == "tree":
         passed = Counter[Link]()
         for one, other in tree_edges(len(slices)):
             passed.update((*_climbed(slices, one, other), *_climbed(slices, other, one)))
-        return [passed[link] / 2 for link in links]
+        return {link: count / 2 for link, count in passed.items()}
     tiers = {"machine": (), "rack": ("machine",), "network": ("machine", "network", "rack")}[way]
     behind = Counter[tuple[bool, int]]()
     for rack, machine, _, gpus in slices:
         behind[True, rack] += gpus
         behind[False, machine] += gpus
-    return [behind[link.tier == "rack", link.place] if link.tier in tiers else 0.0 for link in links]
+    return {link: behind[link.tier == "rack", link.place] for link in links if link.tier in tiers}
 
 
 def in_ring_order(placement: Sequence[Slice]) -> list[Slice]:

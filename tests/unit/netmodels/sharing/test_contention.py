@@ -210,7 +210,7 @@ def test_periods_that_differ_much_meet_on_average(asked, monkeypatch):
     assert in_time == pytest.approx(mean, rel=0.05)
 
 
-def test_a_message_of_no_bytes_meets_nobody():
+def test_a_job_whose_messages_carry_no_bytes_shares_no_link():
     """One byte over five GPUs, level by level: in whole bytes, none leaves a machine."""
     shared = Contention("average", MACHINES, FABRIC, SystemSettings(across_machines="hierarchical"))
     job = shared.sending(model(10, 1), [(0, 1, "box", 3), (1, 4, "box", 1), (1, 5, "box", 1)])
