@@ -80,6 +80,15 @@ def test_the_last_of_the_fewest_racks_is_the_tightest():
     assert where("consolidate", (3, 2, 4, 2), 6, tiny_cluster(4, 4, per_rack=1)) == {1: 2, 2: 4}
 
 
+def test_of_racks_with_as_few_machines_the_one_with_the_fewest_free_gpus():
+    """4, 4, 2 | 4, 3, 0 | 2, 2, 4 are free: 7 GPUs lie on two machines of the first or the second rack.
+
+    10 GPUs are free in the first, 7 in the second, 8 in the third, which has 7 on three machines only.
+    """
+    racks = tiny_cluster(9, 4, per_rack=3)
+    assert where("consolidate", (4, 4, 2, 4, 3, 0, 2, 2, 4), 7, racks) == {3: 4, 4: 3}
+
+
 def test_few_machines_do_not_widen_a_rack():
     """2, 1, 1 | 2, 1, 0 are free, 4 GPUs: rack 0 has them on three machines; 2 + 2 on two lie in two racks.
 
