@@ -41,7 +41,7 @@ from netmodels.sharing.links import FULL, MOST_JOBS, Link, Slice, capacities
 from netmodels.sharing.order import order_of
 from netmodels.sharing.packet_budget import Runner
 from netmodels.sharing.packet_phases import followed, packets_of
-from netmodels.sharing.phases import ITERATIONS, LEAST, together
+from netmodels.sharing.phases import ITERATIONS, followed_ns, together
 from netmodels.sharing.sending import Sender, Sending
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
 from netmodels.system import SystemSettings
@@ -351,6 +351,5 @@ class Contention:
 def _events(jobs: Sequence[Sending]) -> float:
     """Return how often jobs begin or end a passage until all have done enough iterations."""
     alone_ns = [job.alone_ns for job in jobs]
-    mean_ns = len(jobs) / sum(1 / each for each in alone_ns)
-    followed_ns = max(ITERATIONS * mean_ns, LEAST * max(alone_ns))
-    return sum(2 * len(job.rides_ns) * followed_ns / each for job, each in zip(jobs, alone_ns, strict=True))
+    until_ns = followed_ns(alone_ns, ITERATIONS)
+    return sum(2 * len(job.rides_ns) * until_ns / each for job, each in zip(jobs, alone_ns, strict=True))

@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from netmodels.sharing.packet_jobs import Layer, RingJob
-from netmodels.sharing.phases import LEAST
+from netmodels.sharing.phases import followed_ns
 from netmodels.sharing.ring_lanes import RingLanes
 from netmodels.sharing.sending import Sending
 from netmodels.system import SystemSettings
@@ -123,10 +123,13 @@ def work_of(
     jobs: Sequence[Sending], lanes: RingLanes, how: How = _HOWS[0], runner: Runner | None = None
 ) -> float:
     """Return what jobs cost to follow, in packets; by default all of them."""
-    per_ns = sum(1 / job.alone_ns for job in jobs) / max(len(jobs), 1)
+    if not jobs:
+        return 0
+    until_ns = followed_ns([job.alone_ns for job in jobs], how.iterations)
     return sum(
         _work(number, layers_of(job, number, lanes, how.scale), lanes, how.cells, runner)
-        * max(how.iterations / job.alone_ns / per_ns, LEAST)
+        * until_ns
+        / job.alone_ns
         for number, job in enumerate(jobs)
     )
 

@@ -89,6 +89,12 @@ def enough(done: Sequence[int], iterations: int) -> bool:
     return sum(done) >= iterations * len(done) and min(done) >= LEAST
 
 
+def followed_ns(alone_ns: Sequence[float], iterations: int) -> float:
+    """Return how long it takes until it is `enough`, about, from what an iteration of each takes alone."""
+    mean_ns = len(alone_ns) / sum(1 / each for each in alone_ns)
+    return max(iterations * mean_ns, LEAST * max(alone_ns))
+
+
 def mean_ns(ends_ns: Sequence[int]) -> float:
     """Return the mean time between ends."""
     return (ends_ns[-1] - ends_ns[0]) / (len(ends_ns) - 1)

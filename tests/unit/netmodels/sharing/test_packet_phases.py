@@ -179,6 +179,19 @@ def test_what_following_takes_is_known_before():
     assert packets_of([sending(FIRST, system=ideal)] * 2, CAPACITY, FABRIC, ideal) == 0
 
 
+def test_of_a_quick_job_all_iterations_are_counted_until_a_slow_one_has_done_its_eight():
+    """Beside a job that computes 1 s, one that computes 0.3 ms: until 8 long iterations are done, many short ones are.
+
+    8 x 14 steps of 8 GPUs of 19 packets for the slow one, and for the quick one so many times as many as it
+    is quicker: not the 16 iterations on average, of which nearly all are its own.
+    """
+    quick, slow = sending(FIRST), sending(FIRST, compute_ns=1_001_000_000)
+    each = 14 * 8 * (17 + 2)
+    count = packets_of([quick, slow], CAPACITY, FABRIC, SYSTEM)
+    assert count == pytest.approx(each * 8 * (1 + slow.alone_ns / quick.alone_ns), abs=1)
+    assert count > 100 * 2 * 16 * each
+
+
 def test_more_packets_are_followed_if_they_are_allowed():
     """None allows all, as a number does that is enough; one packet fewer, and there are cells."""
     jobs = [sending(each) for each in (FIRST, SECOND)]
