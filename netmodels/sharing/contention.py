@@ -34,6 +34,7 @@ from netmodels.algorithms import Ints
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.ring_steps import Floats
+from netmodels.shape import gpus
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.crowd import Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, kind_of, one_way
@@ -55,6 +56,13 @@ _STEP = 1e-3
 _MOST_EVENTS = 20_000
 """That are followed in time: 0.1 s. Only jobs some 50 times as quick as another one have more of them."""
 _MOST_KEPT = 50_000  # answers, and likewise jobs
+_BUFFER_BYTES = 1 << 22
+"""That may wait for a port of a switch before it pauses who sends there: in ns-3 an eighth of 32 MiB."""
+_FLUIDS = "jobs that share links are in part followed as fluids: packets would be too many"
+_PAUSES = (
+    "without windows, messages of more than 4 MiB fill switches, which then pause who sends (PFC): that is "
+    "not followed, and jobs that share links may take far longer"
+)
 
 
 class _Member(NamedTuple):
@@ -109,7 +117,7 @@ class Contention:
         self._system = system
         self._model = model
         self._runner = model if isinstance(model, Runner) else None
-        self._warned = False
+        self._noted: set[str] = set()
         if self._runner is not None and system.transport is None:
             self._system = replace(system, transport="packets")
         self._numbers = {link: number for number, link in enumerate(self.capacity)}
@@ -335,10 +343,10 @@ class Contention:
                 most_packets=self._most_packets,
                 runner=self._runner,
             )
-            if found is None and self._runner is not None and not self._warned:
-                self._warned = True
-                what = "jobs that share links are in part followed as fluids: packets would be too many"
-                _log.warning(what, extra={"note": True})
+            if found is None and all(job.ring for job in jobs):
+                self._note(_FLUIDS)
+            elif found is not None and not self._system.windows and _largest_bytes(jobs) > _BUFFER_BYTES:
+                self._note(_PAUSES)
         if found is None:
             fluids = [job.joined() for job in fluids]
             if _events(fluids) > _MOST_EVENTS:
@@ -346,6 +354,18 @@ class Contention:
             times_ns = together(fluids, capacity, shifts, uplinks=uplinks)
             found = [each / job.alone_ns for each, job in zip(times_ns, fluids, strict=True)]
         return tuple(max(1.0, each) for each in found)
+
+    def _note(self, what: str) -> None:
+        """Say something once."""
+        if what not in self._noted:
+            self._noted.add(what)
+            _log.warning(what, extra={"note": True})
+
+
+def _largest_bytes(jobs: Sequence[Sending]) -> int:
+    """Return the size of the largest message of some jobs."""
+    rings = [job.ring for job in jobs if job.ring]
+    return max((layer.bytes // gpus(ring.shape) for ring in rings for layer in ring.layers), default=0)
 
 
 def _events(jobs: Sequence[Sending]) -> float:

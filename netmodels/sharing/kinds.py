@@ -112,15 +112,16 @@ def kind_of(job: Sending, limits: Floats) -> Kind:
     sends_there = (limits < inf) & job.sent_bytes.any(axis=0)
     places = [place for place, link in enumerate(job.links) if link.way == "out" and sends_there[place]]
     shared = np.array(places, dtype=np.int64)
-    loads, sends = job.on_links(limits)[:, shared].max(axis=0, initial=0.0), job.sent_bytes[:, shared] > 0
+    loads, sends = job.most_on(limits)[shared], job.sent_bytes[:, shared] > 0
     alike = bool((sends == sends[:, :1]).all())
     return Kind(job, limits, job.alone_ns, shared, loads, loads.tolist(), alike, {})
 
 
 def one_way(job: Sending) -> Sending:
-    """Return a job without the ways into places, which carry what the ways out do."""
+    """Return a job as a fluid, without the ways into places, which carry what the ways out do."""
     out = [place for place, link in enumerate(job.links) if link.way == "out"]
-    return replace(job, links=tuple(job.links[place] for place in out), sent_bytes=job.sent_bytes[:, out])
+    links = tuple(job.links[place] for place in out)
+    return replace(job, links=links, sent_bytes=job.sent_bytes[:, out], ring=None)
 
 
 class Names:

@@ -67,7 +67,7 @@ def capacities(machines: Iterable[Slice], fabric: Fabric, uplinks: int = 1) -> d
     found: dict[Link, float] = {}
     for rack, machine, kind, gpus in machines:
         racks.setdefault(rack, {}).setdefault(kind, []).append(gpus)
-        near, far = _ports(fabric, kind, gpus)
+        near, far = ports(fabric, kind, gpus)
         found.update(_both_ways("machine", machine, near))
         if far < near:
             found.update(_both_ways("network", machine, far))
@@ -82,20 +82,20 @@ def _both_ways(tier: Tier, place: int, capacity: float, path: int = 0) -> dict[L
     return {Link(tier, place, way, path): capacity for way in DIRECTIONS}
 
 
-def _ports(fabric: Fabric, kind: str, gpus: int) -> tuple[float, float]:
-    """Return what a machine may send within its rack and beyond it."""
+def ports(fabric: Fabric, kind: str, gpus: int) -> tuple[float, float]:
+    """Return what so many GPUs of a machine may send within its rack and beyond it, byte/ns."""
     _, (_, rack), (_, network) = fabric.tiers(kind)
     return _widest(rack, gpus), _widest(network, gpus)
 
 
 def _uplink(fabric: Fabric, kinds: Mapping[str, Sequence[int]]) -> float:
-    """Return what the machines of a rack may send beyond it, at most what the widest uplink passes."""
-    own, limits = 0.0, []
+    """Return what the widest uplink that types see passes, or, unlimited, what its machines send."""
+    own, widest = 0.0, 0.0
     for kind, machines in kinds.items():
         _, _, (_, network) = fabric.tiers(kind)
         own += sum(_widest(network, gpus) for gpus in machines)
-        limits.append(max(each.rack_bytes_per_ns or inf for each in network))
-    return min(own, max(limits))
+        widest = max(widest, *(each.rack_bytes_per_ns or inf for each in network))
+    return own if widest == inf else widest
 
 
 def _widest(dimensions: Sequence[Dimension], gpus: int) -> float:

@@ -277,9 +277,9 @@ def run_jobs(
 ) -> tuple[tuple[int, ...], ...]:
     """Return when each job's iterations end on a network of any kind; see `together`."""
     ends = _Ends(len(jobs), packets, enough)
-    for number, job in enumerate(jobs):
-        for gpu in _gpus(job, number, ends, endpoint_delay_ns):
-            packets.at(job.start_ns, gpu.begin, None)
+    gpus = [gpu for number, job in enumerate(jobs) for gpu in _gpus(job, number, ends, endpoint_delay_ns)]
+    for gpu in sorted(gpus, key=lambda gpu: gpu.job.gpus[gpu.place]):  # as ns-3 begins
+        packets.at(gpu.job.start_ns, gpu.begin, None)
     packets.run()
     return tuple(map(tuple, ends.ends_ns))
 

@@ -27,10 +27,14 @@ class InRing(NamedTuple):
         The placement; its machines and racks are those of `Sending.links`, in the same order.
     layers
         Computations and all-reduces.
+    peaks
+        How fast a message leaves or enters the job's machines behind each of `Sending.links`, byte/ns. On
+        average it sends less, since windows and round trips leave gaps.
     """
 
     shape: Shape
     layers: tuple[Layer, ...]
+    peaks: tuple[float, ...]
 
     def stretched(self, factor: float, waiting_ns: int) -> "InRing":
         """Return the same with all times and bytes multiplied; see `Sending.stretched`."""
@@ -45,7 +49,7 @@ class InRing(NamedTuple):
             for layer in self.layers
         ]
         layers[0] = layers[0]._replace(compute_ns=layers[0].compute_ns + waiting_ns)
-        return InRing(self.shape, tuple(layers))
+        return self._replace(layers=tuple(layers))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,13 +96,17 @@ class Sending:
         capacity
             Of the links, byte/ns; a link that is missing has no limit.
         """
-        own = self.on_links(np.array([capacity.get(link, inf) for link in self.links]))
+        own = self.on_links(self.limits(capacity))
         at = {link: place for place, link in enumerate(self.links)}
         rates = np.zeros((len(own), len(links)))
         for column, link in enumerate(links):
             if link in at:
                 rates[:, column] = own[:, at[link]]
         return rates
+
+    def limits(self, capacity: Mapping[Link, float]) -> Floats:
+        """Return the capacities of its links, shape (links,); inf for a link that is missing."""
+        return np.array([capacity.get(link, inf) for link in self.links], dtype=np.float64)
 
     def on_links(self, limits: Floats) -> Floats:
         """Return the same on all of its links, with their capacities, shape (links,)."""
@@ -109,7 +117,16 @@ class Sending:
 
     def most(self, capacity: Mapping[Link, float]) -> Floats:
         """Return the most that the job alone sends on each of its links, byte/ns, shape (links,)."""
-        most: Floats = self.rates(self.links, capacity).max(axis=0, initial=0.0)
+        return self.most_on(self.limits(capacity))
+
+    def most_on(self, limits: Floats) -> Floats:
+        """Return the same with the capacities of its links, shape (links,).
+
+        Packets come as fast as ports let them, with gaps between; fluids evenly.
+        """
+        if self.ring is not None:
+            return np.minimum(self.ring.peaks, limits)
+        most: Floats = self.on_links(limits).max(axis=0, initial=0.0)
         return most
 
     def walked_ns(self, rides_ns: _Times) -> float:

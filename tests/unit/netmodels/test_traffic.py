@@ -236,3 +236,4 @@ def test_a_rack_of_two_types_has_the_wider_uplink():
     )
     found = capacities([(0, 0, "a", 1), (0, 1, "b", 1)], fabric)
     assert found[Link("rack", 0, "out")] == 2.5
+    assert capacities([(0, 0, "a", 1)], fabric)[Link("rack", 0, "out")] == 2.5  # wider than its one port of 2

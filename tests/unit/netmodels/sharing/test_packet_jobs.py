@@ -46,6 +46,17 @@ def test_jobs_without_a_common_link_are_as_alone():
     assert together(jobs, RACKS) == tuple(together([job], RACKS)[0] for job in jobs)
 
 
+def test_gpus_begin_in_the_order_of_their_numbers():
+    """However jobs are mentioned, and wherever their rings begin; the other way round it is not the same."""
+    layers = (Layer(300_000, 2**20),)
+    jobs = [RingJob(FIRST, layers, 3), RingJob(SECOND, layers, 3)]
+    first, second = together(jobs, RACKS)
+    assert together(jobs[::-1], RACKS) == (second, first)
+    assert first != second
+    turned = RingJob(SECOND[5:] + SECOND[:5], layers, 3)
+    assert together([jobs[0], turned], RACKS) == (first, second)
+
+
 def drifting(start_ns, iterations):
     """Return ends of two jobs of equal periods (1 MiB, 0.3 ms), and those of one alone."""
     layers = (Layer(300_000, 2**20),)

@@ -58,21 +58,37 @@ RINGS = {
 }
 
 
+@pytest.mark.parametrize("size", [2**20, 2**16], ids=["large", "small"])
 @pytest.mark.parametrize("uplink", [PORT, PORT / 2], ids=["alike", "slow uplink"])
 @pytest.mark.parametrize("rings", RINGS.values(), ids=RINGS)
-def test_jobs_are_those_of_the_packet_engine(rings, uplink):
-    """Six iterations beside the other / alone: to the ns as on the tree of all links."""
+def test_jobs_are_those_of_the_packet_engine(rings, uplink, size):
+    """Six iterations beside the other / alone: to the ns as on the tree of all links.
+
+    Small messages (8 KiB between 8 GPUs) wait for round trips, so that on average both have room on a link of
+    one port's width; but their packets come as fast as a port lets them, and wait for each other.
+    """
+    found = followed_beside(rings, uplink, size)
+    assert min(found) > 1.1 if size == 2**20 else 1.0 not in found
+
+
+def test_an_uplink_may_be_wider_than_all_ports():
+    """Three ports wide, for two machines: its packets take a third of the time, alone and together."""
+    followed_beside(RINGS["two GPUs a machine"], 3 * PORT, 2**20)
+
+
+def followed_beside(rings, uplink, size):
+    """Return the same of jobs that compute 300 us an iteration."""
     tree = replace(TREE, racks=[Wire(uplink * 8, 2000)] * 2)
     network = replace(FABRIC.network[0], rack_bytes_per_ns=uplink)
     fabric = replace(FABRIC, network=(network,))
-    jobs = [RingJob(ring, (Sent(300_000, 2**20),), 6) for ring in rings]
-    profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
+    jobs = [RingJob(ring, (Sent(300_000, size),), 6) for ring in rings]
+    profile = Profile("one", (Layer("a", 300_000, 0, 0, size),))
     sent = [job_traffic(profile, each, fabric, SYSTEM) for each in rings.values()]
     capacity = capacities([(machine // 2, machine, "a", 4) for machine in range(4)], fabric)
     found = followed(sent, capacity, fabric, SYSTEM, iterations=[6, 6])
     beside, alone = together(jobs, tree), [together([job], tree)[0] for job in jobs]
     assert found == [one[-1] / other[-1] for one, other in zip(beside, alone, strict=True)]
-    assert min(found) > 1.1
+    return found
 
 
 def test_jobs_that_never_meet_are_exactly_alone():
@@ -132,6 +148,30 @@ def test_without_windows_two_rings_take_turns():
     assert 50_000 < found[0] < 14 * 131_072 / PORT
 
 
+@pytest.mark.parametrize(
+    ("transport", "size", "most", "said"),
+    [
+        ("packets", 2**25, None, []),  # messages of 4 MiB
+        ("packets", 2**25 + 8, None, ["PFC"]),
+        ("windows", 2**25 + 8, None, []),
+        ("windows", 2**20, 1, ["as fluids"]),
+        ("ideal", 2**20, 1, []),
+    ],
+)
+def test_what_is_not_as_in_ns_3_is_said_once(transport, size, most, said, caplog):
+    """Switches would pause who sends; or one packet is too few to follow."""
+    system = replace(SYSTEM, transport=transport)
+    machines = [(machine // 2, machine, "a", 4) for machine in range(4)]
+    shared = Contention("phases", machines, FABRIC, system, most_packets=most or 100_000)
+    profile = Profile("one", (Layer("a", 300_000_000, 0, 0, size),))
+    for placed in (FIRST, SECOND), (FIRST, FIRST):
+        with caplog.at_level("WARNING"):
+            shared.together([shared.sending(profile, each) for each in placed])
+    assert [word in record.message for word, record in zip(said, caplog.records, strict=True)] == [
+        True
+    ] * len(said)
+
+
 def test_contention_follows_packets_where_messages_are_packets():
     """On machines of other numbers, asked by first occurrence: the answer is that of `followed`."""
     machines = [(rack, 10 * rack + machine, "a", 4) for rack in (3, 7) for machine in (5, 6)]
@@ -180,7 +220,7 @@ def test_what_following_takes_is_known_before():
 
 
 def test_of_a_quick_job_all_iterations_are_counted_until_a_slow_one_has_done_its_eight():
-    """Beside a job that computes 1 s, one that computes 0.3 ms: until 8 long iterations are done, many short ones are.
+    """Beside a job that computes 1 s, one that computes 0.3 ms: until 8 of the one are done, many others are.
 
     8 x 14 steps of 8 GPUs of 19 packets for the slow one, and for the quick one so many times as many as it
     is quicker: not the 16 iterations on average, of which nearly all are its own.
