@@ -73,6 +73,20 @@ def test_what_a_ring_sends_beyond_a_rack_is_divided_over_its_ports():
     assert most[Link("network", 0, "out")] == pytest.approx(most[Link("rack", 0, "out")] / 4)
 
 
+def test_packets_come_as_fast_as_ports_let_them():
+    """2 + 1 | 1 GPUs, 1 byte/ns each within the rack, 3 beyond: an uplink gets what comes through a port.
+
+    Two of a machine's GPUs may send 2 and 6, one 1 and 3. Uplinks carry 1.5.
+    """
+    beyond = replace(SWITCH, bandwidth_bytes_per_ns=3.0, rack_bytes_per_ns=1.5)
+    fabric, placement = replace(FABRIC, network=(beyond,)), placed([2, 1], [1])
+    job = job_traffic(PROFILE, placement, fabric, replace(RING, transport="windows"), MODEL)
+    most = dict(zip(job.links, job.most({Link("rack", 0, "out"): 1.5}).tolist(), strict=True))
+    assert [most[Link("machine", machine, "in")] for machine in (0, 1, 2)] == [2, 1, 1]
+    assert [most[Link("network", machine, "out")] for machine in (0, 1, 2)] == [6, 3, 3]
+    assert [most[Link("rack", *each)] for each in ((0, "out"), (0, "in"), (1, "out"))] == [1.5, 2, 1]
+
+
 def test_levels_carry_what_all_gpus_behind_them_send():
     """2 racks x 2 machines x 2 GPUs, level by level.
 
