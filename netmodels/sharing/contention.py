@@ -59,6 +59,9 @@ _MOST_KEPT = 50_000  # answers, and likewise jobs
 _BUFFER_BYTES = 1 << 22
 """That may wait for a port of a switch before it pauses who sends there: in ns-3 an eighth of 32 MiB."""
 _FLUIDS = "jobs that share links are in part followed as fluids: packets would be too many"
+_NO_RINGS = (
+    "jobs that share links are followed as fluids: only flat rings of one chunk are followed in packets"
+)
 _PAUSES = (
     "without windows, messages of more than 4 MiB fill switches, which then pause who sends (PFC): that is "
     "not followed, and jobs that share links may take far longer"
@@ -343,9 +346,9 @@ class Contention:
                 most_packets=self._most_packets,
                 runner=self._runner,
             )
-            if found is None and all(job.ring for job in jobs):
-                self._note(_FLUIDS)
-            elif found is not None and not self._system.windows and _largest_bytes(jobs) > _BUFFER_BYTES:
+            if found is None:
+                self._note(_FLUIDS if all(job.ring for job in jobs) else _NO_RINGS)
+            elif not self._system.windows and _largest_bytes(jobs) > _BUFFER_BYTES:
                 self._note(_PAUSES)
         if found is None:
             fluids = [job.joined() for job in fluids]

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from artist.report.figures.drawing import TIER_NAMES, Drawing, pooled
 from artist.report.figures.facets import facets
 from artist.report.figures.looks import example_lines, style
-from artist.report.figures.panels import WIDTH_IN, columns, legend, panels
+from artist.report.figures.panels import WIDTH_IN, columns, head, legend, panels
 from artist.report.figures.time_axis import log_axis
 from artist.results.digest import Digest
 from artist.results.jobcolumns import TIERS
@@ -18,8 +18,8 @@ from artist.results.names import clip
 from artist.results.scenarios import Contest
 
 _CAPTION = (
-    "Exposed communication relative to computing, of jobs with 2 GPUs or more, by model and by the tier that "
-    "a job spent most time on: unweighted means over jobs."
+    "Exposed communication, without contention, relative to computing, of jobs with 2 GPUs or more, by model "
+    "and by the tier that a job spent most time on: unweighted means over jobs."
 )
 _FLOOR = " Less than 0.01 % is drawn at 0.01 %."
 _LEAST = 1e-4  # less is drawn there
@@ -61,8 +61,7 @@ def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: flo
                 axes.axhline(edge - 0.5, color="#dddddd", linewidth=0.6)
             if tier:
                 _overhead_axes(axes, models, values, last=axes in places[-columns(places) :])
-                told = f"{name}\n{TIER_NAMES[TIERS.index(tier)]}" if name else TIER_NAMES[TIERS.index(tier)]
-                axes.set_title(told, fontsize=8.5, loc="left")
+                head(axes, name, places, width_in, "\n" * bool(name) + TIER_NAMES[TIERS.index(tier)])
         legend(figure, layout.texts, example_lines([layout.points[row] for row in layout.examples]))
         return figure
 
