@@ -86,8 +86,9 @@ def job_traffic(
     rides = np.array([part.ns for part in parts], dtype=np.int64)
     sent = np.array([_on_links(part, placement, links) for part in parts]) * headers
     found = _in_order(profile, links, rides, sent)
-    ring = links and in_rings(system)
-    return replace(found, ring=_in_ring(profile, placement, fabric, system)) if ring else found
+    if not links or not in_rings(system):
+        return found
+    return replace(found, ring=_in_ring(profile, shape, system, _peaks(placement, links, fabric)))
 
 
 IN_RINGS = "network.system with transport=windows or packets, across_machines=flat_ring, chunks=1 and no nccl"
@@ -100,9 +101,8 @@ def in_rings(system: SystemSettings) -> bool:
     return system.packets and rings
 
 
-def _in_ring(profile: Profile, placement: Sequence[Slice], fabric: Fabric, system: SystemSettings) -> InRing:
+def _in_ring(profile: Profile, shape: Shape, system: SystemSettings, peaks: tuple[float, ...]) -> InRing:
     """Return the all-reduces as rings of messages."""
-    shape = shape_of((rack, kind, gpus) for rack, _, kind, gpus in placement)
     issues, count = issues_of(profile), gpus(shape)
     sizes = issues.sizes[issues.which].tolist()
     each = zip(np.diff(issues.issued_ns, prepend=0).tolist(), sizes, issues.updates_ns.tolist(), strict=True)
@@ -117,17 +117,17 @@ def _in_ring(profile: Profile, placement: Sequence[Slice], fabric: Fabric, syste
         for compute_ns, size, update_ns in each
     ]
     rest_ns = profile.compute_ns - int(issues.issued_ns[-1]) if layers else profile.compute_ns
-    return InRing(shape, (*layers, Layer(rest_ns, 0)), _peaks(placement, fabric))
+    return InRing(shape, (*layers, Layer(rest_ns, 0)), peaks)
 
 
-def _peaks(placement: Sequence[Slice], fabric: Fabric) -> tuple[float, ...]:
+def _peaks(placement: Sequence[Slice], links: Sequence[Link], fabric: Fabric) -> tuple[float, ...]:
     """Return how fast a message may leave or enter the places of each link, as the GPUs there share ports."""
     peaks: dict[tuple[Tier, int], float] = {}
     for rack, machine, kind, here in placement:
         near, far = ports(fabric, kind, here)
         peaks["machine", machine], peaks["network", machine] = near, far
         peaks["rack", rack] = max(peaks.get(("rack", rack), 0.0), min(near, far))
-    return tuple(peaks[link.tier, link.place] for link in links_of(placement))
+    return tuple(peaks[link.tier, link.place] for link in links)
 
 
 def _on_links(part: Part, placement: Sequence[Slice], links: tuple[Link, ...]) -> Floats:
