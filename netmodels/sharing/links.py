@@ -1,9 +1,10 @@
 """The links that jobs share, and what each carries.
 
 Every machine has a port to its rack, every rack an uplink to the core; each sends in two directions. Links of
-the tiers inside a machine are one GPU's own and shared by no other job. A port or an uplink passes what all
-the GPUs below it may send together, as in `netmodels.graph.fabric_graph`. Where a machine may send less
-beyond its rack than within it, what it sends there passes a link of its own, of tier `network`.
+the tiers inside a machine are one GPU's own and shared by no other job. A port passes what all the GPUs below
+it may send together, as in `netmodels.graph.fabric_graph`; an uplink what it is given, be it more than its
+machines send, or, unlimited, what they do. Where a machine may send less beyond its rack than within it, what
+it sends there passes a link of its own, of tier `network`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
