@@ -29,7 +29,7 @@ def link_use(sending: Sending, capacity: Mapping[Link, float], factor: float = 1
     ends = (through_ns * factor).round().astype(np.int64).tolist()
     spans: dict[LinkName, tuple[Span, ...]] = {}
     for link, column in zip(links, rates.T, strict=True):
-        shares = (column / capacity[link]).tolist()
+        shares = np.minimum(column / capacity[link], 1.0).tolist()
         there = tuple(Span(*each) for each in zip(starts, ends, shares, strict=True) if each[2] > 0)
         if there:
             spans[LinkName(link.tier, link.place, link.way)] = there

@@ -14,7 +14,9 @@ Few jobs are not followed either, but met on average, if some do dozens of itera
 that they meet all of its phases anyhow.
 
 Jobs that send packets (`transport`) are followed packet by packet where that is affordable
-(`netmodels.sharing.packet_phases`; by the model itself if it runs packets), else as fluids.
+(`netmodels.sharing.packet_phases`; by the model itself if it runs packets), else as fluids. As fluids, too,
+where ports are wider than one of parallel uplinks: alone jobs are priced on all of these, and packets, hashed
+one by one, would not fill them.
 
 Both directions of a link carry the same (`netmodels.sharing.traffic`), so only one is looked at.
 
@@ -61,6 +63,14 @@ _BUFFER_BYTES = 1 << 22
 _FLUIDS = "jobs that share links are in part followed as fluids: packets would be too many"
 _NO_RINGS = (
     "jobs that share links are followed as fluids: only flat rings of one chunk are followed in packets"
+)
+_NARROW = (
+    "jobs that share links are followed as fluids: of parallel uplinks (topology.uplinks) that are narrower "
+    "than ports, packets would take less than a job alone is priced with"
+)
+_NARROW = (
+    "jobs that share links are followed as fluids: packets are not, over parallel uplinks (topology.uplinks) "
+    "that are narrower than ports"
 )
 _PAUSES = (
     "without windows, messages of more than 4 MiB fill switches, which then pause who sends (PFC): that is "
@@ -336,7 +346,9 @@ class Contention:
         if self._way == "average":
             return slowdowns(fluids, capacity, uplinks)
         found = None
-        if self._system.packets:
+        if uplinks > 1 and _wider_ports(jobs, capacity):
+            self._note(_NARROW)
+        elif self._system.packets:
             found = followed(
                 jobs,
                 capacity,
@@ -369,6 +381,16 @@ def _largest_bytes(jobs: Sequence[Sending]) -> int:
     """Return the size of the largest message of some jobs."""
     rings = [job.ring for job in jobs if job.ring]
     return max((layer.bytes // gpus(ring.shape) for ring in rings for layer in ring.layers), default=0)
+
+
+def _wider_ports(jobs: Sequence[Sending], capacity: Mapping[Link, float]) -> bool:
+    """Return whether packets may come to an uplink faster than one of its links passes them."""
+    return any(
+        link.tier == "rack" and peak > capacity.get(link, inf) * FULL
+        for job in jobs
+        if job.ring
+        for link, peak in zip(job.links, job.ring.peaks, strict=True)
+    )
 
 
 def _events(jobs: Sequence[Sending]) -> float:

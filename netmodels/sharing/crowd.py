@@ -1,16 +1,17 @@
-"""Jobs that share links, where many meet: what all send adds up on every link.
+"""Jobs that share links, where many meet: what each gets of a link, in the mean.
 
-Each job's passages take longer by what it and the others send on its busiest link, as a share of capacity:
-itself all that it sends while it sends, the others what they send meanwhile, in the mean. But a job that asks
-for little gets it, however much others ask for: no passage takes longer than if all who send there at the
-same time had equal shares. Slower jobs send a larger share of the time, so this is repeated until all
-changes together (root of the sum of squares) are less than 0.001. Everything is a sum over links: 40 jobs
-take a fifth of a millisecond.
+A job's passages take longer by what it gets, while it sends, of its fullest link. A link gives to all who
+send there what they ask for, up to a level: the level at which it is full if the job sends, as it does then,
+and others as often as they send meanwhile. So a job that asks for little gets it, the others share what is
+left, and no link carries more than its capacity. A job that is slower on another link asks for no more than
+it gets there. Slower jobs send a larger share of the time, so this is repeated until all relative changes
+together (root of the sum of squares) are less than 0.0005. Everything is a sum over pairs of jobs on a link:
+40 jobs take a third of a millisecond.
 
 How often others send while a job does is on average their share of time. In time (`Timing`), jobs whose
-iterations alone take the same time, within 2 %, keep their distance from a common start (in ns-3, periods 2 %
-apart lock together), so what counts is how far their sending overlaps; others pass through all distances, and
-count with their share of time.
+iterations take the same time beside each other keep their distance from a common start, so what counts is how
+far their sending overlaps. Others pass through all distances, and count with their share of time. Between, up
+to 5 % apart, one fades into the other (in ns-3, periods 2 % apart lock together).
 
 An iteration whose passages take s times as long takes the longest of some straight lines in s, one for each
 chain of passages that follow each other without a gap; few of them are ever the longest.
@@ -25,14 +26,16 @@ import numpy.typing as npt
 
 from netmodels.algorithms import Ints
 from netmodels.ring_steps import Floats
-from netmodels.sharing.links import FULL
+from netmodels.sharing.links import FULL, at_a_time
 from netmodels.sharing.sending import Sending
 
 Bools = npt.NDArray[np.bool_]
 _MOST_ROUNDS = 50
-_SETTLED = 1e-3
-_ALIKE = 0.02
-"""Iterations that differ by less, relatively, keep their distance."""
+_SETTLED = 5e-4
+_UNDAMPED = 16
+"""Rounds after which changes are halved: what jobs leave each other on several links may swing."""
+_ALIKE = 0.05
+"""Iterations whose times differ by as much, relatively, do not keep their distance any more."""
 
 
 class Mean(NamedTuple):
@@ -90,7 +93,6 @@ def mean_of(job: Sending, meets: Bools, limits: Floats) -> Mean:
     ends = job.ends_ns(job.rides_ns)
     begins_ns = float((ends - job.rides_ns)[meets][0])
     span_ns = float(ends[meets][-1]) - begins_ns
-    rates = np.minimum(rates, limits)  # of parallel uplinks one at a time
     return Mean(job.alone_ns, rides_ns, rates, begins_ns, span_ns, *_lines(job, meets))
 
 
@@ -146,17 +148,17 @@ class Timing(NamedTuple):
     spans_ns: Floats
     times: Floats
 
-    def meets(self, alone_ns: Floats, walked_ns: Floats, sending_ns: Floats) -> Floats:
+    def meets(self, walked_ns: Floats, sending_ns: Floats) -> Floats:
         """Return how much of the time that each job sends each of the others does, shape (jobs, jobs).
 
         Parameters
         ----------
-        alone_ns, walked_ns
-            What an iteration of each takes alone, and now, shape (jobs,).
+        walked_ns
+            What an iteration of each takes now, shape (jobs,).
         sending_ns
             How long it sends in it now, shape (jobs,).
         """
-        alone_ns, period_ns = alone_ns * self.times, walked_ns * self.times
+        period_ns = walked_ns * self.times
         sending_ns = sending_ns * self.times
         spans_ns = np.minimum(np.maximum(self.spans_ns, sending_ns), period_ns)
         dense = np.minimum(sending_ns / spans_ns, 1.0)
@@ -165,10 +167,8 @@ class Timing(NamedTuple):
         theirs_ns = np.minimum(spans_ns, round_ns)
         overlap_ns = np.maximum(np.minimum(own_ns, later_ns + theirs_ns) - later_ns, 0.0)
         overlap_ns += np.maximum(np.minimum(own_ns, later_ns - round_ns + theirs_ns), 0.0)
-        keep = np.abs(alone_ns - alone_ns[:, None]) <= _ALIKE * alone_ns[:, None]
-        keep &= keep.T
-        found: Floats = np.where(keep, dense * overlap_ns / own_ns, sending_ns / period_ns)
-        np.fill_diagonal(found, 0.0)
+        keeps = np.maximum(1 - np.abs(np.log(period_ns / round_ns)) / _ALIKE, 0.0)
+        found: Floats = keeps * dense * overlap_ns / own_ns + (1 - keeps) * sending_ns / period_ns
         return found
 
 
@@ -185,7 +185,7 @@ def slower(
     Parameters
     ----------
     jobs
-        Of any number of components; their rates as shares of capacity.
+        Of any number of components; their rates as shares of the capacity of one of parallel links.
     lengths
         How many links each job sends on, 1 or more, shape (jobs,).
     link
@@ -197,41 +197,89 @@ def slower(
     timing
         When each sends; None: it does not matter.
     """
-    which, width = np.arange(len(jobs)), len(paths)
-    job, starts = which.repeat(lengths), lengths.cumsum() - lengths
     alone_ns, rides_ns, uses, _, _, offsets_ns, slopes_ns = zip(*jobs, strict=True)
-    rates, ways = np.concatenate(uses), paths[link].astype(np.float64)
+    meeting = _Meeting(np.concatenate(uses), lengths, link, paths)
     counts = np.array([*map(len, slopes_ns)])
-    lines, firsts = which.repeat(counts), counts.cumsum() - counts
+    lines, firsts = np.arange(len(jobs)).repeat(counts), counts.cumsum() - counts
     offsets, slopes = np.concatenate(offsets_ns) + waiting_ns[lines], np.concatenate(slopes_ns)
     rides = np.array(rides_ns)
     walked = alone = np.array(alone_ns) + waiting_ns
     times = np.ones(len(jobs))
-    last = np.zeros(len(jobs))
-    if timing is not None:
-        used, column = np.unique(link, return_inverse=True)
-        every = np.zeros((2, len(jobs), len(used)))  # by job and link: whether it sends, and how much
-        every[:, job, column] = np.ones(len(job)), rates
     for count in range(_MOST_ROUNDS):
         if timing is None:
-            own = (rides * times / walked)[job]
-            mean = rates * own
-            senders = np.bincount(link, own, width)[link] - own
-            others = np.bincount(link, mean, width)[link] - mean
+            beside = (rides * times / walked)[meeting.others]
         else:
-            senders, others = (timing.meets(alone, walked, rides * times) @ every)[:, job, column]
-        asked = rates + np.minimum(others, rates * senders) / ways
-        change = np.maximum(np.maximum.reduceat(asked, starts), 1.0) - times
-        settled = change @ change <= _SETTLED**2
-        if count and (settled or (count % 4 == 3 and timing is None)):  # changes shrink by about a factor
-            factor = float(change @ last / (last @ last))
-            change = np.maximum(change / (1 - min(max(factor, 0.0), 0.9)), change)
-        times, last = times + change, change
+            beside = timing.meets(walked, rides * times)[meeting.jobs, meeting.others]
+        found = meeting.longer(beside, halved=count >= _UNDAMPED)
+        change, times = found / times - 1, found
         walked = np.maximum.reduceat(offsets + slopes * times[lines], firsts)
-        if settled:
+        if count and change @ change <= _SETTLED**2:
             break
     longer: Floats = walked / alone
     return longer
+
+
+class _Meeting:
+    """Jobs on links that they may fill: what each asks for there, and what a job gets that sends alone.
+
+    A *place* is a job on a link; `job` is its job, and `link`, `rates`, `asked` and `level` are by place.
+
+    Attributes
+    ----------
+    jobs, others
+        The jobs of all pairs of places on the same link, in both orders.
+    """
+
+    def __init__(self, rates: Floats, lengths: Ints, link: Ints, paths: Ints) -> None:
+        rates = np.minimum(rates, paths[link])
+        several = at_a_time(rates)
+        rates /= several
+        starts = lengths.cumsum() - lengths
+        narrow = (np.bincount(link, rates, len(paths)) > 1)[link]
+        narrow[starts] = True  # reduceat wants a place of every job
+        lengths, link = np.add.reduceat(narrow, starts, dtype=np.int64), link[narrow]
+        self._starts, self._job = lengths.cumsum() - lengths, np.arange(len(lengths)).repeat(lengths)
+        self._one, self._other, there = _pairs(link)
+        self.jobs, self.others = self._job[self._one], self._job[self._other]
+        several, on = several[narrow], paths[link][self._one]  # parallel links that places take, of how many
+        self._chance = np.minimum((several[self._one] + several[self._other] - 1) / on, 1.0)
+        self._rates = self._asked = rates[narrow]
+        self._level, self._least = np.zeros(len(link)), 1 / there
+
+    def longer(self, beside: Floats, *, halved: bool = False) -> Floats:
+        """Return how much longer each job's passages take, one step nearer to what they take; 1 or more.
+
+        Parameters
+        ----------
+        beside
+            How much of the time that the first job of each pair sends the second does, shape (pairs,).
+        halved
+            Whether to take half of the step.
+        """
+        beside, asked = beside * self._chance, self._asked[self._other]
+        little = asked < self._level[self._one]
+        left = 1 - np.bincount(self._one, beside * asked * little, len(self._rates))
+        sharing = 1 + np.bincount(self._one, beside * ~little, len(self._rates))
+        level = np.maximum(left / sharing, self._least)
+        self._level = np.sqrt(level * self._level) if halved else level
+        slow = self._rates / self._level
+        longer: Floats = np.maximum(np.maximum.reduceat(slow, self._starts), 1.0)
+        fullest = slow == longer[self._job]
+        slow[fullest] = 1.0
+        elsewhere = np.maximum(np.maximum.reduceat(slow, self._starts), 1.0)
+        self._asked = self._rates / np.where(fullest, elsewhere[self._job], longer[self._job])
+        return longer
+
+
+def _pairs(link: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return all pairs of different places on the same link, and by place how many there are on its link."""
+    order, count = np.argsort(link, kind="stable"), np.bincount(link)
+    there = count[link]
+    one = np.arange(len(link)).repeat(there)
+    begins = (count.cumsum() - count)[link] - (there.cumsum() - there)
+    other = order[begins.repeat(there) + np.arange(len(one))]
+    different = one != other
+    return one[different], other[different], there
 
 
 def components(lengths: Ints, link: Ints, loads: Floats, capacity: Floats) -> list[list[int]]:

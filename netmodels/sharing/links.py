@@ -11,7 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from netmodels.fabric import Dimension, Fabric
+from netmodels.ring_steps import Floats
 from netmodels.shape import Tier
 
 FULL = 1 + 1e-9
@@ -47,6 +50,14 @@ class Link(NamedTuple):
     place: int
     way: Direction
     path: int = 0
+
+
+def at_a_time(uses: Floats) -> Floats:
+    """Return on how many parallel links a job sends at a time, evenly, to fill so many of them.
+
+    As many as it needs. In ns-3, what hashing leaves of narrow links is less (netmodels/README.md).
+    """
+    return np.maximum(np.ceil(uses / FULL), 1.0)
 
 
 def capacities(machines: Iterable[Slice], fabric: Fabric, uplinks: int = 1) -> dict[Link, float]:

@@ -86,8 +86,8 @@ class Sending:
         """Return what each passage alone sends on some links, byte/ns, shape (n, links).
 
         A passage that would send more than a port carries sends that much less on all links: direct
-        collectives are priced as if ports did not matter (`netmodels.algorithms`). On an uplink it sends at
-        most what that carries: of parallel ones, one at a time.
+        collectives are priced as if ports did not matter (`netmodels.algorithms`). An uplink is not looked
+        at: of parallel ones a job may send on several at a time.
 
         Parameters
         ----------
@@ -110,13 +110,16 @@ class Sending:
 
     def on_links(self, limits: Floats) -> Floats:
         """Return the same on all of its links, with their capacities, shape (links,)."""
-        own = self.sent_bytes / self.rides_ns[:, None]
+        own: Floats = self.sent_bytes / self.rides_ns[:, None]
         ports = np.array([link.tier != "rack" for link in self.links], dtype=bool)
         own /= (own[:, ports] / limits[ports]).max(axis=1, initial=1.0)[:, None]
-        return np.minimum(own, limits)
+        return own
 
     def most(self, capacity: Mapping[Link, float]) -> Floats:
-        """Return the most that the job alone sends on each of its links, byte/ns, shape (links,)."""
+        """Return the most that the job alone sends on each of its links, byte/ns, shape (links,).
+
+        Of parallel uplinks, on one of them.
+        """
         return self.most_on(self.limits(capacity))
 
     def most_on(self, limits: Floats) -> Floats:
@@ -127,7 +130,7 @@ class Sending:
         if self.ring is not None:
             return np.minimum(self.ring.peaks, limits)
         most: Floats = self.on_links(limits).max(axis=0, initial=0.0)
-        return most
+        return np.minimum(most, limits)
 
     def walked_ns(self, rides_ns: _Times) -> float:
         """Return the time of an iteration whose passages take other times, shape (n,)."""

@@ -1,15 +1,16 @@
 """How fast jobs send that send at the same time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import count, product
+from itertools import count
 from math import gcd, inf
 
 import numpy as np
 
+from netmodels.algorithms import Ints
 from netmodels.ring_steps import Floats
 from netmodels.sharing.crowd import Bools
-from netmodels.sharing.links import FULL, Link
+from netmodels.sharing.links import FULL, Link, at_a_time
 from netmodels.sharing.max_min import Incidence, fair
 from netmodels.sharing.sending import Sending
 
@@ -28,7 +29,8 @@ class Shares:
     on the busiest of these links, grow evenly until a link is full or a job is as fast as alone.
 
     Parallel uplinks (ECMP) are chosen by hash: the time that a job takes is the mean over all ways to choose
-    a path for each job, in both directions alike. Of more than 256 ways, 256 evenly spread ones count.
+    a path for each job, in both directions alike. Of more than 256 ways, 256 evenly spread ones count. A job
+    that sends more than one of them passes takes as many, next to each other, as it needs.
 
     Parameters
     ----------
@@ -48,9 +50,10 @@ class Shares:
     def __init__(self, jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: int = 1) -> None:
         links = crowded(jobs, capacity)
         self._uplinks = uplinks
-        self._parallel = np.array([link.tier == "rack" for link in links], dtype=bool)
-        self._limits = np.tile([capacity[link] for link in links], uplinks)
-        told = [_told_apart(job.rates(links, capacity)) for job in jobs]
+        limits = np.array([capacity[link] for link in links])
+        self._paths = np.array([uplinks if link.tier == "rack" else 1 for link in links])
+        self._limits = np.tile(limits, uplinks)
+        told = [_told_apart(np.minimum(job.rates(links, capacity), limits * self._paths)) for job in jobs]
         self._rates = [rates for rates, _ in told]
         self.kinds = [kinds for _, kinds in told]
         self._known: dict[Senders, tuple[float, ...]] = {}
@@ -60,7 +63,7 @@ class Shares:
         found = self._known.get(senders)
         if found is None:
             rates = np.array([self._rates[job][kind] for job, kind in senders])
-            times = 1 / _speeds(np.array(list(self._ways(rates))), self._limits)
+            times = 1 / _speeds(self._ways(rates), self._limits)
             found = self._known[senders] = tuple((1 / times.mean(axis=0)).tolist())
         return found
 
@@ -90,17 +93,21 @@ class Shares:
                 row[choice] = [1 / speed for speed in self.speeds(senders)]
         return times
 
-    def _ways(self, rates: Floats) -> Iterator[Floats]:
-        """Yield the rates of jobs on all paths, shape (jobs, paths x links), by ways to choose them."""
+    def _ways(self, rates: Floats) -> Floats:
+        """Return the rates of jobs on all paths, shape (ways to choose them, jobs, paths x links).
+
+        All paths are alike, so the first job that has to choose takes the first one.
+        """
         if self._uplinks == 1:
-            yield rates
-            return
-        for paths in _choices(self._uplinks, len(rates)):
-            spread = np.zeros((len(rates), self._uplinks, rates.shape[1]))
-            for job, path in enumerate(paths):
-                spread[job, path] = rates[job] * self._parallel
-                spread[job, 0] += rates[job] * ~self._parallel
-            yield spread.reshape(len(rates), -1)
+            return rates[None]
+        several = at_a_time(rates / self._limits[: rates.shape[1]])
+        choosing = np.flatnonzero(((rates > 0) & (several < self._paths)).any(axis=1))[1:]
+        chosen = _choices(self._uplinks, len(choosing))
+        first = np.zeros((len(chosen), len(rates), 1, 1), dtype=np.int64)
+        first[:, choosing, 0, 0] = chosen
+        path = np.arange(self._uplinks)[:, None]
+        takes = ((path - first) % self._paths < several[:, None]) & (path < self._paths)
+        return np.where(takes, (rates / several)[:, None], 0.0).reshape(len(chosen), len(rates), -1)
 
 
 def crowded(jobs: Sequence[Sending], capacity: Mapping[Link, float]) -> list[Link]:
@@ -138,11 +145,11 @@ def _speeds(rates: Floats, capacities: Floats) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def _choices(paths: int, jobs: int) -> tuple[tuple[int, ...], ...]:
-    """Return ways to choose a path for each job: all, or as many as allowed by an odd stride."""
+def _choices(paths: int, jobs: int) -> Ints:
+    """Return ways to choose a path for each job, shape (ways, jobs): all, or some by an odd stride."""
     ways = paths**jobs
-    if ways <= _MOST_WAYS:
-        return tuple(product(range(paths), repeat=jobs))
-    stride = next(step for step in count(int(ways * _GOLDEN)) if gcd(step, paths) == 1)
-    numbers = (number * stride % ways for number in range(_MOST_WAYS))
-    return tuple(tuple(number // paths**job % paths for job in range(jobs)) for number in numbers)
+    stride = 1
+    if ways > _MOST_WAYS:
+        stride = next(step for step in count(int(ways * _GOLDEN)) if gcd(step, paths) == 1)
+    numbers = [number * stride % ways for number in range(min(ways, _MOST_WAYS))]
+    return np.array([[number // paths**job % paths for job in range(jobs)] for number in numbers])

@@ -65,6 +65,17 @@ def test_parallel_uplinks_halve_the_meetings():
     assert slowdowns([job(0, 100, [Y])] * 2, TEN, uplinks=2) == pytest.approx((1.5, 1.5))
 
 
+def test_a_job_takes_as_many_parallel_uplinks_as_it_needs():
+    """Of four paths of 10, 15 byte/ns take two, 7.5 each, alone at no cost; 40 take all.
+
+    Two such pairs of paths meet in three of four cases, where 15 pass at 10: (3 x 1.5 + 1) / 4. Two that take
+    all have half of each.
+    """
+    assert slowdowns([job(0, 100, [Y], rate=15)], TEN, uplinks=4) == (1.0,)
+    assert slowdowns([job(0, 100, [Y], rate=15)] * 2, TEN, uplinks=4) == pytest.approx((1.375,) * 2)
+    assert slowdowns([job(0, 100, [Y], rate=40)] * 2, TEN, uplinks=4) == pytest.approx((2.0,) * 2)
+
+
 def test_many_jobs_are_added_up():
     """12 jobs that always send take 12 times as long; over 2 uplinks each meets 11/2 others."""
     assert slowdowns([job(0, 100, [Y])] * 12, TEN) == pytest.approx((12.0,) * 12)

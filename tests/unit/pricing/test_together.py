@@ -64,15 +64,24 @@ def test_three_jobs_on_one_uplink_by_hand(topology):
 
 
 def test_parallel_uplinks_by_hand(topology):
-    """Of two uplinks of 0.75 each job takes one by hash; half of the time both the same, at half the speed.
+    """Of two uplinks of 0.75 each job needs both: 1 byte/ns alone, 0.75 beside the other.
 
-    So sending takes 1.5 times as long on average, and 2000 bytes pass in 2500 ns through 1.5 byte/ns.
+    So sending takes 4/3 as long, and what passes fills the uplinks: 2000 bytes in 1333 of 2333 ns.
     """
     fabric = replace(topology.fabric, uplinks=2)
     jobs, links = price(replace(topology, fabric=fabric), "model 1|1", "model 0+1|0+1")
     assert [(link.paths, link.bytes_per_ns, link.asked) for link in links] == [(2, 0.75, 2.0)] * 2
-    assert [job.phases_ns for job in jobs] == [1000 + 1500] * 2
-    assert links[0].use == pytest.approx(2000 / 2500 / 1.5)
+    assert [(job.alone_ns, job.phases_ns) for job in jobs] == [(2000, 1000 + 1333)] * 2
+    assert links[0].use == pytest.approx(2000 / 2333 / 1.5)
+
+
+@pytest.mark.parametrize("uplinks", [2, 3])
+def test_parallel_uplinks_that_pass_what_a_port_does(topology, uplinks):
+    """Each of two or three uplinks passes 1 byte/ns: a job takes one by hash; two meet in 1/2 or 1/3."""
+    core = replace(topology.fabric.network[0], rack_bytes_per_ns=float(uplinks))
+    wide = replace(topology, fabric=replace(topology.fabric, network=(core,), uplinks=uplinks))
+    jobs, _ = price(wide, "model 1|1", "model 0+1|0+1")
+    assert [job.phases_ns for job in jobs] == [1000 + round(1000 * (1 + 1 / uplinks))] * 2
 
 
 def test_packets_are_counted_by_component(topology, caplog):

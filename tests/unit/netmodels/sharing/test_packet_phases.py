@@ -172,6 +172,20 @@ def test_what_is_not_as_in_ns_3_is_said_once(settings, size, most, said, caplog)
         assert words in record.message
 
 
+def test_packets_are_not_followed_over_uplinks_narrower_than_ports(caplog):
+    """Two uplinks of half a port: alone, jobs are priced on both. Two of a whole port are followed."""
+    profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
+    machines = [(machine // 2, machine, "a", 4) for machine in range(4)]
+    for paths, said in ((1, 0), (2, 0), (4, 1)):
+        core = replace(FABRIC.network[0], rack_bytes_per_ns=2 * PORT)
+        fabric = replace(FABRIC, network=(core,), uplinks=paths)
+        shared = Contention("phases", machines, fabric, SYSTEM, most_packets=100_000)
+        jobs = [shared.sending(profile, each) for each in (FIRST, SECOND)]
+        with caplog.at_level("WARNING"):
+            shared.together(jobs * 2)
+        assert sum("narrower" in record.message for record in caplog.records) == said
+
+
 def test_contention_follows_packets_where_messages_are_packets():
     """On machines of other numbers, asked by first occurrence: the answer is that of `followed`."""
     machines = [(rack, 10 * rack + machine, "a", 4) for rack in (3, 7) for machine in (5, 6)]
