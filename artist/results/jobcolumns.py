@@ -16,6 +16,7 @@ PARTS = (
     "queueing",
     "computing",
     "exposed communication",
+    "contention",
     "stalls and sharing",
     "overheads",
     "lost work",
@@ -43,7 +44,7 @@ class Jobs:
         NaN where the job has not finished.
     parts_s : ndarray, shape (n_jobs, len(PARTS))
         Their sum is the completion time of a finished job. Lost work is taken from computing,
-        communication and stalls in the proportion in which the job spent its running time.
+        communication, contention and stalls in the proportion in which the job spent its running time.
     tiers_s : ndarray, shape (n_jobs, 3)
         Time held by tier.
     overhead
@@ -101,7 +102,8 @@ def _parts(columns: dict[str, Floats]) -> Floats:
         [
             columns["queueing_s"],
             columns["compute_s"] * kept,
-            (columns["exposed_comm_s"] + columns["contention_s"]) * kept,
+            columns["exposed_comm_s"] * kept,
+            columns["contention_s"] * kept,
             stalls * kept,
             columns["overhead_s"],
             lost,

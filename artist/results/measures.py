@@ -95,7 +95,7 @@ def _row(
     return Metric(name, (first, second), keys, kind, low_is_good, keys[0] in _OPTIONAL, per)
 
 
-# What the table in a terminal shows.
+# What the table in a terminal shows, where runs have it.
 METRICS = (
     _row("jobs", "|jobs", "jobs", "count"),
     _row("finished", "|done", "finished", "count"),
@@ -104,6 +104,7 @@ METRICS = (
     _row("makespan_s", "|makespan", "makespan_s", "time", True),
     _row("gpu_utilization", "GPUs|used", "gpu_utilization", "fraction"),
     _row("comm_overhead_mean", "comm.|overhead", "comm_overhead.mean", "fraction"),
+    _row("contention_slowdown", "slowed by|contention", "contention.slowdown", "ratio", True),
     _row("preemptions", "preemp-|tions", "preemptions", "count"),
 )
 
@@ -160,7 +161,6 @@ MORE_METRICS = (
         for name, title in SHARES.items()
         if name != "gpus_used"  # gpu_utilization says it
     ),
-    _row("contention_slowdown", "slowed by|contention", "contention.slowdown", "ratio", True),
     _row("contended_jobs", "jobs|slowed by it", "contention.jobs", "fraction", True),
     _row("relative_throughput", "throughput|of compute", "relative_throughput", "fraction"),
     _row("combined_usage", "all GPUs|used", "pools.combined", "fraction"),

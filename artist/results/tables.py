@@ -140,6 +140,8 @@ def _grid(keys: Sequence[str], rows: _Rows, note: str = "") -> Grid:
     every = [each for _, summaries in rows for each in summaries]
     for metric in (*METRICS, *stand_ins(every)):
         estimates = [estimate(metric, summaries) for _, summaries in rows]
+        if metric.optional and all(each.mean is None for each in estimates):
+            continue
         unit, scale = column_unit(metric.kind, [each.mean for each in estimates])
         heads.append((*metric.title, unit))
         texts = number_texts([(each.mean, each.half) for each in estimates], scale, metric.kind)

@@ -13,8 +13,8 @@ from artist.results.names import clip
 from artist.results.scenarios import Contest, scenario_rows
 
 # From dark to light, so that stacked parts can be told apart in grey; hatches help neighbours.
-SHADES = ("#08306b", "#2f7ebc", "#f0a500", "#9ecae1", "#8c2d04", "#e8e8e8")
-HATCHES = ("", "", "//", "..", "xx", "\\\\")
+SHADES = ("#08306b", "#2f7ebc", "#f0a500", "#b35806", "#9ecae1", "#8c2d04", "#e8e8e8")
+HATCHES = ("", "", "//", "", "..", "xx", "\\\\")
 _BAR_IN = 0.24
 
 

@@ -25,7 +25,7 @@ _CAPTION = (
 )
 _MOST = 20
 _BEYOND = f" Differences beyond {_MOST} count as {_MOST}."
-_PARTS = (("fewer", SHADES[4]), ("as many as asked for", "#777777"), ("more", SHADES[1]))
+_PARTS = (("fewer", SHADES[5]), ("as many as asked for", "#777777"), ("more", SHADES[1]))
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:

@@ -19,9 +19,10 @@ from artist.results.scenarios import Contest
 
 _PARTS = (
     "Where the mean completion time went. Computing is the work itself; exposed communication is what "
-    "computing does not hide, contention on links included"
+    "computing does not hide"
 )
 _MORE_PARTS = {
+    "contention": "; contention is what jobs that share links take longer to communicate",
     "stalls and sharing": "; stalls and sharing is waiting for input and for other jobs of the machine",
     "overheads": "; overheads are delays of starts, moves and measurements, and finishes not yet noticed",
     "lost work": "; lost work was done again after a preemption (taken from the other parts in proportion)",

@@ -30,7 +30,7 @@ _CAPTION = (
 )
 _OVER_TIME = "Machines returned by {}, and jobs that were preempted for it (dots)."
 _NAMES = ("idle", "flexible", "by preemption")
-_SHADES = (5, 2, 0)
+_SHADES = (6, 2, 0)
 _SPANS = (
     (60.0, "minute"), (300.0, "5 minutes"), (3600.0, "hour"), (6 * 3600.0, "6 hours"), (86_400.0, "day"),
     (7 * 86_400.0, "week"), (28 * 86_400.0, "4 weeks"),

@@ -18,7 +18,8 @@ from artist.results.names import listed, short_key
 from artist.results.scenarios import Contest, of_policy
 
 _FABRIC = "topology.name"
-_COMPUTING, _COMMUNICATION = PARTS.index("computing"), PARTS.index("exposed communication")
+_COMPUTING = PARTS.index("computing")
+_COMMUNICATION = [PARTS.index(part) for part in ("exposed communication", "contention")]
 
 
 def answers(
@@ -39,7 +40,7 @@ def answers(
     others = [axis for axis in varied if axis.numeric and axis is not size and axis.key != POLICY]
     told = len(others) + (fabric is not None) + (size is not None)
     gpus = [float(each.gauges["capacity_gpus"].mean[0]) for each in digests]
-    pairs = [(float(each.parts_s[_COMMUNICATION]), float(each.parts_s[_COMPUTING])) for each in digests]
+    pairs = [(float(each.parts_s[_COMMUNICATION].sum()), float(each.parts_s[_COMPUTING])) for each in digests]
     shares = [exposed / computing if computing > 0 else 0.0 for exposed, computing in pairs]
     said = [
         ("Careful", " ".join(text for _, text in careful)),

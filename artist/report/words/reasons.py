@@ -11,7 +11,7 @@ from artist.results.measures import LEVEL
 from artist.results.names import listed
 from artist.results.steps import Floats
 
-_COMMUNICATION = PARTS.index("exposed communication")
+_COMMUNICATION = [PARTS.index(part) for part in ("exposed communication", "contention")]
 _HELD = "; communication holds GPUs for longer, so part of the waiting is its doing"
 _MOST = 3  # of what was varied is told
 
@@ -62,7 +62,7 @@ def _between(
         gains = [f"practically all of it because {_LESS[parts[0][0]]}"]
     more = {name: text.replace("less", "more") for name, text in _LESS.items()}
     costs = [f"{duration(-own)} because {more[name]}" for name, own in parts if own < 0]
-    held = _HELD if gap[_COMMUNICATION] > LEVEL * total else ""
+    held = _HELD if gap[_COMMUNICATION].sum() > LEVEL * total else ""
     reasons = listed(gains) + f", minus {listed(costs)}" * bool(costs) + held
     between = f"Under {names[1]} the mean JCT is {duration(total)} shorter than under {names[0]}"
     return f" {between}: {reasons}."
@@ -94,6 +94,7 @@ _WORDS = {
     "queueing": "waiting in the queue makes",
     "computing": "computing makes",
     "exposed communication": "communication makes",
+    "contention": "contention on links makes",
     "stalls and sharing": "stalls and sharing make",
     "overheads": "overheads (lost work included) make",
 }
@@ -101,6 +102,7 @@ _LESS = {
     "queueing": "jobs wait less",
     "computing": "jobs compute for less time (on other GPUs, or more of them)",
     "exposed communication": "jobs communicate for less time",
+    "contention": "jobs slow each other less on links that they share",
     "stalls and sharing": "running jobs are held up less (by slow input, or by sharing machines)",
     "overheads": "less is lost to starts, stops and repeated work",
 }

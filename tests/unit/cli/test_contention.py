@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import artist
+from artist.results.jobcolumns import PARTS, read_jobs
 from artist.results.run import Run
+from artist.results.tables import run_table
 from artist.run.config import CONTENTION_PACKETS
 from netmodels.profile import get_profile
 
@@ -109,3 +111,14 @@ def test_without_contention_nothing_of_it(tmp_path: Path) -> None:
     assert not {"links.parquet", "tiers.parquet"} & {path.name for path in plain.folder.iterdir()}
     assert "contention_slowdown" not in plain.jobs
     assert "contention" not in plain.summary
+
+
+def test_the_table_and_the_parts_tell_contention_from_communication(run: Run) -> None:
+    """A column of a table of runs, and a part of its own of what completion times are made of."""
+    assert f"{run.summary['contention']['slowdown']:.2f}" in run_table(run.summary).splitlines()[-1]
+    parts = read_jobs(run).parts_s
+    alone, slowed = (parts[:, PARTS.index(name)] for name in ("exposed communication", "contention"))
+    assert list(alone) == pytest.approx(list(run.jobs.exposed_comm_s))
+    assert list(slowed) == pytest.approx(list(run.jobs.contention_s))
+    assert slowed.max() > 0
+    assert "contention" not in run_table(made("output.name=alone").summary)

@@ -389,7 +389,7 @@ def test_a_difference_is_not_that_of_rounded_figures(run_folder: Callable[..., P
     made = compare(runs)
     rows = [digest(group) for group in made.groups]
     rows = [
-        replace(row, parts_s=np.array([own, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        replace(row, parts_s=np.array([own, *[0.0] * 6]))
         for row, own in zip(rows, (3811.8, 3676.2), strict=True)
     ]
     found = dict(answers(made, contest(made), rows, []))[DRIVES]

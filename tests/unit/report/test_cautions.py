@@ -85,7 +85,7 @@ def test_reasons_and_the_lowest_leave_it_out(made: Made) -> None:
     runs = [made("fifo", mean_s=1.0, finished=1), made("las", mean_s=100.0), made("srtf", mean_s=50.0)]
     runs[0].summary["jct_s"] |= {"p99": 1.0, "max": 1.0}
     comparison = compare(runs)
-    parts = np.array([[900.0, 0, 0, 0, 0, 0], [0, 100, 0, 0, 0, 0], [0, 50, 0, 0, 0, 0]])
+    parts = np.array([[900.0, *[0] * 6], [0, 100, *[0] * 5], [0, 50, *[0] * 5]])
     rows = [replace(row, parts_s=own) for row, own in zip(digests(comparison), parts, strict=True)]
     competing = contest(comparison)
     said = dict(answers(comparison, competing, rows, []))
@@ -187,7 +187,7 @@ def test_a_queue_that_makes_little_of_the_mean_is_no_alarm(
 
     From 2 to 6, thrice as many, the growth is the mean of a straight line, and it takes seeds that agree.
     """
-    parts_s = np.array([waits_s, 100.0 - waits_s, 0.0, 0.0, 0.0, 0.0])
+    parts_s = np.array([waits_s, 100.0 - waits_s, *[0.0] * 5])
     assert ("Not steady" in warned([made("fifo")], drift=drift, parts_s=parts_s)) == named
 
 

@@ -57,7 +57,7 @@ def test_parts_of_the_run_on_paper(of_paper: Digest) -> None:
 def test_lost_work_is_taken_from_the_other_parts(paper: Path) -> None:
     """Of b's 12.5 s, 5 s were lost, 40 %: 6 of 10 s computing and 1.5 of 2.5 s communication are left."""
     change(paper, lost_s=[0.0, 5.0, 0.0])
-    assert read_jobs(read_run(paper)).parts_s[1] == pytest.approx([9.0, 6.0, 1.5, 0.0, 0.0, 5.0])
+    assert read_jobs(read_run(paper)).parts_s[1] == pytest.approx([9.0, 6.0, 1.5, 0.0, 0.0, 0.0, 5.0])
 
 
 def test_only_the_window_counts(paper: Path) -> None:
