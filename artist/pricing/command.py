@@ -36,8 +36,20 @@ from netmodels.shape import Shape
 from netmodels.topology import Topology, load_topology
 
 _FILES = ("csv", "plot", "draw")
+_GROUPS = ("topology", "network")
 _LISTS = (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP, ValueType.RANGE_SWEEP)
 _OWN_COLUMNS = ("model", "shape", "gpus", "collective", "bytes")  # whose values every row shows anyway
+_ASKED = {  # by what asks for it, in order: what it reads, and why it reads nothing else
+    "draw": (("racks", "machine_type"), "a picture shows the fabric alone"),
+    "jobs": (("compute_scale", "contention_packets", "csv"), "jobs are priced by themselves"),
+    "collective": (("gpus", "shape", "bytes", "csv"), "a collective is priced by itself"),
+}
+_NEEDS = {  # what is read only beside something else
+    "racks": ("only a picture shows it", "draw=FILE beside it"),
+    "machine_type": ("only a picture shows it", "draw=FILE beside it"),
+    "contention_packets": ("only jobs that share links are followed", "jobs=[...] beside it"),
+    "bytes": ("only a collective has a size of its own", "collective=NAME beside it"),
+}
 _EXAMPLES = """\
   artist-network                                             models of the Dally paper on 8 GPUs, by tier
   artist-network model=GPT-2 shape=8,4+4,'4|4',5+3           placements of your own
@@ -95,6 +107,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     swept, points = _points(overrides, config_dir)
     first = points[0].config
     check_outputs((("csv", first.csv), ("plot", first.plot), ("draw", first.draw)), ())
+    _check_written(overrides, first)
     if first.draw is not None:
         from artist.pricing.drawing import draw_fabric
 
@@ -103,26 +116,10 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         figure = draw_fabric(points[0].topology, first.racks, machine_type=first.machine_type)
         save_figure(figure, first.draw, "draw")
         return
-    if first.machine_type is not None:
-        allowed = "draw=FILE beside it"
-        raise InputError(
-            "only a picture shows it", where="machine_type", found=first.machine_type, allowed=allowed
-        )
-    packets = _written(overrides, "contention_packets")
     if first.jobs is not None:
-        _run_together(swept, points, packets)
+        _run_together(swept, points, _written(overrides).get("contention_packets"))
         return
-    if packets is not None:
-        what, allowed = "only jobs that share links are followed", "jobs=[...] beside it"
-        raise InputError(what, where="contention_packets", found=packets, allowed=allowed)
     if first.collective is not None:
-        if first.plot is not None:
-            raise InputError(
-                "only iterations are plotted",
-                where="plot",
-                found=str(first.plot),
-                allowed="null with collective",
-            )
         collectives = list(chain.from_iterable(_collectives(point) for point in points))
         print(collective_table(collectives, swept))
         if first.csv is not None:
@@ -138,12 +135,21 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         save_figure(overheads(prices), first.plot, "plot")
 
 
+def _check_written(overrides: Sequence[str], config: PriceConfig) -> None:
+    """Raise InputError for an option of the command line that what is asked for does not read."""
+    asked = next((name for name in _ASKED if getattr(config, name) is not None), None)
+    for name, value in _written(overrides).items():
+        if value == "null" and name != "contention_packets":  # of which null is all
+            continue
+        if asked is None and name in _NEEDS:
+            what, allowed = _NEEDS[name]
+            raise InputError(what, where=name, found=value, allowed=allowed)
+        if asked is not None and name not in (asked, *_ASKED[asked][0]):
+            raise InputError(_ASKED[asked][1], where=name, found=value, allowed=f"nothing, with {asked}")
+
+
 def _run_together(swept: Sequence[str], points: Sequence["Point"], packets: str | None) -> None:
     first = points[0].config
-    for name in ("shape", "collective", "plot"):
-        if getattr(first, name) is not None:
-            found, allowed = str(getattr(first, name)), "null with jobs"
-            raise InputError("jobs are priced by themselves", where=name, found=found, allowed=allowed)
     jobs: list[JobPrice] = []
     links: list[LinkPrice] = []
     for point in points:
@@ -179,10 +185,12 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str
     return [name.rpartition(".")[2] for name in leads], points
 
 
-def _written(overrides: Sequence[str], name: str) -> str | None:
-    """Return what the command line says of a field; None if it does not mention it."""
+def _written(overrides: Sequence[str]) -> dict[str, str]:
+    """Return what the command line says of fields that stand in no group."""
     said = (each.lstrip("+").partition("=") for each in overrides)
-    return next((value for key, _, value in said if key == name), None)
+    return {
+        name: value for name, _, value in said if name in PriceConfig.model_fields and name not in _GROUPS
+    }
 
 
 def _available() -> str:

@@ -85,6 +85,8 @@ def _growing(digests: Sequence[Digest]) -> str:
 
 
 def _jobs(count: float) -> str:
+    if count >= 100:
+        return f"{count:,.0f}"
     return f"{count:.3g}" if count >= 0.01 else "0"
 
 

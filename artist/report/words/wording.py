@@ -40,6 +40,8 @@ def above(part: float) -> str:
 def longer(parts: Sequence[float]) -> str:
     """Return by which parts something is longer in several cases: `2.0 to 12 %`, `up to 2.5 times`."""
     least, most = min(parts), max(parts)
+    if most < 0.0005:
+        return "as long"
     tell, unit = (per_cent, "longer") if most < 1 else (_times, "times as long")
     ends = [tell(least).removesuffix(" %"), tell(most)]
     if len(parts) == 1 or ends[0] == ends[1].removesuffix(" %"):

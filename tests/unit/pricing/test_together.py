@@ -187,6 +187,10 @@ def test_jobs_that_share_nothing_are_told_so(network):
         (("shape=4",), "shape: jobs are priced by themselves"),
         (("collective=all_reduce",), "collective: jobs are priced by themselves"),
         (("plot=a.png",), "plot: jobs are priced by themselves"),
+        (("model=VGG16",), "model: jobs are priced by themselves"),
+        (("gpus=4",), "gpus: jobs are priced by themselves"),
+        (("bytes=1e6",), "bytes: jobs are priced by themselves"),
+        (("draw=a.png",), "jobs: a picture shows the fabric alone"),
     ],
 )
 def test_bad_input_ends_in_two_lines(network, arguments, first):

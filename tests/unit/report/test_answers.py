@@ -374,7 +374,7 @@ def test_a_bound_is_rounded_up(part: float, text: str) -> None:
     ("parts", "text"),
     [([0.15], "15 % longer"), ([0.0, 0.12], "up to 12 % longer"), ([0.02, 0.12], "2.0 to 12 % longer"),
      ([0.1, 1.5], "1.1 to 2.5 times as long"), ([0.0, 9.0], "up to 10 times as long"),
-     ([0.2, 0.2], "20 % longer")],
+     ([0.2, 0.2], "20 % longer"), ([0.0, 0.0004], "as long"), ([0.0, 0.0006], "up to 0.1 % longer")],
 )  # fmt: skip
 def test_how_much_longer_is_above_the_lowest(parts: list[float], text: str) -> None:
     """From twice as long on it is a number of times; a case in which it is level makes it `up to`."""

@@ -164,6 +164,12 @@ def test_growing_queues_are_named(made: Made) -> None:
     assert said.endswith("Of one run alone it may be chance.")
 
 
+def test_many_waiting_jobs_are_counted_whole(made: Made) -> None:
+    """Not 1.44e+03."""
+    said = warned([made("fifo")], drift=Drift(0.0, 1436.4, True))["Not steady"]
+    assert "fifo (0 to 1,436 jobs wait)" in said
+
+
 def test_with_replicates_growth_is_not_called_chance(made: Made) -> None:
     """Two runs of one row."""
     said = warned([made("fifo", seed) for seed in (0, 1)], drift=Drift(2.0, 51.66, True))
