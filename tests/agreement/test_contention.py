@@ -10,7 +10,7 @@ PHASES = {  # median, p90, worst error in %, of rows that slow down by more than
     "a_slow_uplink": (2.9, 7.5, 8.7),
     "b_max_min": (5.0, 14.4, 18.2),
     "c_overlapped": (0.7, 3.4, 4.9),
-    "d_parallel_uplinks": (7.0, 14.4, 25.1),
+    "d_parallel_uplinks": (6.1, 10.6, 25.1),
     "e_long": (2.3, 7.8, 8.9),
     "f_unequal": (1.6, 9.4, 18.6),
     "g_other_collectives": (2.1, 9.4, 23.9),
