@@ -6,8 +6,8 @@ shares of time, and its iteration is walked again with passages that much slower
 hidden. Slower jobs send a larger share of the time, so this is repeated. Jobs whose phases avoid each other
 are priced too slow, jobs that begin together too fast: `netmodels.sharing.phases` knows.
 
-A job here has one use of the links, the mean of its passages' by time. Where more than 8 jobs meet, what all
-send adds up (`netmodels.sharing.crowd`).
+A job here has one use of the links, the mean of its passages' by time. Where more than 8 jobs meet, only
+the mean of what others send counts (`netmodels.sharing.crowd`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +19,8 @@ import numpy as np
 
 from netmodels.ring_steps import Floats
 from netmodels.sharing import crowd
-from netmodels.sharing.crowd import Bools, mean_of
 from netmodels.sharing.links import MOST_JOBS, Link
+from netmodels.sharing.means import Bools, mean_of
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import Shares, crowded
 
@@ -43,7 +43,7 @@ def slowdowns(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: 
     if not meeting:
         return tuple(found)
     if len(meeting) > MOST_JOBS:
-        many = _added_up([jobs[n] for n in meeting], [sends[n] for n in meeting], links, capacity, uplinks)
+        many = _crowd([jobs[n] for n in meeting], [sends[n] for n in meeting], links, capacity, uplinks)
         for number, longer in zip(meeting, many, strict=True):
             found[number] = longer
         return tuple(found)
@@ -64,7 +64,7 @@ def slowdowns(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: 
     return tuple(found)
 
 
-def _added_up(
+def _crowd(
     jobs: Sequence[Sending],
     sends: Sequence[Bools],
     links: Sequence[Link],

@@ -6,8 +6,8 @@ longer iterations take in a component is found by `netmodels.sharing.average` or
 once: the same kinds of jobs meet on other machines again, so a question names machines and racks by first
 occurrence, jobs in an order of their content, and answers are kept.
 
-In a component of more than 8 jobs what all send adds up (`netmodels.sharing.crowd`): following them event by
-event would take seconds. In time, how far the sending of jobs with equal periods overlaps is part of the sum.
+In a component of more than 8 jobs the mean of what others send counts (`netmodels.sharing.crowd`): following
+them event by event would take seconds. In time, so does how far sending of jobs with equal periods overlaps.
 Answers come in steps of 0.1 % of an iteration alone, finer than they are good for: a job that comes or leaves
 changes the times of those near it, not those of all that others join to it.
 Few jobs are not followed either, but met on average, if some do dozens of iterations while others do one, so

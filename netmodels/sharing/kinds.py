@@ -11,8 +11,8 @@ import numpy as np
 
 from netmodels.algorithms import Ints
 from netmodels.ring_steps import Floats
-from netmodels.sharing.crowd import Bools, Mean, mean_of
 from netmodels.sharing.links import Link
+from netmodels.sharing.means import Bools, Mean, mean_of
 from netmodels.sharing.sending import Sending
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from netmodels.algorithms import Ints
 from netmodels.ring_steps import Floats
-from netmodels.sharing.crowd import Bools
 from netmodels.sharing.links import FULL, Link, at_a_time
 from netmodels.sharing.max_min import Incidence, fair
+from netmodels.sharing.means import Bools
 from netmodels.sharing.sending import Sending
 
 _GOLDEN = (5**0.5 - 1) / 2

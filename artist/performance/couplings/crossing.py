@@ -149,11 +149,15 @@ class Kept:
         return any(map(may, jobs.values()))
 
     def _slowed_by_many(self, job: Crosser) -> bool:
-        """Likewise of a job where what all send adds up (`netmodels.sharing.crowd`)."""
+        """Likewise of a job among so many that only the mean counts (`netmodels.sharing.crowd`).
+
+        A link leaves it an equal share at least, and at least what others do not ask for.
+        """
         _, _, slack, busy, loads, _ = job.sender
         for link, load in loads.items():
             others, senders = self._busy[link] - load * busy, self._senders[link] - busy
-            if min(load + others, load * (1 + senders)) > _NEARLY * slack * self._most[link]:
+            least = max(self._most[link] - others, self._most[link] / (1 + senders))
+            if load > _NEARLY * slack * least:
                 return True
         return False
 

@@ -162,6 +162,20 @@ def test_the_bound_for_few_jobs_is_of_the_busiest_link():
     assert may_slow([(1.6, 0.5, 2.5)] * 2, busy=0.5)  # 1 + 1/2 x (2.5 - 1) + 1/2 x (5 - 1)
 
 
+@pytest.mark.parametrize(("slack", "slows"), [(4.95, True), (5.05, False)])
+def test_the_bound_for_many_jobs_is_what_others_leave(slack, slows):
+    """Eight jobs that always send a tenth of a link leave 0.2 of it: one that asks for all takes five times
+    as long, not 1 + 0.8 times. The eight have their tenth.
+    """
+    assert may_slow([(1.01, 0.1)] * 8 + [(slack, 1.0)], busy=1.0) is slows
+
+
+@pytest.mark.parametrize(("slack", "slows"), [(4.95, True), (5.05, False)])
+def test_the_bound_for_many_jobs_is_an_equal_share(slack, slows):
+    """Nine greedy jobs that send half of the time leave one that does 1 / (1 + 8 / 2) = a fifth at least."""
+    assert may_slow([(slack, 1.0)] * 9, busy=0.5) is slows
+
+
 def may_slow(jobs, busy):
     """Return whether jobs on one link of 1 byte/ns may be slowed, from (slack, load, load elsewhere)."""
     link = Link("rack", 0, "out")

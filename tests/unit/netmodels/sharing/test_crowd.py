@@ -11,8 +11,9 @@ from netmodels.api import SystemSettings, load_topology
 from netmodels.profile import get_profile
 from netmodels.sharing import average
 from netmodels.sharing.average import slowdowns
-from netmodels.sharing.crowd import Mean, components, mean_of, slower
+from netmodels.sharing.crowd import components, slower
 from netmodels.sharing.links import Link
+from netmodels.sharing.means import Mean, mean_of
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.traffic import job_traffic
 
