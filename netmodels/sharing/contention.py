@@ -65,10 +65,6 @@ _NO_RINGS = (
     "jobs that share links are followed as fluids: only flat rings of one chunk are followed in packets"
 )
 _NARROW = (
-    "jobs that share links are followed as fluids: of parallel uplinks (topology.uplinks) that are narrower "
-    "than ports, packets would take less than a job alone is priced with"
-)
-_NARROW = (
     "jobs that share links are followed as fluids: packets are not, over parallel uplinks (topology.uplinks) "
     "that are narrower than ports"
 )

@@ -11,7 +11,7 @@ from netmodels.api import SystemSettings, load_topology
 from netmodels.profile import get_profile
 from netmodels.sharing import average
 from netmodels.sharing.average import slowdowns
-from netmodels.sharing.crowd import components, slower
+from netmodels.sharing.crowd import Timing, components, slower
 from netmodels.sharing.links import Link
 from netmodels.sharing.means import Mean, mean_of
 from netmodels.sharing.sending import Sending
@@ -141,6 +141,35 @@ def test_a_job_that_is_slower_elsewhere_leaves_its_share_to_others():
     assert found == pytest.approx([8.0] * 8 + [8 / 7])
 
 
+def test_links_that_slow_jobs_alike_may_differ_by_next_to_nothing():
+    """Two that always send and eight that do half of the time, on two links, and one that hardly sends, on
+    one of these and a third: it changes nothing, though it decides which link is fuller.
+    """
+    jobs = [bare(1.0, 1.0)] * 2 + [
+        bare(1.0, 1.0)._replace(alone_ns=2000.0, offsets_ns=np.array([1000.0]))
+    ] * 8
+    alike = slowed(jobs, [0, 1] * 10)
+    little = slowed([*jobs, bare(1e-6, 1e-6)], [0, 1] * 10 + [0, 2])
+    assert little[:10] == pytest.approx(alike, rel=1e-4)
+    assert alike[0] > alike[2] > 2
+
+
+def test_jobs_that_always_send_meet_though_their_periods_differ():
+    """Five take 1,000 ns alone and five 975, so that half of their distance counts: ten share a link."""
+    periods = np.repeat([1000.0, 975.0], 5)
+    jobs = [
+        Mean(each, each, np.ones(1), 0.0, each, np.zeros(1), np.array([each])) for each in periods.tolist()
+    ]
+    timing, ones = Timing(np.zeros(10), periods, np.ones(10)), np.ones(10, dtype=np.int64)
+    found = slower(jobs, ones, np.zeros(10, dtype=np.int64), np.array([1]), np.zeros(10), timing)
+    assert found == pytest.approx([10.0] * 10, rel=1e-3)
+
+
+def test_no_job_asks_for_more_than_a_link():
+    """Direct collectives may: nine of them have a ninth each."""
+    assert slowed([bare(1.5)] * 9, [0] * 9) == pytest.approx([9.0] * 9)
+
+
 def drawn(seed):
     """Return 9 to 11 jobs that send for 5 to 100 % of 0.5 to 2 ms over two or three of up to six uplinks."""
     rng = np.random.default_rng(seed)
@@ -235,11 +264,10 @@ def test_parallel_uplinks_halve_what_others_do():
 
 
 def test_jobs_that_need_several_parallel_uplinks_take_them():
-    """Of four paths one job fills all, the other one: they always meet, and have half of that one each.
+    """Of four paths one job fills all, the other one: it always meets the first, and that it on one of four.
 
-    Two that fill 1.5, so three quarters of two next to each other, meet in three of four cases, and send
-    1.5 where one passes: w + 3/4 w = 1.
+    Two that fill 1.5, so three quarters of two, meet on half of their paths: w + w / 2 = 1.
     """
-    assert slowed([bare(4.0), bare(1.0)], [0, 0], paths=4) == pytest.approx([2.0, 2.0])
-    assert slowed([bare(1.5), bare(1.5)], [0, 0], paths=4) == pytest.approx([0.75 * 7 / 4] * 2)
+    assert slowed([bare(4.0), bare(1.0)], [0, 0], paths=4) == pytest.approx([1.25, 2.0])
+    assert slowed([bare(1.5), bare(1.5)], [0, 0], paths=4) == pytest.approx([0.75 * 3 / 2] * 2)
     assert slowed([bare(2.5), bare(0.0)], [0, 0], paths=4) == [1.0, 1.0]
