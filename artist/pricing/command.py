@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -107,7 +107,8 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     swept, points = _points(overrides, config_dir)
     first = points[0].config
     check_outputs((("csv", first.csv), ("plot", first.plot), ("draw", first.draw)), ())
-    _check_written(overrides, first)
+    written = _written(overrides)
+    _check_read(written, first)
     if first.draw is not None:
         from artist.pricing.drawing import draw_fabric
 
@@ -117,7 +118,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         save_figure(figure, first.draw, "draw")
         return
     if first.jobs is not None:
-        _run_together(swept, points, _written(overrides).get("contention_packets"))
+        _run_together(swept, points, written.get("contention_packets"))
         return
     if first.collective is not None:
         collectives = list(chain.from_iterable(_collectives(point) for point in points))
@@ -135,10 +136,13 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         save_figure(overheads(prices), first.plot, "plot")
 
 
-def _check_written(overrides: Sequence[str], config: PriceConfig) -> None:
-    """Raise InputError for an option of the command line that what is asked for does not read."""
+def _check_read(written: Mapping[str, str], config: PriceConfig) -> None:
+    """Raise InputError for an option, written or set by a file, that what is asked for does not read."""
     asked = next((name for name in _ASKED if getattr(config, name) is not None), None)
-    for name, value in _written(overrides).items():
+    optional = [name for name, field in PriceConfig.model_fields.items() if field.default is None]
+    values = {name: getattr(config, name) for name in optional}
+    given = {name: str(value) for name, value in values.items() if value is not None}
+    for name, value in {**given, **written}.items():
         if value == "null" and name != "contention_packets":  # of which null is all
             continue
         if asked is None and name in _NEEDS:

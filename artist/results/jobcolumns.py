@@ -21,6 +21,7 @@ PARTS = (
     "overheads",
     "lost work",
 )
+COMMUNICATION = [PARTS.index(part) for part in ("exposed communication", "contention")]
 TIERS = ("machine", "rack", "network")
 DEMANDS = ("1", "2-4", "5-8", "9-16", "17-64", "65+")
 _DEMAND_ENDS = (1, 4, 8, 16, 64)

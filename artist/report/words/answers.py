@@ -12,14 +12,13 @@ from artist.report.words.verdicts import Verdict, at_scenarios, verdicts
 from artist.report.words.wording import at_most, begun, duration
 from artist.results.compare import POLICY, Comparison
 from artist.results.digest import Digest
-from artist.results.jobcolumns import PARTS
+from artist.results.jobcolumns import COMMUNICATION, PARTS
 from artist.results.measures import BY_NAME, comparable
 from artist.results.names import listed, short_key
 from artist.results.scenarios import Contest, of_policy
 
 _FABRIC = "topology.name"
 _COMPUTING = PARTS.index("computing")
-_COMMUNICATION = [PARTS.index(part) for part in ("exposed communication", "contention")]
 
 
 def answers(
@@ -40,7 +39,7 @@ def answers(
     others = [axis for axis in varied if axis.numeric and axis is not size and axis.key != POLICY]
     told = len(others) + (fabric is not None) + (size is not None)
     gpus = [float(each.gauges["capacity_gpus"].mean[0]) for each in digests]
-    pairs = [(float(each.parts_s[_COMMUNICATION].sum()), float(each.parts_s[_COMPUTING])) for each in digests]
+    pairs = [(float(each.parts_s[COMMUNICATION].sum()), float(each.parts_s[_COMPUTING])) for each in digests]
     shares = [exposed / computing if computing > 0 else 0.0 for exposed, computing in pairs]
     said = [
         ("Careful", " ".join(text for _, text in careful)),

@@ -6,12 +6,11 @@ from artist.report.words.axes import Axis
 from artist.report.words.wording import above, begun, duration, per_cent
 from artist.results.compare import POLICY, Comparison
 from artist.results.digest import Digest
-from artist.results.jobcolumns import PARTS
+from artist.results.jobcolumns import COMMUNICATION, PARTS
 from artist.results.measures import LEVEL
 from artist.results.names import listed
 from artist.results.steps import Floats
 
-_COMMUNICATION = [PARTS.index(part) for part in ("exposed communication", "contention")]
 _HELD = "; communication holds GPUs for longer, so part of the waiting is its doing"
 _MOST = 3  # of what was varied is told
 
@@ -62,7 +61,7 @@ def _between(
         gains = [f"practically all of it because {_LESS[parts[0][0]]}"]
     more = {name: text.replace("less", "more") for name, text in _LESS.items()}
     costs = [f"{duration(-own)} because {more[name]}" for name, own in parts if own < 0]
-    held = _HELD if gap[_COMMUNICATION].sum() > LEVEL * total else ""
+    held = _HELD if gap[COMMUNICATION].sum() > LEVEL * total else ""
     reasons = listed(gains) + f", minus {listed(costs)}" * bool(costs) + held
     between = f"Under {names[1]} the mean JCT is {duration(total)} shorter than under {names[0]}"
     return f" {between}: {reasons}."

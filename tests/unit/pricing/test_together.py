@@ -174,6 +174,15 @@ def test_lists_beside_jobs_are_priced_one_after_the_other(network):
         assert [row["job"] for row in csv.DictReader(file)] == ["1", "2", "1", "2"]
 
 
+def test_what_a_file_sets_is_refused_beside_jobs_as_well(network):
+    """Not only what the command line says."""
+    Path("mine/extra").mkdir(parents=True)
+    Path("mine/extra/placed.yaml").write_text("# @package _global_\nshape: 4+4\n")
+    result = network("--config-dir=mine", "+extra=placed", "jobs=[GPT-2 4|4, VGG16 4|4]")
+    assert result.code == 2
+    assert result.err.startswith("shape: jobs are priced by themselves")
+
+
 def test_jobs_that_share_nothing_are_told_so(network):
     """No empty table."""
     result = network("jobs=[GPT-2 8, VGG16 4+4]")
