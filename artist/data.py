@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from netmodels.digest import digest_of_sources
+from netmodels.inputs.digest import digest_of_sources
 
 Kind = Literal["conf", "topologies", "traces"]
 

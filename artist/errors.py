@@ -1,6 +1,6 @@
 """Errors with a message for the user: what, where, value found, what is allowed."""
 
-from netmodels.errors import InputError, regular
+from netmodels.inputs.errors import InputError, regular
 
 __all__ = ["InputError", "PlanError", "RunError", "StuckError", "regular"]
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from netmodels.profile import Layer, Profile
-from netmodels.shape import Shape, Tier, shape_of
-from netmodels.sharing.links import FULL, MOST_JOBS, Link, Slice
-from netmodels.sharing.sending import Sender, Sending
-from netmodels.system import SystemSettings, merge_system
-from netmodels.topology import Dimension, Fabric, MachineType, Topology, load_topology
+from netmodels.contention.links import FULL, MOST_JOBS, Link, Slice
+from netmodels.contention.sending import Sender, Sending
+from netmodels.fabric.shape import Shape, Tier, shape_of
+from netmodels.fabric.system import SystemSettings, merge_system
+from netmodels.fabric.topology import Dimension, Fabric, MachineType, Topology, load_topology
+from netmodels.profiles.profile import Layer, Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class IterationTime:
 
 @runtime_checkable
 class NetworkModel(Protocol):
-    """Answers for the network, one job at a time; several on one fabric: `netmodels.sharing.phases`."""
+    """Answers for the network, one job at a time; several on one fabric: `netmodels.contention.phases`."""
 
     @property
     def version(self) -> str:
@@ -146,7 +146,7 @@ class NetworkModel(Protocol):
 
 
 class SharedLinks(Protocol):
-    """Answers for jobs that share the links of one cluster; see `netmodels.sharing.contention.Contention`."""
+    """Answers for jobs that share the links of one cluster: `netmodels.contention.contention.Contention`."""
 
     @property
     def capacity(self) -> Mapping[Link, float]:

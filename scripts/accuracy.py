@@ -23,10 +23,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from netmodels.algorithms import Collective
-from netmodels.analytical import collective_on, iteration_on
 from netmodels.api import Dimension, IterationTime, Layer, Profile, SystemSettings, Tier
 from netmodels.astra_sim import inputs
+from netmodels.collectives.algorithms import Collective
+from netmodels.models.analytical import collective_on, iteration_on
 
 Row = Mapping[str, str]
 Dims = list[tuple[Tier, Dimension, int]]

@@ -20,11 +20,11 @@ import numpy as np
 from accuracy import dims_of_row, profile_of, profiles_of, rows_of, system_of
 
 from artist.data import data_path
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Layer, Profile, load_topology, shape_of
 from netmodels.astra_sim.model import AstraSim
-from netmodels.levels import Level
-from netmodels.profile import get_profile, profile_names
+from netmodels.collectives.dimensions import Level
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.profiles.profile import get_profile, profile_names
 
 FABRICS = ("dgx_h100_3tier", "dally_code", "dally_paper", "v100_100g", "pcie_10g", "cloud_ethernet")
 

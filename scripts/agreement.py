@@ -58,9 +58,9 @@ from artist.engine.overheads import Overheads
 from artist.performance.placed import PlacedPerformance
 from artist.run.parts import part
 from artist.units import NS_PER_S, ns_to_seconds, seconds_to_ns
-from netmodels.profile import get_profile
-from netmodels.topology import load_topology
-from netmodels.zero import ZeroModel
+from netmodels.fabric.topology import load_topology
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import get_profile
 
 Ints = npt.NDArray[np.int64]
 Key = Callable[[JobColumns], Ints]

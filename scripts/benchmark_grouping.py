@@ -29,7 +29,7 @@ import numpy as np
 
 from artist.performance.effects.stages import measured_shares
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock
-from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule
+from artist.policies.muri.grouping import Candidate, Grouping, GroupingRule
 
 JOBS = (100, 300, 1000, 3000, 10_000)
 Stages = tuple[int, ...]

@@ -32,7 +32,7 @@ from time import process_time
 
 import numpy as np
 
-from artist.policies.parts.knapsack import Group, multiple_choice
+from artist.policies.lyra.knapsack import Group, multiple_choice
 
 SIZES = ((100, 70), (354, 245), (1000, 750), (2000, 1500), (5000, 3750), (10_000, 7500))
 INSTANCES = 30

@@ -14,11 +14,19 @@ from dataclasses import replace
 from time import process_time
 
 from artist.data import data_path
-from netmodels import across, analytical, collectives, levels, packets, ring_steps, rings
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Shape, SystemSettings, load_topology, shape_of
-from netmodels.cache import CachedModel
-from netmodels.profile import get_profile
+from netmodels.collectives import (
+    across_machines,
+    collectives,
+    dimensions,
+    packet_transport,
+    ring_steps,
+    rings,
+)
+from netmodels.models import analytical
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.models.cache import CachedModel
+from netmodels.profiles.profile import get_profile
 
 ROUNDS = 7
 
@@ -36,7 +44,15 @@ def least_us(act: Callable[[], object], times: int) -> float:
 
 def forget() -> None:
     """Forget what is remembered of shapes."""
-    for remembering in (analytical, across, collectives, levels, packets, ring_steps, rings):
+    for remembering in (
+        analytical,
+        across_machines,
+        collectives,
+        dimensions,
+        packet_transport,
+        ring_steps,
+        rings,
+    ):
         for each in vars(remembering).values():
             if hasattr(each, "cache_clear"):
                 each.cache_clear()

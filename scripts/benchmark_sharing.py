@@ -24,9 +24,9 @@ from time import process_time
 
 import numpy as np
 
-from netmodels.algorithms import Ints
-from netmodels.ring_steps import Floats
-from netmodels.sharing.max_min import Incidence, fair
+from netmodels.collectives.algorithms import Ints
+from netmodels.collectives.ring_steps import Floats
+from netmodels.contention.max_min import Incidence, fair
 
 INSTANCES = 20
 Rows = tuple[Ints, Ints]

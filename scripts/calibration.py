@@ -19,10 +19,10 @@ from accuracy import V1_WORKLOADS, profiles_of
 
 from artist.data import data_path
 from artist.pricing.placements import parse_shape, tier_shapes
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Profile, Shape, Topology, load_topology
-from netmodels.calibration import Fit, Method, calibrate, overhead
-from netmodels.profile import get_profile
+from netmodels.calibration.fit import Fit, Method, calibrate, overhead
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.profiles.profile import get_profile
 
 GPUS = 8
 TIERS = ("machine", "rack", "network")

@@ -32,22 +32,22 @@ from contention_cases import Case, Job, Machines, cases_of, kind_of
 from contention_placed import placed
 
 from artist.run.config import CONTENTION_PACKETS
-from netmodels.algorithms import Ints
-from netmodels.errors import InputError
+from netmodels.collectives.algorithms import Ints
+from netmodels.collectives.packet_transport import HEADER_BYTES, PAYLOAD_BYTES
+from netmodels.collectives.ring_steps import Floats
+from netmodels.contention import phases
+from netmodels.contention.average import slowdowns
+from netmodels.contention.links import Link
+from netmodels.contention.packet_jobs import Layer, RingJob, together
+from netmodels.contention.sending import Sending
+from netmodels.contention.tree import Tree, Wire
+from netmodels.inputs.errors import InputError
 from netmodels.ns3.model import Ns3Model
-from netmodels.packets import HEADER_BYTES, PAYLOAD_BYTES
-from netmodels.ring_steps import Floats
-from netmodels.sharing import phases
-from netmodels.sharing.average import slowdowns
-from netmodels.sharing.links import Link
-from netmodels.sharing.packet_jobs import Layer, RingJob, together
-from netmodels.sharing.sending import Sending
-from netmodels.sharing.tree import Tree, Wire
 
 SLOWED, UNCHANGED = 1.02, 0.005
 
 Run = Callable[..., tuple[tuple[int, ...], ...]]
-"""As `netmodels.sharing.packet_jobs.together`."""
+"""As `netmodels.contention.packet_jobs.together`."""
 
 
 def sending_of(job: Job, fabric: Machines) -> Sending:

@@ -7,13 +7,13 @@ from itertools import groupby
 
 from contention_cases import Case, Job, Machines
 
-from netmodels.fabric import Dimension, Fabric, Tiers
-from netmodels.layers import Layer, Profile
-from netmodels.sharing.contention import Contention
-from netmodels.sharing.links import Link, Slice
-from netmodels.sharing.packet_phases import followed
-from netmodels.sharing.traffic import in_ring_order
-from netmodels.system import SystemSettings, Transport
+from netmodels.contention.contention import Contention
+from netmodels.contention.links import Link, Slice
+from netmodels.contention.packet_phases import followed
+from netmodels.contention.traffic import in_ring_order
+from netmodels.fabric.fabric import Dimension, Fabric, Tiers
+from netmodels.fabric.system import SystemSettings, Transport
+from netmodels.profiles.layers import Layer, Profile
 
 _GPU_BYTES_PER_NS, _LATENCIES_NS = 450.0, (500.0, 1500.0, 3500.0)  # one way, up to each tier's switch
 

@@ -26,14 +26,14 @@ from artist.data import data_path
 from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed
 from artist.performance.formulas.input_rate import Sensitivity
-from artist.policies.parts.core_allocator import GpuJob, TunedCores
+from artist.policies.coda.core_allocator import GpuJob, TunedCores
 from artist.report.figures.looks import marked_look, style
 from artist.run.build import Simulation, network_profiles
 from artist.run.sensitivity import sensitivity_file
 from artist.units import BYTES_PER_GB, NS_PER_S
 from artist.workload.coda import read_gpu_utilization
 from netmodels.api import shape_of
-from netmodels.topology import load_topology
+from netmodels.fabric.topology import load_topology
 
 STEPS = {  # Table II of the paper
     "AlexNet": 4,

@@ -47,8 +47,8 @@ from published_training import (
     unseen_pairs,
 )
 
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Fabric, SystemSettings, shape_of
+from netmodels.models.analytical import AnalyticalModel
 
 Floats = npt.NDArray[np.float64]
 MODEL = AnalyticalModel()

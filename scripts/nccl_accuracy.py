@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 from nccl_published import Published, Series, read_published
 
-from netmodels.algorithms import Collective
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Fabric, SystemSettings, shape_of
+from netmodels.collectives.algorithms import Collective
+from netmodels.models.analytical import AnalyticalModel
 from netmodels.nccl import MeasuredRun, NcclFabric
 from netmodels.nccl.fit import fit, predicted_us
 from netmodels.nccl.parameters import nccl_of

@@ -24,10 +24,10 @@ from accuracy import Row, rows_of
 
 from artist.data import data_path
 from artist.pricing.placements import parse_shape
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Shape, load_topology
-from netmodels.profile import get_profile
-from netmodels.system import Transport
+from netmodels.fabric.system import Transport
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.profiles.profile import get_profile
 
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 

@@ -20,7 +20,7 @@ from artist.core.job import Demand, JobSpec
 from artist.performance.profiling import ProfiledStall
 from artist.run.build import Simulation
 from artist.units import NS_PER_S
-from netmodels.profile import profile_names
+from netmodels.profiles.profile import profile_names
 
 GPUS, UNIT_GIB = (1, 8), 50
 SETTINGS = ("topology=v100_synergy", "performance.sensitivity=synergy", "estimates=optimistic_profiling")

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from netmodels.api import Dimension, Fabric, load_topology
-from netmodels.architectures import ARCHITECTURES, LayerShape
-from netmodels.architectures.layer_shapes import attention, feed_forward, linear, lookup, shared_head
-from netmodels.compute_times import divide
-from netmodels.layers import Layer, Profile
+from netmodels.profiles.architectures import ARCHITECTURES, LayerShape
+from netmodels.profiles.architectures.layer_shapes import attention, feed_forward, linear, lookup, shared_head
+from netmodels.profiles.compute_times import divide
+from netmodels.profiles.layers import Layer, Profile
 
 TOPOLOGIES = Path(__file__).resolve().parents[1] / "topologies"
 SECOND_NS = 10**9

@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artist.policies.parts.reclaiming import Loaned, Optimum, Random, ServerFraction, SmallestCount, stopped
+from artist.policies.lyra.reclaiming import Loaned, Optimum, Random, ServerFraction, SmallestCount, stopped
 
 GPUS = (2, 4, 8, 16, 32, 64, 128)
 SHARES = (0.5, 0.12, 0.13, 0.15, 0.06, 0.03, 0.01)

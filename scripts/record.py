@@ -15,12 +15,12 @@ from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Dimension, Fabric, Layer, Profile, Shape, SystemSettings, shape_of
 from netmodels.astra_sim.locate import NAMES, Backend
 from netmodels.astra_sim.model import AstraSim
-from netmodels.errors import InputError
-from netmodels.system import AcrossMachines
+from netmodels.fabric.system import AcrossMachines
+from netmodels.inputs.errors import InputError
+from netmodels.models.analytical import AnalyticalModel
 
 TOY = Profile(
     "toy",

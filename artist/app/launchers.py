@@ -31,7 +31,7 @@ from artist.data import data_path
 from artist.errors import InputError
 from artist.run.elsewhere import Elsewhere, ending_at_once, timed
 from artist.run.workers import Workers, held
-from netmodels.naming import allowed_names
+from netmodels.inputs.naming import allowed_names
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request

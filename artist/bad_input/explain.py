@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ArgsKwargs
 
 from artist.errors import InputError
-from netmodels.naming import allowed_names, in_words
+from netmodels.inputs.naming import allowed_names, in_words
 
 _TAGS = re.compile(r"[-\[(]|^(int|float|str|bool|none|dict|list|tuple)$")  # branches of a union, not fields
 _HYDRAS_WORDS = (  # pattern, whose group `found` is shown; where; what; allowed

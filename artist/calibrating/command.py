@@ -23,12 +23,12 @@ from artist.pricing.tables import percent
 from artist.run.build import build_network
 from artist.run.config import NetworkConfig
 from netmodels.api import NetworkModel, SystemSettings, Topology, load_topology, shape_of
-from netmodels.calibrated import CalibratedFile, CalibratedModel
-from netmodels.calibration import Fit, Method, calibrate
+from netmodels.calibration.calibrated import CalibratedFile, CalibratedModel
+from netmodels.calibration.fit import Fit, Method, calibrate
+from netmodels.fabric.system import system_record
 from netmodels.nccl.logs import Given
 from netmodels.nccl.measurements import files_of, read_measurements
 from netmodels.nccl.model import NcclCollective
-from netmodels.system import system_record
 
 _EXAMPLES = """\
   artist-calibrate topology=dally_code                        measurements of the Dally paper, on its fabric

@@ -9,11 +9,11 @@ import yaml
 
 from artist.errors import InputError
 from artist.pricing.tables import percent
+from netmodels.fabric.topology import Topology, load_topology
 from netmodels.nccl.fit import Fitted, fit, predicted_us
 from netmodels.nccl.logs import Logs
 from netmodels.nccl.parameters import NcclFabric, NcclTier, nccl_of
 from netmodels.nccl.runs import MeasuredRun, bus_factor
-from netmodels.topology import Topology, load_topology
 
 _TIERS = ("machine", "rack", "network")
 _MACHINE = ("gpus", "gpu_type", "speed", "cpus", "memory_gib", "memory_bandwidth_gb_s")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from artist.errors import InputError
 from artist.results.tables import Grid
 from artist.workload.files import read_csv
-from netmodels.calibrated import CalibratedLayer, CalibratedModel
-from netmodels.naming import allowed_names
+from netmodels.calibration.calibrated import CalibratedLayer, CalibratedModel
+from netmodels.inputs.naming import allowed_names
 
 if TYPE_CHECKING:
     from artist.workload.rows import Table

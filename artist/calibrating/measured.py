@@ -8,10 +8,10 @@ from pathlib import Path
 from artist.data import data_path
 from artist.errors import InputError
 from artist.workload.files import read_csv
-from netmodels.layers import Profile
-from netmodels.naming import allowed_names
-from netmodels.profile import get_profile
-from netmodels.topology import MachineType, Topology
+from netmodels.fabric.topology import MachineType, Topology
+from netmodels.inputs.naming import allowed_names
+from netmodels.profiles.layers import Profile
+from netmodels.profiles.profile import get_profile
 
 REQUIRED = ("model", "gpus", "overhead")
 COLUMNS = ("model", "gpus", "machine_type", "overhead", "source")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from artist.calibrating.measured import Measured
 from artist.pricing.tables import percent
 from artist.results.tables import Grid
-from netmodels.calibration import Fit
+from netmodels.calibration.fit import Fit
 
 _HEADS = (
     ("", "", "model"),

@@ -19,7 +19,7 @@ from typing import Any
 
 from artist.errors import InputError
 from artist.workload.files import read_text
-from netmodels.calibrated import CalibratedLayer
+from netmodels.calibration.calibrated import CalibratedLayer
 
 _BACKWARD = "autograd::engine::evaluate_function: "
 _ACCUMULATE = "torch::autograd::AccumulateGrad"

@@ -367,7 +367,7 @@ class Policy(Protocol):
     itself how many CPUs a job gets: with so many a GPU any job can start, and GPUs count as starved
     (`artist.recording.starved`) only where there are fewer. And `remembers_places`, whether it keeps books of
     where it put its jobs instead of reading that from the view: then no other policy may choose their places
-    (`artist.policies.network_aware`).
+    (`artist.policies.network_aware.policy`).
     """
 
     on_events: bool = True

@@ -27,7 +27,7 @@ from artist.units import seconds_to_ns
 from artist.workload.fields import MAX_S
 from artist.workload.files import read_csv
 from artist.workload.rows import Table, to_numbers
-from netmodels.topology import MachineType, Topology
+from netmodels.fabric.topology import MachineType, Topology
 
 _NEEDED = ("time_s", "kind", "machine", "deadline_s")
 _OPTIONAL = ("type", "rack", "pool")

@@ -4,8 +4,8 @@ from artist.core.cluster import Cluster
 from artist.core.gpus import Gpu, Gpus
 from artist.data import data_path
 from artist.errors import InputError
-from netmodels.naming import allowed_names
-from netmodels.topology import Topology, load_topology
+from netmodels.fabric.topology import Topology, load_topology
+from netmodels.inputs.naming import allowed_names
 
 
 def gpus_of(cluster: Cluster, topology: Topology) -> Gpus:

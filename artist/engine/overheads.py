@@ -13,7 +13,7 @@ from artist.core.job import Demand, JobSpec, OnStop
 from artist.core.job_columns import field_of
 from artist.errors import InputError
 from artist.units import seconds_to_ns
-from netmodels.files import read_text
+from netmodels.inputs.files import read_text
 
 _MOST_S = 4e9  # 126 years, within 64 bits of nanoseconds
 _KIND_COLUMN = {kind: f"{kind}_s" for kind in ("start", "resume", "restart", "migrate", "resize", "retune")}

@@ -29,9 +29,9 @@ from artist.pricing.layout import (
 )
 from artist.report.figures.looks import look, style
 from artist.results.names import clip
-from netmodels.fabric import Kind, MachineType, Topology
-from netmodels.graph import Node, fabric_graph
-from netmodels.shape import TIERS, Tier
+from netmodels.fabric.fabric import Kind, MachineType, Topology
+from netmodels.fabric.graph import Node, fabric_graph
+from netmodels.fabric.shape import TIERS, Tier
 
 if TYPE_CHECKING:
     import networkx as nx

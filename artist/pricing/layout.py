@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from netmodels.fabric import Dimension
-from netmodels.graph import Node, members_of
-from netmodels.shape import Tier
+from netmodels.fabric.fabric import Dimension
+from netmodels.fabric.graph import Node, members_of
+from netmodels.fabric.shape import Tier
 
 if TYPE_CHECKING:
     import networkx as nx

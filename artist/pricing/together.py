@@ -10,13 +10,13 @@ from artist.errors import InputError
 from artist.pricing.placements import parse_machines
 from artist.pricing.price import within_64_bits
 from netmodels.api import Profile, SystemSettings, Tier
-from netmodels.shape import gpus, shape_of, tier
-from netmodels.sharing.contention import Contention, Way
-from netmodels.sharing.links import Link, Slice
-from netmodels.sharing.packet_budget import Runner
-from netmodels.sharing.sending import Sending
-from netmodels.sharing.shares import crowded
-from netmodels.topology import Topology
+from netmodels.contention.contention import Contention, Way
+from netmodels.contention.links import Link, Slice
+from netmodels.contention.packet_budget import Runner
+from netmodels.contention.sending import Sending
+from netmodels.contention.shares import crowded
+from netmodels.fabric.shape import gpus, shape_of, tier
+from netmodels.fabric.topology import Topology
 
 _log = logging.getLogger("artist")
 _PACKETS_A_MINUTE = 3_000_000  # on one core, with those of the jobs alone
@@ -45,8 +45,8 @@ class JobPrice:
     gpus, tier
         GPUs of the job, and the widest tier that it crosses.
     alone_ns, average_ns, phases_ns
-        Mean time of an iteration alone, and beside the others as `netmodels.sharing.average` and
-        `netmodels.sharing.phases` say.
+        Mean time of an iteration alone, and beside the others as `netmodels.contention.average` and
+        `netmodels.contention.phases` say.
     lead
         Further columns that tell it from others, such as the topology.
     """
@@ -172,7 +172,8 @@ def price_together(
     topology, system, lead
         As for `price_iterations`.
     most_packets
-        As for `netmodels.sharing.packet_phases.followed`. A warning says if jobs have more, or take minutes.
+        As for `netmodels.contention.packet_phases.followed`. A warning says if jobs have more, or take
+        minutes.
 
     Raises
     ------

@@ -81,7 +81,7 @@ def _read_summary(path: Path) -> dict[str, Any]:
     from pydantic import ValidationError
 
     from artist.results.schema import SummaryFile
-    from netmodels.schema import first_problem
+    from netmodels.inputs.schema import first_problem
 
     try:
         summary = json.loads(regular(path).read_text(encoding="utf-8"))

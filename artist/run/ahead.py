@@ -12,12 +12,12 @@ from artist.run.build import build
 from artist.run.config import Config
 from artist.run.workers import Workers
 from netmodels.api import NetworkModel
-from netmodels.cache import CachedModel, Question
+from netmodels.models.cache import CachedModel, Question
 
 log = logging.getLogger("artist")
 
 _BATCHES = 8  # for each process, so that all end at about the same time
-_ANALYTICAL = {"_target_": "netmodels.analytical.AnalyticalModel"}
+_ANALYTICAL = {"_target_": "netmodels.models.analytical.AnalyticalModel"}
 
 
 def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> None:

@@ -41,13 +41,13 @@ from artist.run.notes import tell_notes, tell_of_idle, warn_without_links, warn_
 from artist.run.parts import part, parts
 from artist.run.pools import check_fits, check_pools
 from artist.units import seconds_to_ns
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Fabric, NetworkModel, SharedLinks
-from netmodels.cache import CachedModel
-from netmodels.profile import Profile, get_profile
-from netmodels.system import SystemSettings, merge_system
-from netmodels.topology import Topology, load_topology
-from netmodels.zero import ZeroModel
+from netmodels.fabric.system import SystemSettings, merge_system
+from netmodels.fabric.topology import Topology, load_topology
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.models.cache import CachedModel
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import Profile, get_profile
 
 if TYPE_CHECKING:
     from artist.workload.measured import Stretch
@@ -260,7 +260,7 @@ def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str
     """
     if config.profiles is None:
         return get_profile
-    from netmodels.calibrated import read_calibrated
+    from netmodels.calibration.calibrated import read_calibrated
 
     found = read_calibrated(_profiles_file(config.profiles, topology.name))
     if found.topology not in ("", topology.name):
@@ -328,8 +328,8 @@ def check_packets(found: object, model: NetworkModel, system: SystemSettings, wh
     InputError
         If the network model follows packets of its own, or messages are none.
     """
-    from netmodels.sharing.packet_budget import Runner
-    from netmodels.sharing.traffic import IN_RINGS, in_rings
+    from netmodels.contention.packet_budget import Runner
+    from netmodels.contention.traffic import IN_RINGS, in_rings
 
     if isinstance(model, Runner):
         what, allowed = "the network model follows its own packets", "network.model.packets_together instead"
@@ -360,8 +360,8 @@ def build_contention(
     if isinstance(network.model, ZeroModel):
         what, allowed = "jobs that send nothing share no links", "none with network=zero; another network"
         raise InputError(what, where="performance.contention", found=config.contention, allowed=allowed)
-    from netmodels.sharing.contention import Contention  # most runs do without
-    from netmodels.sharing.traffic import Priced
+    from netmodels.contention.contention import Contention  # most runs do without
+    from netmodels.contention.traffic import Priced
 
     most = config.contention_packets
     if most != CONTENTION_PACKETS:

@@ -94,13 +94,13 @@ class PerformanceConfig(Strict):
     stall
         Whether CPUs and memory below the best case count by the curve, or as the proportional share.
     contention
-        What jobs on the same links do to each other: nothing, or what `netmodels.sharing.contention` finds on
-        average, or by following them in time.
+        What jobs on the same links do to each other: nothing, or what `netmodels.contention.contention` finds
+        on average, or by following them in time.
     contention_packets
         How many packets of a component, the jobs joined by links, are followed for an answer of `phases`,
         about; if it sends more it is followed more coarsely, or as fluids
-        (`netmodels.sharing.packet_phases`). None: all are followed. Has a meaning only where messages are
-        packets in rings (`netmodels.sharing.traffic.in_rings`).
+        (`netmodels.contention.packet_phases`). None: all are followed. Has a meaning only where messages are
+        packets in rings (`netmodels.contention.traffic.in_rings`).
     whole_iterations_s
         As `round_ns` of `artist.performance.whole_iterations.WholeIterations`, in seconds.
     effects, couplings

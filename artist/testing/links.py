@@ -8,10 +8,10 @@ from typing import Literal
 
 from artist.core.cluster import Cluster
 from netmodels.api import Dimension, Fabric, IterationTime, Layer, Profile, Shape, SystemSettings
-from netmodels.shape import gpus
-from netmodels.sharing.contention import Contention
-from netmodels.sharing.links import Slice
-from netmodels.walk import Part, ring_parts, through_one_queue
+from netmodels.collectives.timeline import Part, ring_parts, through_one_queue
+from netmodels.contention.contention import Contention
+from netmodels.contention.links import Slice
+from netmodels.fabric.shape import gpus
 
 _NEAR = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0)
 _FAR = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0, rack_bytes_per_ns=1.0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from artist.errors import InputError
 from artist.workload.rows import Table
-from netmodels.files import read_text as read_text
+from netmodels.inputs.files import read_text as read_text
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _END = 'end"'  # not what it says if the last quotation is open

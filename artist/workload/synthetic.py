@@ -30,7 +30,7 @@ from artist.workload.fields import MAX_S
 from artist.workload.rows import Table
 from artist.workload.series import Series, alone, levels, offsets_s, repeated, series_of
 from artist.workload.table import check
-from netmodels.schema import read_yaml
+from netmodels.inputs.schema import read_yaml
 
 Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]
 _GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # the other traces' GPUs are not published

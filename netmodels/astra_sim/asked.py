@@ -18,11 +18,11 @@ from functools import lru_cache
 from statistics import fmean
 
 from netmodels.astra_sim.hosts import Network
-from netmodels.errors import InputError
-from netmodels.fabric import Dimension
-from netmodels.levels import Level, SeenTiers, View
-from netmodels.shape import Shape, gpus
-from netmodels.system import Algorithm, SystemSettings, merge_system
+from netmodels.collectives.dimensions import Level, SeenTiers, View
+from netmodels.fabric.fabric import Dimension
+from netmodels.fabric.shape import Shape, gpus
+from netmodels.fabric.system import Algorithm, SystemSettings, merge_system
+from netmodels.inputs.errors import InputError
 
 _ALGORITHMS: dict[str, Algorithm] = {"flat_ring": "ring", "tree": "double_binary_tree"}
 

@@ -15,8 +15,8 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorP
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from netmodels.layers import Profile
-from netmodels.walk import issues_of
+from netmodels.collectives.timeline import issues_of
+from netmodels.profiles.layers import Profile
 
 _VERSION = "0.0.4"
 _COMPUTE, _COLLECTIVE = 4, 7  # NodeType

@@ -16,9 +16,9 @@ latency. Where GPUs of equal rank meet, as in `hierarchical`, the two hardly dif
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netmodels.fabric import Dimension
-from netmodels.levels import SeenTiers, sent_together
-from netmodels.shape import Shape, Tier, gpus
+from netmodels.collectives.dimensions import SeenTiers, sent_together
+from netmodels.fabric.fabric import Dimension
+from netmodels.fabric.shape import Shape, Tier, gpus
 
 _LEAST_LATENCY_NS = 1.0
 

@@ -7,12 +7,12 @@ import json
 from collections.abc import Sequence
 from math import ceil, prod
 
-from netmodels.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.astra_sim.chakra import iteration_trace
-from netmodels.errors import InputError
-from netmodels.layers import Profile
-from netmodels.levels import Level
-from netmodels.system import SystemSettings
+from netmodels.collectives.algorithms import link_bandwidth_bytes_per_ns
+from netmodels.collectives.dimensions import Level
+from netmodels.fabric.system import SystemSettings
+from netmodels.inputs.errors import InputError
+from netmodels.profiles.layers import Profile
 
 KINDS = {"ring": "Ring", "switch": "Switch", "fully_connected": "FullyConnected"}
 IMPLEMENTATIONS = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 
 Backend = Literal["unaware", "aware", "ns3", "htsim", "version1"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)

@@ -1,8 +1,8 @@
 """Settings that mean nothing to a program, or something other than their name."""
 
 from netmodels.astra_sim.locate import NAMES, Backend
-from netmodels.errors import InputError
-from netmodels.system import SystemSettings, Transport
+from netmodels.fabric.system import SystemSettings, Transport
+from netmodels.inputs.errors import InputError
 
 _TRANSPORTS: dict[Backend, tuple[Transport, ...]] = {
     "unaware": ("ideal",),

@@ -10,8 +10,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from netmodels.algorithms import link_bandwidth_bytes_per_ns
-from netmodels.analytical import iteration_in
 from netmodels.api import IterationTime
 from netmodels.astra_sim import inputs, ns3, version1
 from netmodels.astra_sim.asked import as_asked, in_one_dimension, is_regular, one_dimension
@@ -21,13 +19,15 @@ from netmodels.astra_sim.meaning import check_meaning
 from netmodels.astra_sim.outputs import NpuTime, UnreadableError, read_version1, read_version2
 from netmodels.astra_sim.process import Outcome, ProgramError, run
 from netmodels.astra_sim.scratch import Scratch
-from netmodels.buckets import bucketed
-from netmodels.errors import InputError
-from netmodels.fabric import Fabric
-from netmodels.layers import Profile
-from netmodels.levels import Level, View, tiers_of, view_of
-from netmodels.shape import Shape
-from netmodels.system import SystemSettings
+from netmodels.collectives.algorithms import link_bandwidth_bytes_per_ns
+from netmodels.collectives.dimensions import Level, View, tiers_of, view_of
+from netmodels.fabric.fabric import Fabric
+from netmodels.fabric.shape import Shape
+from netmodels.fabric.system import SystemSettings
+from netmodels.inputs.errors import InputError
+from netmodels.models.analytical import iteration_in
+from netmodels.profiles.buckets import bucketed
+from netmodels.profiles.layers import Profile
 
 _log = logging.getLogger(__name__)
 _HTSIM = "ASTRA-sim's htsim back end was not usable when tried: 64 KiB took 260 ms of simulated time"

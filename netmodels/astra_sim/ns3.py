@@ -20,12 +20,12 @@ from netmodels.astra_sim.asked import as_asked, logical_dims
 from netmodels.astra_sim.chakra import iteration_trace
 from netmodels.astra_sim.hosts import Network
 from netmodels.astra_sim.inputs import REMOTE_MEMORY, TRACE, check_system, system_json
-from netmodels.errors import InputError
-from netmodels.layers import Profile
-from netmodels.levels import SeenTiers, View
-from netmodels.naming import allowed_names
-from netmodels.shape import Shape
-from netmodels.system import SystemSettings
+from netmodels.collectives.dimensions import SeenTiers, View
+from netmodels.fabric.shape import Shape
+from netmodels.fabric.system import SystemSettings
+from netmodels.inputs.errors import InputError
+from netmodels.inputs.naming import allowed_names
+from netmodels.profiles.layers import Profile
 
 ARGUMENTS = (
     "--workload-configuration=iteration",

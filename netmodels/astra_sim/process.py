@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 
 _SPARE_FILES = 64  # beside a trace for each NPU
 _TAIL = 3  # lines that an error repeats

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from netmodels.astra_sim.inputs import TRACE
 from netmodels.astra_sim.process import ProgramError
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 
 _MOST_FAILURES = 3  # failed runs whose folders a model keeps: with a fallback there may be hundreds
 

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 
-from netmodels.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.astra_sim.inputs import IMPLEMENTATIONS, KINDS, OPTIMIZATIONS, check_common, gib_s
-from netmodels.errors import InputError
-from netmodels.layers import Profile
-from netmodels.levels import Level
-from netmodels.system import SystemSettings
+from netmodels.collectives.algorithms import link_bandwidth_bytes_per_ns
+from netmodels.collectives.dimensions import Level
+from netmodels.fabric.system import SystemSettings
+from netmodels.inputs.errors import InputError
+from netmodels.profiles.layers import Profile
 
 ARGUMENTS = (
     "--workload-configuration=workload.txt",

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from netmodels.algorithms import Ints
 from netmodels.api import IterationTime
-from netmodels.fabric import Fabric
-from netmodels.layers import Profile
+from netmodels.collectives.algorithms import Ints
+from netmodels.collectives.timeline import Part, ring_iteration, ring_parts
+from netmodels.fabric.fabric import Fabric
+from netmodels.fabric.shape import Shape, gpus
 from netmodels.nccl.model import NcclCollective, Place, collective_us
 from netmodels.nccl.parameters import nccl_of
-from netmodels.shape import Shape, gpus
-from netmodels.walk import Part, ring_iteration, ring_parts
+from netmodels.profiles.layers import Profile
 
 
 class NcclModel:
@@ -38,7 +38,7 @@ class NcclModel:
         return int(_rides_ns(collective, np.array([total]), shape, fabric)[0])
 
     def parts(self, profile: Profile, shape: Shape, fabric: Fabric) -> tuple[Part, ...]:
-        """Return an iteration's all-reduces as one part each; see `netmodels.analytical`.
+        """Return an iteration's all-reduces as one part each; see `netmodels.models.analytical`.
 
         On several machines the bytes are those of a ring, also where NCCL takes its tree.
         """

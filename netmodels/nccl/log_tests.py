@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import isfinite
 
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 from netmodels.nccl.log_lines import Line, Rank, library_of, line_of, program_of
 
 _BLOCK = ("time", "algbw", "busbw", "#wrong")

@@ -13,9 +13,9 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from netmodels.errors import InputError
-from netmodels.files import read_text
-from netmodels.naming import allowed_names
+from netmodels.inputs.errors import InputError
+from netmodels.inputs.files import read_text
+from netmodels.inputs.naming import allowed_names
 from netmodels.nccl.log_lines import plain
 from netmodels.nccl.log_tests import Row, Test, tests_of
 from netmodels.nccl.model import NcclCollective

@@ -12,8 +12,8 @@ from math import isfinite
 from pathlib import Path
 from typing import get_args
 
-from netmodels.errors import InputError
-from netmodels.naming import allowed_names
+from netmodels.inputs.errors import InputError
+from netmodels.inputs.naming import allowed_names
 from netmodels.nccl.log_lines import plain
 from netmodels.nccl.log_tests import MOST_GB_S, MOST_US
 from netmodels.nccl.logs import COLLECTIVES, Given, Logs, read_log, text_of

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from netmodels.fabric import Dimension, Fabric, Tiers
+    from netmodels.fabric.fabric import Dimension, Fabric, Tiers
 
 _EFFICIENCY = 0.92  # of a link's bandwidth: NCCL's factor for trees and for the LL128 protocol
 _TREE_STEP = 5.0 / 2.7  # a step of a tree to one of a ring, network, LL: hwLatencies

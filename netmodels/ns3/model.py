@@ -10,25 +10,25 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from netmodels.across import add_ns
-from netmodels.algorithms import Collective, Ints
 from netmodels.api import IterationTime
 from netmodels.astra_sim.hosts import Network
-from netmodels.buckets import bucketed
-from netmodels.cache import sources_of
-from netmodels.errors import InputError
-from netmodels.fabric import Fabric
-from netmodels.layers import Profile
-from netmodels.levels import SeenTiers, tiers_of
+from netmodels.collectives.across_machines import add_ns
+from netmodels.collectives.algorithms import Collective, Ints
+from netmodels.collectives.dimensions import SeenTiers, tiers_of
+from netmodels.collectives.timeline import Part, ring_iteration, ring_parts
+from netmodels.contention.packet_jobs import Layer, RingJob
+from netmodels.contention.packets import Network as Links
+from netmodels.contention.ring_lanes import RingLanes
+from netmodels.contention.tree import Tree
+from netmodels.fabric.fabric import Fabric
+from netmodels.fabric.shape import Shape, gpus
+from netmodels.fabric.system import SystemSettings
+from netmodels.inputs.errors import InputError
+from netmodels.models.cache import sources_of
 from netmodels.ns3.process import Worker
 from netmodels.ns3.question import Messages, Placement, messages_of, packets_in, question
-from netmodels.shape import Shape, gpus
-from netmodels.sharing.packet_jobs import Layer, RingJob
-from netmodels.sharing.packets import Network as Links
-from netmodels.sharing.ring_lanes import RingLanes
-from netmodels.sharing.tree import Tree
-from netmodels.system import SystemSettings
-from netmodels.walk import Part, ring_iteration, ring_parts
+from netmodels.profiles.buckets import bucketed
+from netmodels.profiles.layers import Profile
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Ns3Parameters(BaseModel):
         60 us.
     packets_together
         Of a question about iterations of jobs that share links (`performance.contention=phases`), about: of
-        more, time is scaled down (`netmodels.sharing.packet_phases`).
+        more, time is scaled down (`netmodels.contention.packet_phases`).
     timeout_s
         Longest time for an answer, that is for one collective, or for jobs together.
     attributes
@@ -176,7 +176,7 @@ class Ns3Model:
     def parts(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> tuple[Part, ...]:
-        """Return an iteration's all-reduces as one ring each; see `netmodels.analytical`.
+        """Return an iteration's all-reduces as one ring each; see `netmodels.models.analytical`.
 
         Raises
         ------
@@ -219,7 +219,7 @@ class Ns3Model:
     def together(
         self, jobs: Sequence[RingJob], tree: Tree, *, windows: bool = True, endpoint_delay_ns: int = 10
     ) -> Ends:
-        """Return when each job's iterations end, ns; see `netmodels.sharing.packet_jobs.together`.
+        """Return when each job's iterations end, ns; see `netmodels.contention.packet_jobs.together`.
 
         Raises
         ------
@@ -243,7 +243,7 @@ class Ns3Model:
     def run_rings(
         self, jobs: Sequence[RingJob], lanes: RingLanes, system: SystemSettings, iterations: int
     ) -> Ends:
-        """Return when each job's iterations end; see `netmodels.sharing.packet_phases.Runner`."""
+        """Return when each job's iterations end; see `netmodels.contention.packet_phases.Runner`."""
         messages = messages_of([replace(job, iterations=iterations) for job in jobs])
         payload = self.parameters.payload_bytes
         return self._answer(

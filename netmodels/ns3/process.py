@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 
 COMMAND = (sys.executable, "-P", "-m", "netmodels.ns3.worker")
 _START_S = 600.0  # a second or two, but minutes on a machine that others keep busy

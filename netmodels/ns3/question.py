@@ -1,7 +1,7 @@
 """What the worker is asked: links, the ways of messages through them, and jobs. Pure.
 
-Networks say which links a message takes, one after the other (`netmodels.sharing.packets.Network`). Here the
-ends of these links become hosts and switches: where one link of a way ends, the next one begins.
+Networks say which links a message takes, one after the other (`netmodels.contention.packets.Network`). Here
+the ends of these links become hosts and switches: where one link of a way ends, the next one begins.
 
 A link has one latency in ns-3. Machine types that share one may see others: they share it at the least of
 these, and each latency has a link of its own behind it that takes the rest.
@@ -15,10 +15,10 @@ from typing import Any
 
 from netmodels.astra_sim.hosts import Link as HostLink
 from netmodels.astra_sim.hosts import Network as Hosts
-from netmodels.sharing.links import Direction, Link
-from netmodels.sharing.packet_jobs import RingJob
-from netmodels.sharing.packets import Network
-from netmodels.sharing.tree import Lane, Own, Wire, data_ports
+from netmodels.contention.links import Direction, Link
+from netmodels.contention.packet_jobs import RingJob
+from netmodels.contention.packets import Network
+from netmodels.contention.tree import Lane, Own, Wire, data_ports
 
 NO_WINDOW = 2**30  # bytes; the widest that TCP's window can be
 _PICOSECONDS = 1000  # in a nanosecond
@@ -30,7 +30,7 @@ Messages = Counter[tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The part of a data centre that a placement uses, as a `netmodels.sharing.packets.Network`."""
+    """The part of a data centre that a placement uses, as a `netmodels.contention.packets.Network`."""
 
     network: Hosts
 
@@ -157,7 +157,8 @@ def _faster(wire: Wire) -> Wire:
 def window_bytes(wires: Sequence[Wire], payload_bytes: int) -> int:
     """Return what the slowest of some links carries in an unloaded round trip, in whole packets.
 
-    As `netmodels.packets`: one packet's transmission on every link, and all latencies there and back.
+    As `netmodels.collectives.packet_transport`: one packet's transmission on every link, and all latencies
+    there and back.
     """
     round_trip_ns = sum(2 * wire.latency_ns + payload_bytes * 8 / wire.gbit_s for wire in wires)
     most = round_trip_ns * min(wire.gbit_s for wire in wires) / 8
@@ -217,8 +218,8 @@ def question(
     uplinks
         Ways that messages may take between two racks.
     iterations
-        All stop when jobs have done so many on average, as in `netmodels.sharing.phases.enough`; None: when
-        they have done their own.
+        All stop when jobs have done so many on average, as in `netmodels.contention.phases.enough`; None:
+        when they have done their own.
     """
     counts: Counter[tuple[int, int]] = Counter()
     for (sender, receiver, _), count in messages.items():

@@ -4,7 +4,7 @@ import pytest
 import testbed
 
 from artist.engine.overheads import Overheads
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 
 

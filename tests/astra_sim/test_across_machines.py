@@ -7,8 +7,8 @@ import pytest
 
 from netmodels.api import SystemSettings, shape_of
 from netmodels.astra_sim import asked, inputs, ns3
-from netmodels.errors import InputError
-from netmodels.levels import view_of
+from netmodels.collectives.dimensions import view_of
+from netmodels.inputs.errors import InputError
 
 EVEN = shape_of([(0, "box", 2), (0, "box", 2)])
 ODD = shape_of([(0, "box", 2), (0, "box", 1)])

@@ -6,8 +6,8 @@ import statistics
 import pytest
 import yaml
 
-from netmodels.analytical import iteration_on
 from netmodels.api import IterationTime, Layer, Profile, SystemSettings
+from netmodels.models.analytical import iteration_on
 
 TOY = Profile(
     "toy of recorded/README.md",

@@ -11,7 +11,7 @@ import pytest
 from netmodels.api import shape_of
 from netmodels.astra_sim.model import AstraSim
 from netmodels.astra_sim.process import ProgramError
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 
 EIGHT = shape_of([(0, "box", 8)])
 

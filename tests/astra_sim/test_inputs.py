@@ -8,8 +8,8 @@ import pytest
 from netmodels.api import Dimension, Layer, Profile, SystemSettings, shape_of
 from netmodels.astra_sim import inputs, ns3, version1
 from netmodels.astra_sim.chakra import iteration_trace
-from netmodels.errors import InputError
-from netmodels.levels import views_of
+from netmodels.collectives.dimensions import views_of
+from netmodels.inputs.errors import InputError
 from tests.astra_sim.chakra_traces import read_trace
 
 TWO_BY_TWO = shape_of([(0, "box", 2), (0, "box", 2)])

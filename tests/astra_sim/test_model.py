@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from netmodels.analytical import AnalyticalModel, iteration_in
 from netmodels.api import Dimension, Layer, Profile, shape_of
-from netmodels.errors import InputError
-from netmodels.levels import views_of
+from netmodels.collectives.dimensions import views_of
+from netmodels.inputs.errors import InputError
+from netmodels.models.analytical import AnalyticalModel, iteration_in
 
 
 def exposed(model, profile, shape, fabric):

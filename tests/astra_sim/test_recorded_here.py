@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from netmodels.analytical import iteration_on
 from netmodels.api import Layer, Profile
+from netmodels.models.analytical import iteration_on
 
 FOLDER = Path(__file__).parent / "recorded"
 COUNTS = {"ALL_REDUCE": 72, "REDUCE_SCATTER": 57, "ALL_GATHER": 64, "ALL_TO_ALL": 33}

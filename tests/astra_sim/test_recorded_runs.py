@@ -11,8 +11,8 @@ from netmodels.astra_sim import inputs
 from netmodels.astra_sim.model import AstraSim
 from netmodels.astra_sim.outputs import UnreadableError, read_version2
 from netmodels.astra_sim.process import ProgramError
-from netmodels.levels import Level
-from netmodels.system import SystemSettings
+from netmodels.collectives.dimensions import Level
+from netmodels.fabric.system import SystemSettings
 from tests.astra_sim.chakra_traces import read_trace
 
 FOLDER = Path(__file__).parent / "recorded"

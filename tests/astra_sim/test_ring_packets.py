@@ -9,9 +9,9 @@ from artist.data import data_path
 from artist.pricing.placements import parse_shape
 from netmodels.api import load_topology
 from netmodels.astra_sim.hosts import Network
-from netmodels.levels import tiers_of
-from netmodels.sharing.packet_jobs import Layer, RingJob, together
-from netmodels.sharing.tree import Lane, Own, Wire
+from netmodels.collectives.dimensions import tiers_of
+from netmodels.contention.packet_jobs import Layer, RingJob, together
+from netmodels.contention.tree import Lane, Own, Wire
 
 RECORDED = Path(__file__).parent / "recorded" / "ns3_placements.csv"
 UNITS = {"KiB": 2**10, "MiB": 2**20}

@@ -16,7 +16,7 @@ from artist.app.cli import main
 from artist.pricing.command import main as price
 from netmodels.api import shape_of
 from netmodels.astra_sim.model import AstraSim
-from netmodels.cache import CachedModel
+from netmodels.models.cache import CachedModel
 
 RUN = (
     "workload.jobs=30",
@@ -113,7 +113,7 @@ def test_a_bug_of_an_own_model_is_told_once(capfd: pytest.CaptureFixture[str]) -
     """By the run, with the line of the model; not by each of the processes that ask ahead."""
     Path("mine").mkdir()
     lines = (
-        "from netmodels.analytical import AnalyticalModel",
+        "from netmodels.models.analytical import AnalyticalModel",
         "class Buggy(AnalyticalModel):",
         "    def iteration(self, *question):",
         "        raise ValueError('a bug')",

@@ -4,7 +4,7 @@ import statistics
 from collections import Counter
 from dataclasses import replace
 
-from netmodels.analytical import iteration_on
+from netmodels.models.analytical import iteration_on
 
 LINKS = {
     "ring": lambda n: max(4, n + n % 2) if n <= 2 else n + n % 2,

@@ -10,8 +10,8 @@ import pytest
 
 from artist.calibrating.measured import read_measured
 from artist.data import data_path
-from netmodels.profile import get_profile
-from netmodels.topology import load_topology
+from netmodels.fabric.topology import load_topology
+from netmodels.profiles.profile import get_profile
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "measure.py"
 TORCH = importlib.util.find_spec("torch") is not None

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from netmodels.profile import profile_names
+from netmodels.profiles.profile import profile_names
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| \S+ \| [18] \|.*\|$", re.MULTILINE)

@@ -21,27 +21,27 @@ from artist.core.view import ClusterView, Policy
 from artist.performance.api import Changed, Performance, Running
 from artist.performance.couplings.packed import Packed
 from artist.performance.placed import PlacedPerformance
-from artist.policies.antman import AntMan
-from artist.policies.coda import Coda
-from artist.policies.dally import Dally
-from artist.policies.drf import Drf
-from artist.policies.gandiva import Gandiva
-from artist.policies.lyra import Lyra
-from artist.policies.muri import Muri
-from artist.policies.network_aware import NetworkAware
-from artist.policies.ordered import Ordered
+from artist.policies.antman.policy import AntMan
+from artist.policies.basic.drf import Drf
+from artist.policies.basic.ordered import Ordered
+from artist.policies.coda.policy import Coda
+from artist.policies.dally.policy import Dally
+from artist.policies.gandiva.policy import Gandiva
+from artist.policies.lyra.policy import Lyra
+from artist.policies.muri.policy import Muri
+from artist.policies.network_aware.policy import NetworkAware
 from artist.policies.parts.placement import CHOOSERS
-from artist.policies.pollux import Pollux
-from artist.policies.synergy import Synergy
-from artist.policies.themis import Themis
-from artist.policies.themis_gavel import ThemisGavel
-from artist.policies.tiresias import Tiresias
+from artist.policies.pollux.policy import Pollux
+from artist.policies.synergy.policy import Synergy
+from artist.policies.themis.gavel import ThemisGavel
+from artist.policies.themis.policy import Themis
+from artist.policies.tiresias.policy import Tiresias
 from artist.testing.conformance import PolicyConformance, generated_jobs
 from artist.testing.tiny import PlainPerformance, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
 from artist.workload.signals import Series
 from netmodels.api import IterationTime, Link, Sending
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 HOUR = 3600
 

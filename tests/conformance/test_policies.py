@@ -21,7 +21,7 @@ from artist.core.job import JobSpec
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy
 from artist.errors import StuckError
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
 from artist.run.parts import part
 from artist.testing.conformance import PolicyConformance, generated_jobs
 from artist.testing.tiny import run_checked, tiny_cluster

@@ -10,10 +10,10 @@ from artist.data import data_path
 from artist.pricing.placements import parse_shape
 from artist.pricing.price import price_iterations
 from artist.pricing.tables import percent
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import load_topology
-from netmodels.calibration import calibrate, overhead
-from netmodels.profile import get_profile
+from netmodels.calibration.fit import calibrate, overhead
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.profiles.profile import get_profile
 
 PAGE = (Path(__file__).resolve().parents[2] / "netmodels" / "README.md").read_text(encoding="utf-8")
 HEAD, *ROWS = [

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from artist.core.view import Policy
-from artist.policies.ordered import Ordered
-from artist.policies.synergy import Synergy
+from artist.policies.basic.ordered import Ordered
+from artist.policies.synergy.policy import Synergy
 from artist.testing.conformance import PolicyConformance
 
 ROOT = Path(__file__).resolve().parents[2]

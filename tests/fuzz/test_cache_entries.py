@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, shape_of
-from netmodels.cache import CachedModel
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.models.cache import CachedModel
 from tests.fuzz.mutations import damaged, trees
 from tests.fuzz.oracle import fuzzed, guarded
 
@@ -47,7 +47,7 @@ def check_entry(folder: Path, path: Path) -> None:
     """Ask again: the answer is right; if it was not the entry's, there is a warning and a whole entry."""
     right = AnalyticalModel().iteration(*QUESTION)
     model, heard = CachedModel(AnalyticalModel(), folder), Warnings()
-    logger = logging.getLogger("netmodels.cache")
+    logger = logging.getLogger("netmodels.models.cache")
     logger.addHandler(heard)
     try:
         with guarded():

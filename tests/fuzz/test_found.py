@@ -25,10 +25,10 @@ from artist.workload.fields import MAX_S
 from artist.workload.filters import Selection
 from artist.workload.readers.columns import ColumnsCsv
 from artist.workload.table import check
-from netmodels.analytical import AnalyticalModel
-from netmodels.cache import CachedModel
-from netmodels.system import SystemSettings
-from netmodels.topology import load_topology
+from netmodels.fabric.system import SystemSettings
+from netmodels.fabric.topology import load_topology
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.models.cache import CachedModel
 from tests.fuzz.samples import SAMPLES
 from tests.fuzz.test_cache_entries import QUESTION, check_entry, entry
 from tests.fuzz.test_configurations import EVENTS, composed

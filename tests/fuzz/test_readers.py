@@ -19,7 +19,7 @@ from artist.workload.build_jobs import to_jobs
 from artist.workload.fields import MAX_S
 from artist.workload.load import load_table
 from artist.workload.table import check
-from netmodels.profile import get_profile
+from netmodels.profiles.profile import get_profile
 from tests.fuzz.mutations import damaged, tables, texts, trees
 from tests.fuzz.oracle import fuzzed, result_of
 from tests.fuzz.samples import SAMPLES, SPEEDS, Sample

@@ -6,8 +6,8 @@ import pytest
 
 from artist.data import data_path
 from netmodels.api import load_topology
-from netmodels.layers import Layer, Profile
-from netmodels.sharing.contention import Contention
+from netmodels.contention.contention import Contention
+from netmodels.profiles.layers import Layer, Profile
 
 TOPOLOGY = load_topology(data_path("topologies", "pcie_10g.yaml"))
 KIND = TOPOLOGY.default_machine_type
@@ -77,7 +77,7 @@ def test_real_packets_slow_jobs_as_ours_do(real):
     GPUs have links of 450 byte/ns. On those of 10 it is 12 %: there a GPU sends its messages one after the
     other, here in turn.
     """
-    from netmodels.system import merge_system
+    from netmodels.fabric.system import merge_system
 
     profile = Profile("job", (Layer("a", 100_000, 100_000, 100_000, 4_000_000),))
     (inside,) = TOPOLOGY.fabric.machine

@@ -4,7 +4,7 @@ import contention
 import pytest
 from contention_cases import TABLES
 
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 
 HEADER = (
     "case,kind,nic,rack_uplink,job,npus,compute_ns,allreduce_bytes,start_ns,iterations,alone_ns,together_ns"

@@ -7,13 +7,13 @@ import yaml
 
 from artist.data import data_path
 from netmodels.api import load_topology, shape_of
-from netmodels.cache import CachedModel
-from netmodels.errors import InputError
-from netmodels.layers import Layer, Profile
+from netmodels.contention import packet_jobs
+from netmodels.contention.tree import Tree, Wire
+from netmodels.fabric.system import merge_system
+from netmodels.inputs.errors import InputError
+from netmodels.models.cache import CachedModel
 from netmodels.ns3.model import Ns3Model, Ns3Parameters
-from netmodels.sharing import packet_jobs
-from netmodels.sharing.tree import Tree, Wire
-from netmodels.system import merge_system
+from netmodels.profiles.layers import Layer, Profile
 
 FABRIC = load_topology(data_path("topologies", "v100_100g.yaml")).fabric
 TYPE = next(iter(load_topology(data_path("topologies", "v100_100g.yaml")).machine_types))
@@ -83,7 +83,7 @@ def test_long_messages_go_in_longer_packets(model, monkeypatch):
 def test_received_bytes_are_added_as_in_other_models(model, monkeypatch):
     """1,000 bytes a message, 3 memory accesses of 1.1 ns at 900 GB/s, each in whole ns: 3 ns.
 
-    GPUs add in the first half of the steps only (`netmodels.sharing.packet_jobs.Layer`), so it is no mean.
+    GPUs add in the first half of the steps only (`netmodels.contention.packet_jobs.Layer`), so it is no mean.
     """
     asked, questions = model(), []
     monkeypatch.setattr(

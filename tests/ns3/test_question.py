@@ -1,11 +1,11 @@
 """What ns-3 is asked: ways through the fabric, windows, messages and packets."""
 
 from netmodels.astra_sim.hosts import Network
-from netmodels.fabric import Dimension
+from netmodels.contention.links import Link
+from netmodels.contention.packet_jobs import Layer, RingJob
+from netmodels.contention.tree import Lane, Own, Tree, Wire
+from netmodels.fabric.fabric import Dimension
 from netmodels.ns3.question import Placement, messages_of, packets_in, question, window_bytes
-from netmodels.sharing.links import Link
-from netmodels.sharing.packet_jobs import Layer, RingJob
-from netmodels.sharing.tree import Lane, Own, Tree, Wire
 
 # Two racks of a machine of two GPUs, two core switches.
 TREE = Tree([0, 0, 1, 1], [0, 1], [Wire(800, 100)] * 4, [Wire(100, 1000)] * 2, [Wire(50, 2000)] * 2, cores=2)

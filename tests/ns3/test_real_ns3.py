@@ -2,11 +2,11 @@
 
 import pytest
 
-from netmodels.errors import InputError
+from netmodels.contention.links import Link
+from netmodels.contention.packet_jobs import Layer, RingJob, together
+from netmodels.contention.tree import Lane, Own, Tree, Wire
+from netmodels.inputs.errors import InputError
 from netmodels.ns3.model import Ns3Model
-from netmodels.sharing.links import Link
-from netmodels.sharing.packet_jobs import Layer, RingJob, together
-from netmodels.sharing.tree import Lane, Own, Tree, Wire
 
 # Two racks of two machines of four GPUs, links as in ../shared/reference/contention.
 TREE = Tree(

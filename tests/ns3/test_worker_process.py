@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 from netmodels.ns3.process import Worker
 
 QUESTION = {"jobs": [[[0, 1], [[100, 1000, "all_reduce"]], 2, 7]]}

@@ -12,9 +12,9 @@ from artist.core.job import JobSpec
 from artist.core.plan import Plan
 from artist.core.view import ClusterView
 from artist.performance.api import Performance
-from artist.policies.coda import Coda
-from artist.policies.drf import Drf
-from artist.policies.parts.gpu_array import cpus_on
+from artist.policies.basic.drf import Drf
+from artist.policies.coda.gpu_array import cpus_on
+from artist.policies.coda.policy import Coda
 from artist.policies.parts.user_queues import UserQueues
 from artist.testing.tiny import PlainPerformance, job, run_checked, tiny_cluster
 from artist.units import NS_PER_S

@@ -13,8 +13,8 @@ from artist.core.job import JobSpec
 from artist.core.plan import Plan
 from artist.core.view import ClusterView
 from artist.engine.overheads import Overheads
-from artist.policies.coda import Coda
-from artist.policies.parts.gpu_array import cpus_on
+from artist.policies.coda.gpu_array import cpus_on
+from artist.policies.coda.policy import Coda
 from artist.testing.conformance import cpu_job
 from artist.testing.tiny import PlainPerformance, job, run_checked
 from artist.units import seconds_to_ns

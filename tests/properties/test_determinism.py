@@ -18,8 +18,8 @@ from artist.core.result import RunResult
 from artist.core.view import Policy
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
-from artist.policies.ordered import Ordered
-from artist.policies.tiresias import Tiresias
+from artist.policies.basic.ordered import Ordered
+from artist.policies.tiresias.policy import Tiresias
 from artist.testing.conformance import generated_jobs
 from artist.testing.tiny import PlainPerformance, tiny_cluster
 from artist.units import NS_PER_S

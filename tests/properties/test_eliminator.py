@@ -19,15 +19,15 @@ from artist.performance.bandwidth import slice_on
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.placed import PlacedPerformance
-from artist.policies.coda import Coda
+from artist.policies.coda.eliminator import LEAST_CAP, THRESHOLD, eliminator_of
+from artist.policies.coda.policy import Coda
 from artist.policies.parts.cpu_jobs import place_cpus
-from artist.policies.parts.eliminator import LEAST_CAP, THRESHOLD, eliminator_of
 from artist.policies.parts.placer import placer_of
 from artist.run.sensitivity import read_sensitivities
 from artist.testing.tiny import audit
 from artist.units import seconds_to_ns
-from netmodels.profile import get_profile
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import get_profile
 
 GB = 10**9
 LIMIT = THRESHOLD * 100 * GB

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from artist.core.cluster import Cluster, Machine
 from artist.core.events import Change, Start, Stop
-from artist.policies.lyra import Lyra
+from artist.policies.lyra.policy import Lyra
+from artist.policies.lyra.scaling import SCALINGS
 from artist.policies.parts.base_demand import counts_from
-from artist.policies.parts.scaling import SCALINGS
 from artist.testing.tiny import job, run_checked
 
 V100 = [Machine(f"v{i}", 0, "v100", 4, "V100") for i in range(3)]

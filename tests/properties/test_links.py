@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netmodels.sharing.max_min import Incidence, fair
+from netmodels.contention.max_min import Incidence, fair
 from tests.unit.netmodels.sharing.crossings import crossings
 
 LINKS = 5

@@ -18,12 +18,12 @@ from artist.core.view import ClusterView
 from artist.engine.overheads import Overheads
 from artist.performance.effects.compute import Compute
 from artist.performance.placed import PlacedPerformance
-from artist.policies.lyra import Lyra
-from artist.policies.parts.loans import INFERENCE, TRAINING
+from artist.policies.lyra.loans import INFERENCE, TRAINING
+from artist.policies.lyra.policy import Lyra
 from artist.testing.tiny import job, run_checked
 from artist.units import seconds_to_ns
 from artist.workload.signals import Series
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 STEP_NS = seconds_to_ns(300)
 STEPS = 10

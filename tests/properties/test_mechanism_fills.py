@@ -13,14 +13,14 @@ from artist.core.view import Policy
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.engine.view import View
-from artist.policies.antman import AntMan
-from artist.policies.dally import Dally
-from artist.policies.gandiva import Gandiva
-from artist.policies.ordered import Ordered
-from artist.policies.parts.fill import FILLS
-from artist.policies.themis import Themis
-from artist.policies.themis_gavel import ThemisGavel
-from artist.policies.tiresias import Tiresias
+from artist.policies.antman.policy import AntMan
+from artist.policies.basic.ordered import Ordered
+from artist.policies.dally.policy import Dally
+from artist.policies.gandiva.policy import Gandiva
+from artist.policies.parts.cpu_memory.fill import FILLS
+from artist.policies.themis.gavel import ThemisGavel
+from artist.policies.themis.policy import Themis
+from artist.policies.tiresias.policy import Tiresias
 from artist.testing.conformance import cpu_job
 from artist.testing.tiny import PlainPerformance, Recount, job, run_checked, tiny_cluster
 from artist.units import seconds_to_ns

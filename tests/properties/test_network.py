@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netmodels.analytical import AnalyticalModel, iteration_on
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, load_topology, shape_of
-from netmodels.calibration import TOLERANCE, calibrate, overhead
-from netmodels.errors import InputError
-from netmodels.levels import views_of
-from netmodels.profile import get_profile
+from netmodels.calibration.fit import TOLERANCE, calibrate, overhead
+from netmodels.collectives.dimensions import views_of
+from netmodels.inputs.errors import InputError
+from netmodels.models.analytical import AnalyticalModel, iteration_on
+from netmodels.profiles.profile import get_profile
 
 MODEL = AnalyticalModel()
 times_ns = st.integers(0, 10**6)

@@ -15,11 +15,11 @@ from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.performance.placed import PlacedPerformance
-from artist.policies.ordered import Ordered
-from artist.policies.synergy import Synergy
+from artist.policies.basic.ordered import Ordered
+from artist.policies.synergy.policy import Synergy
 from artist.testing.tiny import job, run_checked
-from netmodels.profile import get_profile
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import get_profile
 
 GIB = 1 << 30
 MODELS = {  # not as measured

@@ -5,9 +5,9 @@ import pytest
 from artist.core.events import Change, Stop
 from artist.performance.couplings.packed import Packed
 from artist.performance.placed import PlacedPerformance
-from artist.policies.antman import AntMan
+from artist.policies.antman.policy import AntMan
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 
 def _no_profile(model):

@@ -9,8 +9,8 @@ import pytest
 
 from artist.core.cluster import Cluster, Machine
 from artist.core.events import Start
-from artist.policies.ordered import Ordered
-from artist.policies.synergy import Synergy
+from artist.policies.basic.ordered import Ordered
+from artist.policies.synergy.policy import Synergy
 from artist.testing.tiny import PlainPerformance, job, run_checked, tiny_cluster
 
 GIB = 1 << 30

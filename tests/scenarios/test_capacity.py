@@ -8,7 +8,7 @@ from artist.core.events import Arrival, Finish, MachineEvent, Stop, Wake
 from artist.engine.overheads import Overheads
 from artist.errors import InputError, PlanError
 from artist.performance.api import IterationParts
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 

@@ -11,7 +11,7 @@ import pytest
 from artist.core.cluster import CapacityEvent
 from artist.core.events import Change, Start, Stop
 from artist.engine.overheads import Overheads
-from artist.policies.coda import Coda
+from artist.policies.coda.policy import Coda
 from artist.testing.conformance import cpu_job
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S

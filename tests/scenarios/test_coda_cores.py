@@ -13,9 +13,9 @@ from artist.core.events import Change, Start, Stop
 from artist.core.job import Demand
 from artist.engine.overheads import Overheads
 from artist.errors import PlanError
-from artist.policies.coda import Coda
-from artist.policies.parts.core_allocator import CoreAllocator, GpuJob, Walk
-from artist.policies.parts.gpu_places import GpuPlaces
+from artist.policies.coda.core_allocator import CoreAllocator, GpuJob, Walk
+from artist.policies.coda.gpu_placement import GpuPlaces
+from artist.policies.coda.policy import Coda
 from artist.policies.parts.placement import chooser_of
 from artist.testing.conformance import cpu_job
 from artist.testing.tiny import PlainPerformance, job, run_checked, tiny_cluster

@@ -8,9 +8,9 @@ import pytest
 
 from artist.core.cluster import CapacityEvent
 from artist.core.events import Change, Start, Stop, Wake
-from artist.policies.dally import Dally
+from artist.policies.dally.policy import Dally
+from artist.policies.dally.timers import Timers
 from artist.policies.parts.orders import sensitivity
-from artist.policies.parts.timers import Timers
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from artist.core.cluster import CapacityEvent
-from artist.policies.drf import Drf
-from artist.policies.ordered import Ordered
+from artist.policies.basic.drf import Drf
+from artist.policies.basic.ordered import Ordered
 from artist.testing.conformance import generated_jobs
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns

@@ -10,10 +10,10 @@ from artist.engine.belief import Belief
 from artist.performance.effects.compute import Compute
 from artist.performance.estimates import Estimates
 from artist.performance.placed import PlacedPerformance
-from artist.policies.parts.reductions import Reductions
-from artist.policies.parts.scaling import SCALINGS
+from artist.policies.lyra.reductions import Reductions
+from artist.policies.lyra.scaling import SCALINGS
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 TABLE_2 = [job("a", 6, 50, min_gpus=2, max_gpus=6), job("b", 6, 20, min_gpus=2, max_gpus=6)]
 TABLE_4 = [job("a", 3, 100, min_gpus=2, max_gpus=3), job("b", 6, 20, min_gpus=2, max_gpus=6)]

@@ -9,13 +9,13 @@ from artist.core.cluster import Cluster, Machine
 from artist.core.events import Change, Start
 from artist.core.job import Stages
 from artist.errors import InputError
-from artist.policies.antman import AntMan
-from artist.policies.dally import Dally
-from artist.policies.gandiva import Gandiva
-from artist.policies.muri import Muri
-from artist.policies.ordered import Ordered
-from artist.policies.themis import Themis
-from artist.policies.tiresias import Tiresias
+from artist.policies.antman.policy import AntMan
+from artist.policies.basic.ordered import Ordered
+from artist.policies.dally.policy import Dally
+from artist.policies.gandiva.policy import Gandiva
+from artist.policies.muri.policy import Muri
+from artist.policies.themis.policy import Themis
+from artist.policies.tiresias.policy import Tiresias
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 

@@ -4,7 +4,7 @@ from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Start
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.policies.gandiva import Affinity, Gandiva
+from artist.policies.gandiva.policy import Affinity, Gandiva
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 

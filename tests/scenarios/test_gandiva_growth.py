@@ -1,7 +1,7 @@
 """Gandiva's grow-shrink: elastic jobs use what is idle, and give it back when somebody needs it."""
 
 from artist.core.events import Change
-from artist.policies.gandiva import Gandiva
+from artist.policies.gandiva.policy import Gandiva
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 
 ELASTIC = {"min_gpus": 1, "max_gpus": 4}

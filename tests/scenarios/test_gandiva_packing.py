@@ -1,7 +1,7 @@
 """Gandiva's packing: pairs that gain stay, others are parted; hosts by lowest utilization; turns of pairs."""
 
 from artist.core.events import Change, Start, Stop
-from artist.policies.gandiva import Gandiva
+from artist.policies.gandiva.policy import Gandiva
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
 
 HALF = {"gpu_utilization": 0.5}

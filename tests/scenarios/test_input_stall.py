@@ -24,8 +24,8 @@ from artist.run.build import Simulation, build, check_config
 from artist.run.sensitivity import read_sensitivities
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds
 from artist.units import NS_PER_S
-from netmodels.profile import get_profile
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import get_profile
 
 GIB = 2**30
 SERVERS = Cluster([Machine(f"s{i}", 0, "v100", 8, "V100", 0.25, 24, 500 * GIB) for i in range(2)])

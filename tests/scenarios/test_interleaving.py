@@ -8,7 +8,7 @@ from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.placed import PlacedPerformance
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 PAIR = Group("g", ((0, 2),), mode="interleaved")
 

@@ -9,11 +9,11 @@ from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Finish, MachineEvent, Start, Stop
 from artist.engine.overheads import Overheads
 from artist.errors import InputError, PlanError, StuckError
-from artist.policies.lyra import Lyra
-from artist.policies.parts.loans import INFERENCE, ON_LOAN, TRAINING, Orchestrator
-from artist.policies.parts.predictors import predictor_of
-from artist.policies.parts.reclaiming import reclaim_of
-from artist.policies.parts.workers import Workers
+from artist.policies.lyra.loans import INFERENCE, ON_LOAN, TRAINING, Orchestrator
+from artist.policies.lyra.policy import Lyra
+from artist.policies.lyra.predictors import predictor_of
+from artist.policies.lyra.reclaiming import reclaim_of
+from artist.policies.lyra.workers import Workers
 from artist.run.followed import check_signals
 from artist.testing.tiny import job, on, run_checked, seconds
 from artist.units import seconds_to_ns

@@ -10,11 +10,11 @@ from artist.core.events import Change, Start, Stop
 from artist.errors import StuckError
 from artist.performance.effects.compute import Compute
 from artist.performance.placed import PlacedPerformance
-from artist.policies.lyra import Lyra
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
+from artist.policies.lyra.policy import Lyra
 from artist.testing.tiny import job, run_checked, seconds
 from artist.workload.signals import Series
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 V100 = {"gpu_types": ("V100",)}
 FUNGIBLE = {"fungible": True}

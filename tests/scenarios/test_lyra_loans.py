@@ -7,7 +7,7 @@ from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, MachineEvent, Start, Stop
 from artist.engine.overheads import Overheads
 from artist.errors import StuckError
-from artist.policies.lyra import Lyra
+from artist.policies.lyra.policy import Lyra
 from artist.testing.tiny import job, run_checked, seconds
 from artist.units import seconds_to_ns
 from artist.workload.signals import Series

@@ -10,11 +10,11 @@ from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
 from artist.errors import InputError
 from artist.performance.placed import PlacedPerformance
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
 from artist.testing.tiny import job, run_checked, seconds
-from netmodels.profile import get_profile
-from netmodels.topology import load_topology
-from netmodels.zero import ZeroModel
+from netmodels.fabric.topology import load_topology
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import get_profile
 
 POOLS = load_topology(data_path("topologies", "v100_t4_pools.yaml"))
 ON_V100 = {"fungible": True, "measured_speed": 0.25, "measured_worth": 1.0}

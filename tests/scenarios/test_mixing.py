@@ -16,9 +16,9 @@ from omegaconf import OmegaConf
 from artist.app.composing import register_topologies
 from artist.core.result import RunResult
 from artist.data import data_path
-from artist.policies.parts.fill import FILLS
-from artist.policies.parts.mechanisms.shipped import MECHANISMS
+from artist.policies.parts.cpu_memory.fill import FILLS
 from artist.policies.parts.orders import ORDERS
+from artist.policies.synergy.mechanisms import MECHANISMS
 from artist.run.build import build, check_config
 
 HOUR = 3600

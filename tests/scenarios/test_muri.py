@@ -9,10 +9,10 @@ from artist.core.events import Change, Start
 from artist.core.job import Stages
 from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.placed import PlacedPerformance
-from artist.policies.muri import Muri
+from artist.policies.muri.policy import Muri
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 CPU, GPU, NETWORK = (0, 4, 0, 0), (0, 0, 4, 0), (0, 0, 0, 4)
 FORMULA = (1, 1, 1)

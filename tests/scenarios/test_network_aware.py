@@ -10,17 +10,17 @@ from pydantic import ValidationError
 from artist.core.cluster import CapacityEvent, Cluster, Group
 from artist.core.iteration import IterationParts
 from artist.performance.placed import PlacedPerformance
-from artist.policies.antman import AntMan
-from artist.policies.coda import Coda
-from artist.policies.network_aware import NetworkAware
-from artist.policies.ordered import Ordered
+from artist.policies.antman.policy import AntMan
+from artist.policies.basic.ordered import Ordered
+from artist.policies.coda.policy import Coda
+from artist.policies.network_aware.policy import NetworkAware
 from artist.run.config import PerformanceConfig
 from artist.run.notes import warn_without_links
 from artist.testing.links import FABRIC, Rings, links_of, model
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
-from netmodels.sharing.links import Link
-from netmodels.sharing.sending import Sending
+from netmodels.contention.links import Link
+from netmodels.contention.sending import Sending
 
 ONE_S, HALF_S = seconds_to_ns(1), seconds_to_ns(0.5)
 RACKS = tiny_cluster(8, 2, per_rack=2)  # four racks of two machines of two GPUs
@@ -100,7 +100,7 @@ def test_shifted_jobs_share_an_uplink_at_no_cost(placement):
 
 def test_among_many_jobs_only_the_placed_one_is_shifted(monkeypatch):
     """Of more than 1, say: b begins half a second after a, as above, and a is not asked to move."""
-    monkeypatch.setattr("artist.policies.network_aware._MOST_TURNED", 1)
+    monkeypatch.setattr("artist.policies.network_aware.policy._MOST_TURNED", 1)
     made = []
 
     class Noting(NetworkAware):

@@ -6,9 +6,9 @@ import pytest
 
 from artist.core.cluster import CapacityEvent
 from artist.errors import PlanError
-from artist.policies.dally import Dally
-from artist.policies.muri import Muri
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
+from artist.policies.dally.policy import Dally
+from artist.policies.muri.policy import Muri
 from artist.policies.parts.orders import ORDERS
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns

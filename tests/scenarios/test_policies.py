@@ -9,8 +9,8 @@ from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Start, Stop
 from artist.core.job import JobSpec
 from artist.performance.estimates import Noise, WrongFraction
-from artist.policies.ordered import Ordered
-from artist.policies.tiresias import Tiresias
+from artist.policies.basic.ordered import Ordered
+from artist.policies.tiresias.policy import Tiresias
 from artist.run.parts import part
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
@@ -293,7 +293,7 @@ def test_gittins_prefers_the_job_most_likely_to_end_soon():
     """
     import numpy as np
 
-    from artist.policies.parts.gittins import gittins_index
+    from artist.policies.tiresias.gittins import gittins_index
 
     index = gittins_index(np.array([0.0, 9.0, 11.0]), np.array([1.0, 1.0, 10.0, 10.0]), 2.0)
     np.testing.assert_allclose(index, [1 / 3, 1.0, 0.0])

@@ -8,14 +8,14 @@ import pytest
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Start
 from artist.performance.placed import PlacedPerformance
-from artist.policies.parts.speedups import Speedups
-from artist.policies.pollux import Candidate, Pollux
+from artist.policies.pollux.policy import Candidate, Pollux
+from artist.policies.pollux.speedups import Speedups
 from artist.run.build import build_compute, build_performance
 from artist.run.config import PerformanceConfig
 from artist.testing.tiny import PlainPerformance, job, on, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
-from netmodels.profile import get_profile
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import get_profile
 
 
 def held(events, number, *, at=None):

@@ -13,12 +13,12 @@ from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.engine.stopping import StopRule
 from artist.performance.placed import PlacedPerformance
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
 from artist.recording.names import BLOCKING, RESOURCE_COLUMNS, RESOURCES
 from artist.recording.resources import Resources
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 PAIR = Group("g", ((0, 2),), mode="interleaved")
 

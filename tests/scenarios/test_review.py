@@ -11,8 +11,8 @@ from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.engine.stopping import StopRule
 from artist.errors import InputError, PlanError
-from artist.policies.ordered import Ordered
-from artist.policies.tiresias import Tiresias
+from artist.policies.basic.ordered import Ordered
+from artist.policies.tiresias.policy import Tiresias
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
 

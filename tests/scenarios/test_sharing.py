@@ -7,7 +7,7 @@ from artist.core.cluster import Group
 from artist.core.events import Change, Start
 from artist.core.iteration import IterationParts
 from artist.errors import InputError, PlanError
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
 

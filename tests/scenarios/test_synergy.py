@@ -12,9 +12,9 @@ from testbed import composed
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Reprice, Start, Stop
 from artist.errors import InputError
-from artist.policies.ordered import Ordered
-from artist.policies.parts.mechanisms.tune import Tune
-from artist.policies.synergy import Synergy
+from artist.policies.basic.ordered import Ordered
+from artist.policies.synergy.policy import Synergy
+from artist.policies.synergy.tune import Tune
 from artist.testing.tiny import PlainPerformance, job, on, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 

@@ -3,7 +3,7 @@
 import pytest
 
 from artist.core.events import Stop
-from artist.policies.themis import Themis
+from artist.policies.themis.policy import Themis
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
 
 

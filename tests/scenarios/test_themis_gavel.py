@@ -7,8 +7,8 @@ import pytest
 
 from artist.core.cluster import CapacityEvent
 from artist.engine.overheads import Overheads
-from artist.policies.parts.fair_shares import fair_shares
-from artist.policies.themis_gavel import Isolated, ThemisGavel
+from artist.policies.themis.fair_shares import fair_shares
+from artist.policies.themis.gavel import Isolated, ThemisGavel
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 

@@ -9,7 +9,7 @@ from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Arrival, Finish, Start, Wake
 from artist.engine.stopping import StopRule
 from artist.errors import StuckError
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 

@@ -10,11 +10,11 @@ from artist.core.job import Demand, JobSpec
 from artist.engine.overheads import Overheads
 from artist.performance.api import Changed, Running
 from artist.performance.placed import PlacedPerformance
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S
 from netmodels.api import IterationTime
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 # --- one job alone
 

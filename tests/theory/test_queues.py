@@ -23,7 +23,7 @@ import pytest
 from artist.core.job import Demand, JobSpec
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
 from artist.results.interval import student_t_95
 from artist.testing.tiny import PlainPerformance, tiny_cluster
 

@@ -9,13 +9,13 @@ from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 from artist.core.view import Policy
 from artist.engine.overheads import Overheads
-from artist.policies.coda import Coda
-from artist.policies.dally import Dally
-from artist.policies.muri import Muri
-from artist.policies.ordered import Ordered
-from artist.policies.parts.mechanisms.shipped import MECHANISMS
-from artist.policies.synergy import Synergy
-from artist.policies.tiresias import Tiresias
+from artist.policies.basic.ordered import Ordered
+from artist.policies.coda.policy import Coda
+from artist.policies.dally.policy import Dally
+from artist.policies.muri.policy import Muri
+from artist.policies.synergy.mechanisms import MECHANISMS
+from artist.policies.synergy.policy import Synergy
+from artist.policies.tiresias.policy import Tiresias
 from artist.testing.conformance import generated_jobs
 from artist.testing.tiny import run_checked, tiny_cluster
 

@@ -149,7 +149,7 @@ class Kept:
         return any(map(may, jobs.values()))
 
     def _slowed_by_many(self, job: Crosser) -> bool:
-        """Likewise of a job among so many that only the mean counts (`netmodels.sharing.crowd`).
+        """Likewise of a job among so many that only the mean counts (`netmodels.contention.mean_field`).
 
         A link leaves it an equal share at least, and at least what others do not ask for.
         """
@@ -162,7 +162,7 @@ class Kept:
         return False
 
     def _slowed_by_few(self, job: Crosser) -> bool:
-        """Likewise of a job that meets each choice of others with its chance (`netmodels.sharing.average`).
+        """Likewise of a job that meets each choice of others by chance (`netmodels.contention.average`).
 
         Rates on the busiest links grow evenly, so beside k others a full link leaves it 1 / (k + 1) of that
         at least, and it takes longer by no more than the sum of what it would on each alone. Nothing is known

@@ -76,7 +76,7 @@ def finish_time_fairness(jobs: JobColumns) -> Floats:
 
     rho = (time since arrival + rest of the work) / (whole work x max(1, GPUs asked x N / GPUs there)), both
     times as believed for the proportional share, with N the number of unfinished jobs, averaged over the
-    job's stay as in `artist.policies.themis`. Source: Mahajan et al., Themis, NSDI 2020, section 3.
+    job's stay as in `artist.policies.themis.policy`. Source: Mahajan et al., Themis, NSDI 2020, section 3.
     Differs from Synergy's program (github.com/msr-fiddle/synergy, MIT), which leaves out N and runs the job
     with the smallest rho first; the paper's rule is the most unfairly treated first.
     """

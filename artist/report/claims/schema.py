@@ -18,8 +18,8 @@ from pydantic import (
 
 from artist.errors import InputError
 from artist.results.measures import ALL_METRICS, BY_NAME
-from netmodels.naming import allowed_names
-from netmodels.schema import first_problem, read_yaml
+from netmodels.inputs.naming import allowed_names
+from netmodels.inputs.schema import first_problem, read_yaml
 
 # What claims may be about besides the columns of table.csv.
 OVERHEAD, THROUGHPUT, STEPS = "overhead", "normalised_throughput", "allocator_steps"  # numbers

@@ -14,10 +14,10 @@ from artist.data import data_path
 from artist.pricing.placements import tier_shapes
 from artist.run.build import network_profiles
 from artist.run.config import NetworkConfig
-from netmodels.analytical import AnalyticalModel
-from netmodels.calibrated import read_calibrated
-from netmodels.calibration import overhead
-from netmodels.topology import load_topology
+from netmodels.calibration.calibrated import read_calibrated
+from netmodels.calibration.fit import overhead
+from netmodels.fabric.topology import load_topology
+from netmodels.models.analytical import AnalyticalModel
 
 TABLE_1 = {"VGG11": 1, "AlexNet": 2, "MobileNetV3": 42, "ResNet18": 7, "ResNet50": 12, "BERT-large": 8}
 # One job of 8 GPUs: 1000 iterations of 1 s on one machine of the default cluster.
@@ -85,7 +85,9 @@ def test_the_second_calibration_has_resnet50_of_table_1():
 
 def _resnet50(name, profiles):
     topology = load_topology(data_path("topologies", f"{name}.yaml"))
-    config = NetworkConfig(model={"_target_": "netmodels.analytical.AnalyticalModel"}, profiles=profiles)
+    config = NetworkConfig(
+        model={"_target_": "netmodels.models.analytical.AnalyticalModel"}, profiles=profiles
+    )
     return network_profiles(config, topology)("ResNet50")
 
 
@@ -123,7 +125,7 @@ def test_the_file_says_where_it_comes_from(calibrate):
         "sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
     }
     assert file["topology"] == "dally_code"
-    assert file["network"]["model"] == "netmodels.analytical.AnalyticalModel"
+    assert file["network"]["model"] == "netmodels.models.analytical.AnalyticalModel"
     assert file["network"]["system"]["collective_optimization"] == "baseline"
     model = file["models"]["ResNet18"]
     assert model["measured"] == 0.07

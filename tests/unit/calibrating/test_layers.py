@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import artist.pricing.command
-from netmodels.calibrated import read_calibrated
-from netmodels.layers import Layer
+from netmodels.calibration.calibrated import read_calibrated
+from netmodels.profiles.layers import Layer
 
 HEAD = "model,layer,forward_ns,input_gradient_ns,weight_gradient_ns,gradient_bytes,source"
 # Two layers by hand, us: forward 0..100 (conv) and 100..140 (fc); backward on another thread, fc first.

@@ -135,12 +135,16 @@ def test_an_unknown_name_is_refused_with_the_near_one(
             ["policy.placement_low_skew", "Counter", "with a method `choose`"],
         ),
         (
-            "policy.fill={_target_: artist.policies.parts.fill.Shares, whole: 1, parts: 2}",
-            ["policy.fill", "Shares", "inherits artist.policies.parts.fill.Fill, with a method `fill`"],
+            "policy.fill={_target_: artist.policies.parts.cpu_memory.fill.Shares, whole: 1, parts: 2}",
+            [
+                "policy.fill",
+                "Shares",
+                "inherits artist.policies.parts.cpu_memory.fill.Fill, with a method `fill`",
+            ],
         ),
         (
             "policy.fill={_target_: matplotlib.patches.Rectangle, xy: [0, 0], width: 1, height: 1}",
-            ["policy.fill", "Rectangle", "inherits artist.policies.parts.fill.Fill"],
+            ["policy.fill", "Rectangle", "inherits artist.policies.parts.cpu_memory.fill.Fill"],
         ),
         ("policy.placement_low_skew={_target_: nowhere.Chooser}", ["placement_low_skew._target_", "nowhere"]),
         ("cluster.racks=${nope}", ["cluster.racks", "nope"]),

@@ -10,7 +10,7 @@ from artist.results.jobcolumns import PARTS, read_jobs
 from artist.results.run import Run
 from artist.results.tables import run_table
 from artist.run.config import CONTENTION_PACKETS
-from netmodels.profile import get_profile
+from netmodels.profiles.profile import get_profile
 
 JOBS = """job_id,submit_s,gpus,duration_s,model
 a,0,12,600,VGG16

@@ -9,8 +9,8 @@ import pytest
 
 from artist.core.cluster import Cluster, Machine
 from artist.core.job import Demand, JobSpec
-from artist.policies.coda import Coda
-from artist.policies.drf import Drf
+from artist.policies.basic.drf import Drf
+from artist.policies.coda.policy import Coda
 
 ON = (
     "topology=pcie_10g",

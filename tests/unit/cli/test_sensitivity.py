@@ -9,7 +9,7 @@ import pytest
 from artist.errors import InputError
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.run.sensitivity import read_sensitivities
-from netmodels.profile import profile_names
+from netmodels.profiles.profile import profile_names
 
 GIB = 2**30
 SETTING = "performance.sensitivity=own.yaml"

@@ -9,8 +9,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from netmodels.across import across_ns, sent_bytes
-from netmodels.analytical import AnalyticalModel, iteration_on
 from netmodels.api import (
     Dimension,
     Fabric,
@@ -20,8 +18,10 @@ from netmodels.api import (
     load_topology,
     shape_of,
 )
-from netmodels.profile import get_profile
-from netmodels.rings import rings_of
+from netmodels.collectives.across_machines import across_ns, sent_bytes
+from netmodels.collectives.rings import rings_of
+from netmodels.models.analytical import AnalyticalModel, iteration_on
+from netmodels.profiles.profile import get_profile
 
 TOPOLOGIES = Path(__file__).resolve().parents[3] / "topologies"
 MACHINE = Dimension("switch", 100.0, 10.0)

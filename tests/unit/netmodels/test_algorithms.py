@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from netmodels.algorithms import Group, link_bandwidth_bytes_per_ns, price
 from netmodels.api import Dimension, SystemSettings
+from netmodels.collectives.algorithms import Group, link_bandwidth_bytes_per_ns, price
 
 RING = Dimension("ring", 100, 1.0)
 SWITCH = Dimension("switch", 100, 1.0)

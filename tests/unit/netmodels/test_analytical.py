@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from netmodels.analytical import AnalyticalModel, iteration_on
 from netmodels.api import (
     Dimension,
     Fabric,
@@ -18,8 +17,9 @@ from netmodels.api import (
     load_topology,
     shape_of,
 )
-from netmodels.profile import get_profile, profile_names
-from netmodels.zero import ZeroModel
+from netmodels.models.analytical import AnalyticalModel, iteration_on
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import get_profile, profile_names
 
 TOPOLOGIES = Path(__file__).resolve().parents[3] / "topologies"
 RING = Dimension("ring", 100, 1.0)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from netmodels.architectures import ARCHITECTURES
-from netmodels.architectures.layer_shapes import attention, convolution, linear, lstm, shared_head
+from netmodels.profiles.architectures import ARCHITECTURES
+from netmodels.profiles.architectures.layer_shapes import attention, convolution, linear, lstm, shared_head
 
 WORKLOADS = Path(__file__).resolve().parents[3] / ".." / "shared" / "reference" / "astra_sim" / "workloads"
 

@@ -5,9 +5,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from netmodels.sharing.average import slowdowns
-from netmodels.sharing.links import Link
-from netmodels.sharing.sending import Sending
+from netmodels.contention.average import slowdowns
+from netmodels.contention.links import Link
+from netmodels.contention.sending import Sending
 
 X, Y = Link("machine", 0, "out"), Link("rack", 1, "out")
 TEN = {X: 10.0, Y: 10.0}

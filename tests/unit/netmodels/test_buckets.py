@@ -4,10 +4,10 @@ import pickle
 
 import pytest
 
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, shape_of
-from netmodels.buckets import bucketed
-from netmodels.profile import get_profile
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.profiles.buckets import bucketed
+from netmodels.profiles.profile import get_profile
 
 MIB = 2**20
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-import netmodels.cache
-from netmodels.analytical import AnalyticalModel
+import netmodels.models.cache
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, shape_of
-from netmodels.cache import CachedModel, answer_record, question_record, read_answer
-from netmodels.digest import digest_of, digest_of_sources
-from netmodels.errors import InputError
-from netmodels.zero import ZeroModel
+from netmodels.inputs.digest import digest_of, digest_of_sources
+from netmodels.inputs.errors import InputError
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.models.cache import CachedModel, answer_record, question_record, read_answer
+from netmodels.models.zero import ZeroModel
 
 RING = Dimension("ring", 100, 1.0)
 FABRIC = Fabric("rings", (RING,), (RING,), (RING,))
@@ -114,7 +114,7 @@ def test_the_key_changes_with_each_ingredient(monkeypatch):
         changed(model=ZeroModel()),
         changed(model=Newer()),
     ]
-    monkeypatch.setattr(netmodels.cache, "__version__", "9")
+    monkeypatch.setattr(netmodels.models.cache, "__version__", "9")
     keys.append(changed())
     assert len(set(keys)) == len(keys)
 
@@ -152,9 +152,9 @@ def test_a_folder_that_cannot_be_written_is_said_once(tmp_path, caplog, monkeypa
 WRITER = """
 import sys
 from pathlib import Path
-from netmodels.analytical import AnalyticalModel
+from netmodels.models.analytical import AnalyticalModel
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, shape_of
-from netmodels.cache import CachedModel
+from netmodels.models.cache import CachedModel
 ring = Dimension("ring", 100, 1.0)
 fabric = Fabric("rings", (ring,), (ring,), (ring,))
 profile = Profile("toy", (Layer("a", 50, 0, 50, 6000), Layer("b", 50, 40, 50, 600)))
@@ -191,7 +191,7 @@ ASKER = """
 import sys
 from pathlib import Path
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, shape_of
-from netmodels.cache import CachedModel
+from netmodels.models.cache import CachedModel
 from {module} import ZeroModel
 ring = Dimension("ring", 100, 1.0)
 fabric = Fabric("rings", (ring,), (ring,), (ring,))
@@ -209,7 +209,7 @@ def asked(module, folder):
     return tuple(map(int, printed.stdout.split()))
 
 
-@pytest.mark.parametrize("module", ["netmodels.zero", "mine"])
+@pytest.mark.parametrize("module", ["netmodels.models.zero", "mine"])
 def test_an_answer_of_an_older_version_is_not_used(tmp_path, module):
     """A source is changed, its `version` is not: 100 ns of compute on disk, then 7 ns of communication, too.
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from netmodels.calibrated import CalibratedFile, CalibratedModel, read_calibrated
-from netmodels.errors import InputError
-from netmodels.profile import get_profile
+from netmodels.calibration.calibrated import CalibratedFile, CalibratedModel, read_calibrated
+from netmodels.inputs.errors import InputError
+from netmodels.profiles.profile import get_profile
 
 
 @pytest.fixture

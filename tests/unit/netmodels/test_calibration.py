@@ -2,11 +2,11 @@
 
 import pytest
 
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, shape_of
-from netmodels.calibration import calibrate, overhead
-from netmodels.errors import InputError
-from netmodels.zero import ZeroModel
+from netmodels.calibration.fit import calibrate, overhead
+from netmodels.inputs.errors import InputError
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.models.zero import ZeroModel
 
 RING = Dimension("ring", 100, 1.0)
 FABRIC = Fabric("rings", (RING,), (RING,), (RING,))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from netmodels.api import Dimension, SystemSettings
-from netmodels.collectives import chunks_of, phases_of
-from netmodels.levels import Level
+from netmodels.collectives.collectives import chunks_of, phases_of
+from netmodels.collectives.dimensions import Level
 
 RING = Dimension("ring", 100, 1.0)
 SWITCH = Dimension("switch", 100, 1.0)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from netmodels.architectures import ARCHITECTURES
-from netmodels.compute_times import TRAINING, Estimated, Measured
-from netmodels.profile import get_profile, profile_names
+from netmodels.profiles.architectures import ARCHITECTURES
+from netmodels.profiles.compute_times import TRAINING, Estimated, Measured
+from netmodels.profiles.profile import get_profile, profile_names
 
 
 def test_every_architecture_has_a_time():

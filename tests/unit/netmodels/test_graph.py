@@ -7,8 +7,8 @@ import networkx as nx
 import pytest
 
 from netmodels.api import Dimension, Fabric, MachineType, Topology, load_topology
-from netmodels.errors import InputError
-from netmodels.graph import fabric_graph, members_of
+from netmodels.fabric.graph import fabric_graph, members_of
+from netmodels.inputs.errors import InputError
 
 FOLDER = Path(__file__).resolve().parents[3] / "topologies"
 SHIPPED = sorted(path.stem for path in FOLDER.glob("*.yaml"))

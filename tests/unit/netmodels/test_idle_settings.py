@@ -1,6 +1,6 @@
 """Settings that were said and mean nothing."""
 
-from netmodels.system import SystemSettings, idle_settings
+from netmodels.fabric.system import SystemSettings, idle_settings
 
 
 def test_nccl_takes_no_setting_but_its_buckets():

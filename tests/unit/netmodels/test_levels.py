@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netmodels.api import Dimension, Fabric, shape_of
-from netmodels.levels import Gate, views_of
+from netmodels.collectives.dimensions import Gate, views_of
 
 SLOT, MACHINE, RACK, CORE = (
     Dimension("ring", ns, 1.0, size) for ns, size in ((1, 4), (2, 0), (3, 0), (4, 0))

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from artist.data import data_path
-from netmodels.cache import CachedModel, question_record
-from netmodels.errors import InputError
-from netmodels.layers import Layer, Profile
-from netmodels.measured import MeasuredModel
+from netmodels.fabric.shape import Shape
+from netmodels.fabric.system import merge_system
+from netmodels.fabric.topology import load_topology
+from netmodels.inputs.errors import InputError
+from netmodels.models.cache import CachedModel, question_record
+from netmodels.models.measured import MeasuredModel
 from netmodels.nccl.model import collective_us
-from netmodels.shape import Shape
-from netmodels.system import merge_system
-from netmodels.topology import load_topology
+from netmodels.profiles.layers import Layer, Profile
 
 FABRIC = load_topology(data_path("topologies", "dgx_h100_3tier.yaml")).fabric
 SYSTEM = merge_system(FABRIC.system, {"collectives": "nccl", "bucket_cap_mb": 0})

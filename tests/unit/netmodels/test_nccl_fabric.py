@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Layer, Profile, SystemSettings, load_topology
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
+from netmodels.models.analytical import AnalyticalModel
 from netmodels.nccl import collective_us
 from netmodels.nccl.parameters import nccl_of
 

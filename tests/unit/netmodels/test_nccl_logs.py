@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 from netmodels.nccl.logs import Given, Logs, read_log
 
 POINTS = ((1024, 20.0), (1_048_576, 64.0), (1_073_741_824, 5000.0))

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from netmodels.api import load_topology
-from netmodels.errors import InputError
-from netmodels.graph import fabric_graph
+from netmodels.contention.links import Link, capacities
+from netmodels.fabric.graph import fabric_graph
+from netmodels.inputs.errors import InputError
 from netmodels.nccl.model import collective_us
 from netmodels.nccl.parameters import nccl_of
-from netmodels.sharing.links import Link, capacities
 
 FOLDER = Path(__file__).resolve().parents[3] / "topologies"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netmodels.packets import way_over
+from netmodels.collectives.packet_transport import way_over
 
 # Two links of 1 byte/ns and 500 ns together: a round trip of 1000 + 2 x 8000 ns, a window of 17,000 bytes.
 OWN = way_over(500.0, ((1.0, 1.0), (1.0, 1.0)), windows=True)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from netmodels.sharing.links import Link
-from netmodels.sharing.phases import together
-from netmodels.sharing.sending import Sending
+from netmodels.contention.links import Link
+from netmodels.contention.phases import together
+from netmodels.contention.sending import Sending
 
 X, Y = Link("machine", 0, "out"), Link("machine", 1, "out")
 UP = Link("rack", 0, "out")

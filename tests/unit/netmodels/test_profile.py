@@ -4,9 +4,9 @@ import pickle
 
 import pytest
 
-from netmodels.compute_times import divide
-from netmodels.errors import InputError
-from netmodels.profile import Layer, Profile, get_profile, profile_names
+from netmodels.inputs.errors import InputError
+from netmodels.profiles.compute_times import divide
+from netmodels.profiles.profile import Layer, Profile, get_profile, profile_names
 
 TOY = Profile("toy", (Layer("a", 10, 99, 20, 4), Layer("b", 30, 40, 50, 12)))
 

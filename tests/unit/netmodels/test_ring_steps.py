@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from netmodels.packets import way_over
-from netmodels.ring_steps import Steps, round_ns, stand_in, steps_ns
-from netmodels.rings import Block
+from netmodels.collectives.packet_transport import way_over
+from netmodels.collectives.ring_steps import Steps, round_ns, stand_in, steps_ns
+from netmodels.collectives.rings import Block
 
 STEPS = Steps(2, 0.0, 0.0)
 FAST = way_over(0.0, ((1e6, 1.0), (1e6, 1.0)))

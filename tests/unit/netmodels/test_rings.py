@@ -2,11 +2,11 @@
 
 import pytest
 
-from netmodels import rings
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Dimension, Fabric, SystemSettings, shape_of
-from netmodels.profile import get_profile
-from netmodels.rings import rings_of
+from netmodels.collectives import rings
+from netmodels.collectives.rings import rings_of
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.profiles.profile import get_profile
 
 MACHINE = Dimension("switch", 100.0, 10.0)
 RACK = Dimension("switch", 200.0, 1.0, machine_bytes_per_ns=4.0)

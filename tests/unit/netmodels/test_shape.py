@@ -1,6 +1,6 @@
 """Shapes: placements without names."""
 
-from netmodels.shape import gpus, shape_of, tier
+from netmodels.fabric.shape import gpus, shape_of, tier
 
 
 def test_order_and_names_of_racks_and_machines_do_not_matter():

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from netmodels.api import SystemSettings, merge_system
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 
 
 def test_null_keeps_the_topology_s_value():

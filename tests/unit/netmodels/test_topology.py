@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from netmodels.api import load_topology
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 
 FOLDER = Path(__file__).resolve().parents[3] / "topologies"
 TINY = {

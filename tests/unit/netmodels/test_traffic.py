@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, load_topology, shape_of
-from netmodels.graph import fabric_graph
-from netmodels.profile import get_profile
-from netmodels.sharing.links import Link, capacities
-from netmodels.sharing.traffic import carried_by, job_traffic, links_of, tree_edges
+from netmodels.contention.links import Link, capacities
+from netmodels.contention.traffic import carried_by, job_traffic, links_of, tree_edges
+from netmodels.fabric.graph import fabric_graph
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.profiles.profile import get_profile
 
 FOLDER = Path(__file__).resolve().parents[3] / "topologies"
 SWITCH = Dimension("switch", 0.0, 1.0)

@@ -1,7 +1,7 @@
 """One iteration of a two-layer model, by hand: every all-reduce takes what we say."""
 
 from netmodels.api import Layer, Profile, Span, SystemSettings
-from netmodels.walk import Passage, Train, alone, walk
+from netmodels.collectives.timeline import Passage, Train, alone, walk
 
 # forward 10 + 20; b: weight 30, input 5; a: weight 15. Issued at 30 + 30 = 60 and at 60 + 5 + 15 = 80.
 TWO = Profile("two", (Layer("a", 10, 7, 15, 100), Layer("b", 20, 5, 30, 200)))

@@ -13,7 +13,7 @@ from artist.performance.effects.compute import Compute
 from artist.performance.placed import PlacedPerformance
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import on, tiny_cluster
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 V100, T4 = Machine("fast", 0, "v", 4, gpu_type="V100", speed=1.0), Machine("slow", 0, "t", 8, "T4", 0.25)
 MIXED = Cluster([V100, T4])

@@ -26,8 +26,8 @@ from artist.performance.placed import PlacedPerformance
 from artist.performance.profiling import OptimisticProfiling
 from artist.run.sensitivity import read_sensitivities
 from artist.testing.tiny import on
-from netmodels.profile import get_profile
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import get_profile
 
 GIB = 1 << 30
 SPEED = 0.14

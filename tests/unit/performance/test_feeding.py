@@ -16,13 +16,13 @@ from artist.performance.api import Changed
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.placed import PlacedPerformance
-from artist.policies.antman import AntMan
-from artist.policies.gandiva import Gandiva
+from artist.policies.antman.policy import AntMan
+from artist.policies.gandiva.policy import Gandiva
 from artist.run.sensitivity import read_sensitivities
 from artist.testing.tiny import on, run_checked, seconds
 from artist.units import NS_PER_S
-from netmodels.profile import get_profile
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import get_profile
 
 GIB, MS, V100 = 2**30, 1_000_000, 0.25
 SERVER = Machine("s", 0, "v100", 8, "V100", V100, 24, 500 * GIB)

@@ -15,8 +15,8 @@ from artist.run.config import PerformanceConfig
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import Scripted, on, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S
-from netmodels.profile import get_profile, profile_names
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import get_profile, profile_names
 
 TEXT = Goodput(noise_scale=900, batch=100, fixed=0.5)
 

@@ -16,7 +16,7 @@ from artist.engine.overheads import Overheads
 from artist.engine.running import RunningJobs
 from artist.performance.api import Changed
 from artist.performance.placed import PlacedPerformance
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
 from artist.testing.links import ENDLESS, FABRIC, Rings, links_of, model
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import Scripted, on, run_checked, seconds, tiny_cluster

@@ -8,7 +8,7 @@ from artist.performance.effects.api import ByResources
 from artist.performance.own_parts import CheckedCoupling, CheckedEffect
 from artist.performance.placed import PlacedPerformance
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 
 class Adds:

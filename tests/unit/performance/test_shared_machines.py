@@ -21,8 +21,8 @@ from artist.performance.formulas.input_rate import Sensitivity
 from artist.performance.placed import PlacedPerformance
 from artist.run.sensitivity import read_sensitivities
 from artist.testing.tiny import on, tiny_cluster
-from netmodels.profile import get_profile
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
+from netmodels.profiles.profile import get_profile
 
 GB = 10**9
 CLUSTER = tiny_cluster(3, 4, cpus=64, memory_bandwidth_bytes_per_s=100 * GB)

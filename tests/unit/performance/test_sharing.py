@@ -11,7 +11,7 @@ from artist.core.iteration import IterationParts
 from artist.core.job import Stages
 from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.member import Member
-from artist.policies.muri import Muri
+from artist.policies.muri.policy import Muri
 from artist.run.config import PerformanceConfig
 from artist.testing.tiny import job, on, run_checked, tiny_cluster
 from artist.units import seconds_to_ns

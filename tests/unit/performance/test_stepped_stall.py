@@ -15,7 +15,7 @@ from artist.run.build import build_compute
 from artist.run.config import PerformanceConfig
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import on, tiny_cluster
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 GIB = 1 << 30
 MODELS = {

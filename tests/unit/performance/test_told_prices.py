@@ -21,7 +21,7 @@ from artist.testing.links import FABRIC, Rings, model
 from artist.testing.tiny import tiny_cluster
 from artist.units import NS_PER_S
 from netmodels.api import Link, Sender, SystemSettings
-from netmodels.sharing.contention import Contention
+from netmodels.contention.contention import Contention
 
 S = NS_PER_S
 CLUSTER = tiny_cluster(24, 8, per_rack=12, memory_bandwidth_bytes_per_s=10**10)

@@ -6,13 +6,13 @@ import pytest
 from artist.engine.overheads import Overheads
 from artist.performance.couplings.packed import Packed
 from artist.performance.whole_iterations import WholeIterations
-from artist.policies.ordered import Ordered
+from artist.policies.basic.ordered import Ordered
 from artist.run.build import build_compute, build_performance
 from artist.run.config import PerformanceConfig
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S
-from netmodels.zero import ZeroModel
+from netmodels.models.zero import ZeroModel
 
 ROUND_NS = 300 * NS_PER_S
 

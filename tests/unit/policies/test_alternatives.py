@@ -7,8 +7,8 @@ from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan
-from artist.policies.parts.alternatives import Alternatives
-from artist.policies.parts.nearness import span
+from artist.policies.network_aware.alternatives import Alternatives
+from artist.policies.parts.locality import span
 from artist.testing.tiny import on, tiny_cluster
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from artist.core.buckets import ALL
 from artist.core.cluster import Cluster, Machine
-from artist.policies.parts.arrays import Arrays, History
+from artist.policies.coda.arrays import Arrays, History
 from artist.testing.tiny import tiny_cluster
 
 MIXED = Cluster(

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.policies.parts.auction import winners
+from artist.policies.themis.auction import winners
 
 BIDS = st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 9)), max_size=8)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.policies.parts.borrowed import CpuArray, fewest_latest
+from artist.policies.coda.cpu_loans import CpuArray, fewest_latest
 from artist.testing.tiny import on, tiny_cluster
 
 GIB = 1 << 30

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from artist.errors import PlanError
-from artist.policies.parts.core_allocator import (
+from artist.policies.coda.core_allocator import (
     TRAITS,
     AnyAllocator,
     CoreAllocator,
@@ -18,7 +18,7 @@ from artist.policies.parts.core_allocator import (
     Walk,
     allocator_of,
 )
-from netmodels.profile import profile_names
+from netmodels.profiles.profile import profile_names
 
 # CPUs a GPU needed, GPU utilization then, optimum, and steps from the first start (Table II).
 MODELS = {

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from artist.core.events import Change
 from artist.core.job import Demand, JobSpec
+from artist.policies.coda.eliminator import ELIMINATORS, AnyEliminator, Capping, Halving, eliminator_of
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
-from artist.policies.parts.eliminator import ELIMINATORS, AnyEliminator, Capping, Halving, eliminator_of
 from artist.testing.tiny import job, on, run_checked, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
 

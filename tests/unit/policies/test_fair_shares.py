@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from artist.policies.parts.fair_shares import fair_shares, smallest_worst
+from artist.policies.themis.fair_shares import fair_shares, smallest_worst
 
 
 def drawn(seed):

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from artist.policies.parts.genetic import Genetic, _Problem
+from artist.policies.pollux.genetic import Genetic, _Problem
 
 FEW = [np.array([0, 2]), np.array([0, 1, 3])]  # weights
 WORTH = [np.array([0.0, 5.0]), np.array([0.0, 4.0, 6.0])]

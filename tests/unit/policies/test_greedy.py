@@ -1,8 +1,8 @@
 """Greedy and GPU-proportional packing, on machines of 4 GPUs, 12 CPUs and 120 bytes."""
 
 from artist.core.free import Free
-from artist.policies.parts.mechanisms.greedy import Greedy
-from artist.policies.parts.mechanisms.proportional import Proportional
+from artist.policies.synergy.greedy import Greedy
+from artist.policies.synergy.proportional import Proportional
 from artist.testing.tiny import on, tiny_cluster
 from tests.unit.policies.packings import Amounts, need, packed, view
 

@@ -8,8 +8,8 @@ import pytest
 
 from artist.performance.effects.stages import measured_shares
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock
-from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule
-from artist.policies.parts.matching import MOST_JOBS
+from artist.policies.muri.grouping import Candidate, Grouping, GroupingRule
+from artist.policies.muri.matching import MOST_JOBS
 
 CPU, GPU, NETWORK, STORAGE = (0, 4, 0, 0), (0, 0, 4, 0), (0, 0, 0, 4), (4, 0, 0, 0)
 

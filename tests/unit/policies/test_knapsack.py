@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, milp
 
-from artist.policies.parts.knapsack import multiple_choice
+from artist.policies.lyra.knapsack import multiple_choice
 
 
 def group(*items):

@@ -1,6 +1,6 @@
 """Leases by when they end."""
 
-from artist.policies.parts.leases import Leases
+from artist.policies.dally.leases import Leases
 
 
 def test_the_next_lease_to_end_is_found_across_the_cycle():

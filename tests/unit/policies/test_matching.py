@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from artist.policies.parts import matching
-from artist.policies.parts.matching import MOST_JOBS, MOST_KINDS, Pairs, heaviest_pairs
+from artist.policies.muri import matching
+from artist.policies.muri.matching import MOST_JOBS, MOST_KINDS, Pairs, heaviest_pairs
 
 FORBIDDEN = float("nan")
 

@@ -8,7 +8,7 @@ import pytest
 from artist.core.buckets import Buckets
 from artist.core.job import Demand
 from artist.policies.parts.preemption import take_first
-from artist.policies.parts.queueing import WaitingQueue
+from artist.policies.parts.waiting_queue import WaitingQueue
 
 
 @pytest.mark.parametrize(

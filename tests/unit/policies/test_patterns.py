@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from artist.policies.parts.mechanisms.patterns import Pattern, Site, Wish, patterns
-from artist.policies.parts.mechanisms.seats import Jobs, seats
+from artist.policies.synergy.pattern_placement import Jobs, seats
+from artist.policies.synergy.patterns import Pattern, Site, Wish, patterns
 
 
 def packed(wishes: Sequence[Wish], *sites: tuple[int, int, int, int]) -> list[list[Pattern]]:

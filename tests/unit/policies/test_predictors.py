@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from artist.errors import PlanError
-from artist.policies.parts.predictors import Autoregressive, Oracle, predictor_of, share_now
+from artist.policies.lyra.predictors import Autoregressive, Oracle, predictor_of, share_now
 from artist.workload.signals import Series
 
 STEP_NS = 300 * 10**9

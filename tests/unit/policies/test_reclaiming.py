@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from artist.errors import PlanError
-from artist.policies.lyra import Lyra
-from artist.policies.parts.reclaiming import (
+from artist.policies.lyra.policy import Lyra
+from artist.policies.lyra.reclaiming import (
     RECLAIMS,
     Loaned,
     Optimum,

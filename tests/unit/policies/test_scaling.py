@@ -8,8 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from artist.core.job import Demand
 from artist.errors import PlanError
+from artist.policies.lyra.scaling import SCALINGS, AnyScaling, Growing, scaling_of
 from artist.policies.parts.base_demand import counts_from
-from artist.policies.parts.scaling import SCALINGS, AnyScaling, Growing, scaling_of
 
 
 def linear(job, base, most, work, worker_gpus=1):

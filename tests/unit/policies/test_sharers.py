@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.policies.parts.sharers import Sharers
+from artist.policies.antman.gpu_slots import Sharers
 from artist.testing.tiny import on, tiny_cluster
 
 STEPS = st.lists(

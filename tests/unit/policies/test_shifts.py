@@ -3,8 +3,8 @@
 import pytest
 
 from artist.core.link_use import LinkName, LinkUse, Span
-from artist.policies.parts.circles import score, turns
-from artist.policies.parts.shifts import interleaved
+from artist.policies.network_aware.circles import score, turns
+from artist.policies.network_aware.shifts import interleaved
 
 MS = 1_000_000
 LINK, OTHER, THIRD = (LinkName("rack", rack, "out") for rack in range(3))

@@ -6,7 +6,7 @@ from time import process_time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.policies.parts.mechanisms.smallest_set import smallest_set
+from artist.policies.synergy.smallest_set import smallest_set
 
 AMOUNTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12)
 

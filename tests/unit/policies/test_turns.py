@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from artist.policies.parts.turns import Turns
+from artist.policies.tiresias.queue_ranks import Turns
 
 
 def order(turns, running, queue=(0, 0, 0)):

@@ -4,7 +4,7 @@ import pytest
 
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.policies.parts.workers import Workers
+from artist.policies.lyra.workers import Workers
 from artist.testing.tiny import on, tiny_cluster
 
 CLUSTER = tiny_cluster(4, 4, cpus=8)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from artist.data import data_path
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import load_topology, shape_of
-from netmodels.profile import get_profile, profile_names
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.profiles.profile import get_profile, profile_names
 
 OWN = """
 name: mine

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from artist.pricing.drawing import draw_fabric
 from artist.report.figures.render import rendered
 from netmodels.api import Dimension, Fabric, MachineType, Topology, load_topology
-from netmodels.errors import InputError
+from netmodels.inputs.errors import InputError
 
 FOLDER = Path(__file__).resolve().parents[3] / "topologies"
 SHIPPED = sorted(path.stem for path in FOLDER.glob("*.yaml"))

@@ -8,7 +8,7 @@ from artist.data import data_path
 from artist.errors import InputError
 from artist.pricing.placements import parse_shape, show_shape, tier_shapes
 from netmodels.api import load_topology, shape_of
-from netmodels.shape import gpus
+from netmodels.fabric.shape import gpus
 
 DGX = load_topology(data_path("topologies", "dgx_h100_3tier.yaml"))
 POOLS = load_topology(data_path("topologies", "v100_t4_pools.yaml"))

@@ -8,8 +8,8 @@ import pytest
 
 from artist.errors import InputError
 from artist.pricing.together import parse_jobs, placed, price_together
-from netmodels.analytical import AnalyticalModel
 from netmodels.api import Layer, Profile, Topology, load_topology
+from netmodels.models.analytical import AnalyticalModel
 
 PORT = {"kind": "switch", "latency_ns": 0, "bandwidth_gbit_s": 8, "shared_gbit_s": {"machine": 8}}
 BOX = {"gpus": 2, "gpu_type": "G", "cpus": 4, "memory_gib": 1, "memory_bandwidth_gb_s": 10}

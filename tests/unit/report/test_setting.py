@@ -22,7 +22,7 @@ CONFIG: dict[str, Any] = {
     },
     "workload": {"_target_": "artist.workload.readers.helios.HeliosTrace", "path": "/data/venus.csv"},
     "arrivals": {"_target_": "artist.workload.arrivals.TraceArrivals"},
-    "network": {"model": {"_target_": "netmodels.analytical.AnalyticalModel"}},
+    "network": {"model": {"_target_": "netmodels.models.analytical.AnalyticalModel"}},
     "estimates": {"_target_": "artist.performance.estimates.Exact"},
     "overheads": {**FREE, "on_stop": "lose_iteration"},
 }

@@ -9,7 +9,7 @@ from artist.errors import InputError
 from artist.workload.readers.muri import MuriCsv
 from artist.workload.readers.tiresias import TiresiasCsv
 from artist.workload.table import work_s
-from netmodels.profile import profile_names
+from netmodels.profiles.profile import profile_names
 
 Write = Callable[..., Path]
 MURI = """\

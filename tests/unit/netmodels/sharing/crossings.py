@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from netmodels.sharing.max_min import Incidence
+from netmodels.contention.max_min import Incidence
 
 
 def crossings(jobs: Sequence[Mapping[int, float]], n_links: int) -> Incidence:

@@ -8,8 +8,8 @@ import pytest
 from artist.data import data_path
 from artist.testing.links import ENDLESS, FABRIC, model, shared_links
 from netmodels.api import SystemSettings, load_topology
-from netmodels.sharing import contention
-from netmodels.sharing.contention import Contention
+from netmodels.contention import contention
+from netmodels.contention.contention import Contention
 
 MACHINES = [(m // 4, m, "box", 4) for m in range(16)]
 """Racks of 4 machines."""

@@ -8,14 +8,14 @@ import pytest
 from artist.data import data_path
 from artist.testing.links import model, shared_links
 from netmodels.api import SystemSettings, load_topology
-from netmodels.profile import get_profile
-from netmodels.sharing import average
-from netmodels.sharing.average import slowdowns
-from netmodels.sharing.crowd import Timing, components, slower
-from netmodels.sharing.links import Link
-from netmodels.sharing.means import Mean, mean_of
-from netmodels.sharing.sending import Sending
-from netmodels.sharing.traffic import job_traffic
+from netmodels.contention import average
+from netmodels.contention.average import slowdowns
+from netmodels.contention.links import Link
+from netmodels.contention.mean_field import Timing, components, slower
+from netmodels.contention.means import Mean, mean_of
+from netmodels.contention.sending import Sending
+from netmodels.contention.traffic import job_traffic
+from netmodels.profiles.profile import get_profile
 
 MACHINES = [(m // 16, m, "box", 4) for m in range(32)]
 """Two racks of 16 machines."""

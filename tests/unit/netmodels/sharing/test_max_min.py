@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from netmodels.sharing.max_min import Incidence, fair
+from netmodels.contention.max_min import Incidence, fair
 from tests.unit.netmodels.sharing.crossings import crossings
 
 

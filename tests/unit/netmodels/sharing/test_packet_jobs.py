@@ -1,7 +1,7 @@
 """Several jobs packet by packet: hand-worked, and drift."""
 
-from netmodels.sharing.packet_jobs import Layer, RingJob, together
-from netmodels.sharing.tree import Tree, Wire
+from netmodels.contention.packet_jobs import Layer, RingJob, together
+from netmodels.contention.tree import Tree, Wire
 
 SLOW = Wire(80, 1000)
 PAIR = Tree([0, 0], [0], [SLOW] * 2, [SLOW], [SLOW])

@@ -5,17 +5,17 @@ from itertools import permutations
 
 import pytest
 
-from netmodels.fabric import Dimension, Fabric
-from netmodels.profile import Layer, Profile
-from netmodels.sharing.contention import Contention
-from netmodels.sharing.links import capacities
-from netmodels.sharing.order import order_of
-from netmodels.sharing.packet_jobs import Layer as Sent
-from netmodels.sharing.packet_jobs import RingJob, together
-from netmodels.sharing.packet_phases import followed, packets_of
-from netmodels.sharing.traffic import job_traffic
-from netmodels.sharing.tree import Tree, Wire
-from netmodels.system import SystemSettings
+from netmodels.contention.contention import Contention
+from netmodels.contention.links import capacities
+from netmodels.contention.order import order_of
+from netmodels.contention.packet_jobs import Layer as Sent
+from netmodels.contention.packet_jobs import RingJob, together
+from netmodels.contention.packet_phases import followed, packets_of
+from netmodels.contention.traffic import job_traffic
+from netmodels.contention.tree import Tree, Wire
+from netmodels.fabric.fabric import Dimension, Fabric
+from netmodels.fabric.system import SystemSettings
+from netmodels.profiles.profile import Layer, Profile
 
 PORT = 12.5  # byte/ns of a machine's port and of a rack's uplink
 FABRIC = Fabric(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from netmodels.sharing.packets import Packets, window_bytes
-from netmodels.sharing.tree import Tree, Wire
+from netmodels.contention.packets import Packets, window_bytes
+from netmodels.contention.tree import Tree, Wire
 
 SLOW, FAST = Wire(80, 1000), Wire(800, 1000)  # a packet of 8,036 bytes takes 804 and 80 ns; 48 bytes 5 and 0
 

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from netmodels.sharing.tree import Tree, Wire, data_ports, murmur
+from netmodels.contention.tree import Tree, Wire, data_ports, murmur
 
 WIRE = Wire(100, 1000)
 

@@ -1,0 +1,1 @@
+"""AntMan: the policy, and the GPUs that guaranteed and opportunistic jobs share."""

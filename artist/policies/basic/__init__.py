@@ -1,0 +1,1 @@
+"""Base schedulers that need nothing beyond the shared parts: ordered queues, and DRF."""

@@ -1,0 +1,133 @@
+"""Base schedulers: one order, one placement, with or without preemption.
+
+In plain words: waiting jobs are ranked by an order (`artist.policies.parts.orders`). Without preemption the
+first one starts as soon as the placement chooser has room for it; with `backfill` later jobs may overtake one
+that does not fit, without it they wait behind it; with `queues` of kinds, GPU jobs and CPU-only jobs have a
+queue each and wait only behind jobs of their own kind. With preemption the first jobs that together fit the
+cluster run, and running jobs beyond them are stopped; one of these that finds other GPUs at once moves there.
+CPU-only jobs start where CPUs are free and are never stopped. With `pool`, without preemption, only the
+machines of that pool serve; in a cluster without it, all do.
+
+Sources: FIFO, SJF, SRTF: any textbook. SRSF and LAS, 2D-LAS: Gu et al., Tiresias, NSDI 2019, section 3.
+
+Differs from the paper: continuous LAS and 2D-LAS change ranks at every instant; here they are ranked on
+events (unless `on_events` is false) and every `interval_s`; with an interval shorter than an iteration and
+its delays no job progresses.
+"""
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from artist.core.arrays import Ints
+from artist.core.events import Arrival, Stop
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.view import ClusterView, JobColumns
+from artist.policies.parts.cpu_memory.adapted_view import as_it_is
+from artist.policies.parts.cpu_memory.fill import AnyFill, adapter_of
+from artist.policies.parts.freed_machines import Freed
+from artist.policies.parts.orders import FIFO, AnyOrder, order_of, ranking
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import Packing, placer_of
+from artist.policies.parts.pools import machines_in
+from artist.policies.parts.preemption import run_first
+from artist.policies.parts.waiting_queue import WaitingQueue, by_demand, by_kind, in_one
+
+_ONLY = np.zeros(1, dtype=np.int64)
+
+
+@dataclass(config=STRICT)
+class Ordered:
+    """Runs jobs by one order."""
+
+    order: AnyOrder
+    preemptive: bool = False
+    backfill: bool = False
+    queues: Literal["one", "kinds"] = "one"
+    placement: AnyChooser = "consolidate"
+    on_events: bool = True
+    interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
+    fill: AnyFill = "proportional"
+    pool: str = ""
+    seed: int = Field(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        if self.pool and self.preemptive:
+            raise ValueError("pool needs preemptive=false: a preemptive order takes all machines")
+        if self.queues == "kinds" and (self.preemptive or self.backfill):
+            raise ValueError(
+                "queues=kinds needs preemptive=false and backfill=false: there jobs overtake others"
+            )
+        self._order = order_of(self, self.order)
+        self._ages = bool(getattr(self._order, "ages", False))
+        self._adapt = adapter_of(self, self.fill)
+        own = type(self) is Ordered  # a subclass may listen to every event
+        self.only_while_jobs_wait = own and self._adapt is as_it_is and self.queues == "one"
+        strict = self._order is FIFO and not (self.preemptive or self.backfill)
+        self._first_blocks = self.only_while_jobs_wait and strict  # all that come later
+        self._placer = placer_of(self.placement, self.fill, self.seed)
+        lane = by_kind if self.queues == "kinds" else in_one
+        self._queue = WaitingQueue(by_demand if self.backfill else lane)
+        self._freed = Freed(self.placement, self.fill)
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Start, and with preemption stop, jobs by the order."""
+        view = self._adapt(view)
+        plan = view.plan()
+        made_room = self.queues == "kinds" and self._freed.look(view)
+        waiting = view.n_waiting
+        if not waiting:
+            return plan.done()
+        if self.preemptive:
+            run_first(view, plan, self._rank, lambda job: self._placer, skip=self.backfill)
+        else:
+            self._take_in(view)
+            if self.queues == "one":
+                self._queue.try_all_again()
+            elif made_room:
+                free = view.free()
+                self._queue.try_again(lambda demand: self._freed.may_fit(free, demand))
+            self._start(view, plan, waiting)
+        return plan.done()
+
+    def _rank(self, jobs: JobColumns) -> Ints:
+        if len(jobs) == 1:
+            return _ONLY
+        return ranking(self._order.key(jobs))
+
+    def _take_in(self, view: ClusterView) -> None:
+        """Queue new and evicted jobs; all waiting ones if their keys change with time."""
+        if self._ages:
+            self._queue.clear()
+            for job, key in zip(view.waiting.job.tolist(), self._order.key(view.waiting), strict=True):
+                self._queue.push(job, float(key), view.demand(job))
+            return
+        for event in view.news:
+            if isinstance(event, (Arrival, Stop)):
+                job = event.job
+                key = job if self._order is FIFO else self._order.key(view.columns([job]))[0]
+                self._queue.push(job, float(key), view.demand(job))
+
+    def _start(self, view: ClusterView, plan: PlanBuilder, waiting: int) -> None:
+        """Start queued jobs, of so many that wait, in order, as far as there is room."""
+        packing: Packing | None = None
+        among = machines_in(view, self.pool)
+        free_gpus = view.free_gpus
+        while waiting and (first := self._queue.first(free_gpus)) is not None:
+            demand, job = first
+            packing = packing or Packing(view.free(), among)
+            allocation = packing.place(demand, self._placer)
+            if allocation is None:
+                self._queue.refuse(demand)
+                continue
+            self._queue.pop(demand)
+            plan.place(job, allocation)
+            if self.queues == "kinds":
+                self._freed.hold(job)
+            free_gpus -= allocation.gpus
+            waiting -= 1
+        if self._first_blocks and (blocked := self._queue.first()):  # not refused: too few are free
+            plan.wait_for_gpus(blocked[0].least_gpus)

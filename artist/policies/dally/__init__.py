@@ -1,0 +1,1 @@
+"""Dally: the policy, its leases, offers and delay timers."""

@@ -1,0 +1,212 @@
+"""Dally: delay scheduling with self-tuning timers, and priority for jobs that the network slows down.
+
+In plain words: free GPUs are offered to waiting jobs, most slowed down by the network first: network
+sensitivity is iterations done x compute time / time held, 0 for a job that has not run. A job accepts GPUs of
+one machine at once; GPUs of one rack only after it has waited as long as its machine timer says, and any GPUs
+after its rack timer. Both count from the start of the present wait: arrival, or the last loss of its GPUs. A
+demand larger than a machine (a rack) has no such timer. The timers tune themselves to the waits of jobs that
+accepted (`artist.policies.dally.timers`).
+
+A running job's GPUs are offered again at the end of each lease. `renewal` says what the job itself does:
+
+- literal: it is offered GPUs in its turn as if it had just begun to wait, whether or not other jobs wait. It
+  keeps its own at no cost unless it can get nearer ones (fewer racks, then fewer machines); but a job that
+  fits a machine refuses GPUs of several unless its machine timer is 0, and one that fits a rack refuses GPUs
+  of several racks unless its rack timer is 0: it moves to one machine, or one rack, or waits.
+- keep: it keeps them unless a waiting job with lower sensitivity accepts them; then it is preempted, and
+  waits, or moves if it accepts other GPUs at once.
+- nearer: as keep, but it moves to idle GPUs of a nearer tier.
+
+Switches for ablations: `auto_tune`, `delay`, `preemptive`, and another `order` instead of sensitivity.
+
+Paper: Chaudhary et al., Dally, sections 4.1.3 and 4.3, Algorithms 1 and 2.
+
+Differs from the paper where that leaves room: in each tier idle GPUs are offered before those whose lease has
+ended, and a job's own before others as near. A renewal is not a wait, so it does not tune the timers; a
+literal one counts as the last assignment, so that among jobs of equal sensitivity those that wait go first.
+Waits are discarded by age, not by length. A job's timers are read when it is offered GPUs, and it is also
+offered GPUs when a timer runs out.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from artist.core.cluster import TIERS, Allocation, Tier, tier_of
+from artist.core.events import Finish, Stop
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.view import ClusterView
+from artist.policies.dally.leases import Leases
+from artist.policies.dally.offers import Offers
+from artist.policies.dally.timers import Timers, WaitTier
+from artist.policies.parts.cpu_memory.fill import AnyFill, adapter_of, fill_of
+from artist.policies.parts.locality import apart
+from artist.policies.parts.orders import AnyOrder, order_of
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import Consolidate
+from artist.policies.parts.placer import Placer
+from artist.units import seconds_to_ns
+
+_HOUR_S = 3600.0
+_WAIT_TIERS: tuple[WaitTier, ...] = ("machine", "rack")
+
+
+@dataclass(config=STRICT)
+class Dally:
+    """Delay scheduling in order of network sensitivity, with leases.
+
+    Attributes
+    ----------
+    series
+        The timers over time: (time in ns, name, hours).
+    """
+
+    on_events = True
+
+    auto_tune: bool = True
+    machine_timer_h: float = Field(default=12, ge=0, le=1e6)
+    rack_timer_h: float = Field(default=24, ge=0, le=1e6)
+    history_leases: float = Field(default=24, gt=0, le=1e6)
+    lease_s: float = Field(default=_HOUR_S, ge=1, le=4e9)
+    renewal: Literal["literal", "keep", "nearer"] = "literal"
+    delay: bool = True
+    preemptive: bool = True
+    order: AnyOrder = "sensitivity"
+    fill: AnyFill = "proportional"
+
+    def __post_init__(self) -> None:
+        if self.rack_timer_h < self.machine_timer_h:
+            raise ValueError("rack_timer_h counts from the start of the wait; it is at least machine_timer_h")
+        self._order = order_of(self, self.order)
+        self._adapt = adapter_of(self, self.fill)
+        self._placers = {tier: Placer(Consolidate(tier), fill_of(self.fill)) for tier in TIERS}
+        default: dict[WaitTier, int] = {
+            "machine": seconds_to_ns(self.machine_timer_h * _HOUR_S if self.delay else 0),
+            "rack": seconds_to_ns(self.rack_timer_h * _HOUR_S if self.delay else 0),
+        }
+        lease_ns = seconds_to_ns(self.lease_s)
+        tuned = self.auto_tune and self.delay
+        self._timers = Timers(default, round(self.history_leases * lease_ns) if tuned else None)
+        self.series = self._timers.series
+        self._assigned: dict[int, int] = {}  # when each job last got GPUs
+        self._leases = Leases(lease_ns)
+        self._apart = Leases(lease_ns)  # of jobs whose GPUs could be nearer to each other
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Offer idle GPUs and those whose lease has ended."""
+        view = self._adapt(view)
+        for event in view.news:
+            if isinstance(event, Stop | Finish):
+                self._count_renewals(event.job, event.time_ns)
+                self._drop(event.job)
+        plan = view.plan()
+        refused: list[tuple[int, int]] = []
+        if view.n_waiting or self._apart.ending(view.now_ns):
+            refused = self._offer_round(view, plan)
+        self._wake(view, plan, refused)
+        return plan.done()
+
+    def _offer_round(self, view: ClusterView, plan: PlanBuilder) -> list[tuple[int, int]]:
+        """Offer GPUs to jobs in turn; return those that still wait, and since when."""
+        waiting = view.waiting
+        since = dict(zip(waiting.job.tolist(), waiting.waiting_since_ns.tolist(), strict=True))
+        ended = self._ended(view)
+        jobs = view.columns([*since, *ended])
+        key = dict(zip(jobs.job.tolist(), self._order.key(jobs).tolist(), strict=True))
+        order = sorted(key, key=lambda job: (key[job], self._assigned.get(job, -1), job))
+        on_offer = {job: ended[job] for job in order if job in ended}
+        offers = Offers(view, plan, self._placers, on_offer)
+        refused: list[tuple[int, int]] = []
+        for job in order:
+            if self.renewal != "literal":
+                for renewed in offers.renew(key, key[job]):
+                    moved = offers.move_nearer(*renewed) if self.renewal == "nearer" else None
+                    if moved is not None:
+                        self._assigned[renewed[0]] = view.now_ns
+                        self._begin_lease(view, renewed[0], moved)
+            elif job in offers.ended:  # it has to accept its own GPUs
+                offers.take_back(job)
+            if job not in ended or job in offers.stopped:
+                began = since.get(job, view.now_ns)
+                if not self._offer(offers, job, began):
+                    refused.append((job, began))
+        return refused
+
+    def _ended(self, view: ClusterView) -> dict[int, Allocation]:
+        """Return the running jobs whose lease ends now, with what they hold."""
+        ended: dict[int, Allocation] = {}
+        for job in self._leases.ending(view.now_ns):
+            allocation = view.allocation(job)
+            if self._assigned[job] < view.now_ns and allocation is not None:
+                ended[job] = allocation
+                self._count_renewals(job, view.now_ns)
+        return ended
+
+    def _count_renewals(self, job: int, now: int) -> None:
+        """Count as assignments the literal renewals before now for which the policy was not called."""
+        if self.renewal == "literal" and job in self._leases:
+            began, lease = self._assigned[job], self._leases.length_ns
+            self._assigned[job] = began + max(now - 1 - began, 0) // lease * lease
+
+    def _offer(self, offers: Offers, job: int, since: int) -> bool:
+        """Offer GPUs to one job, waiting since that time; record and return its answer."""
+        view = offers.view
+        now, demand = view.now_ns, view.demand(job)
+        allocation = offers.place(job, demand, self._widest(view, demand.gpus, now - since))
+        if allocation is None:
+            self._drop(job)
+            return False
+        self._assigned[job] = now
+        if demand.gpus:
+            self._begin_lease(view, job, allocation)
+            tier = TIERS[tier_of(allocation, view.cluster)]
+            if tier != "network" and offers.stopped.get(job) != allocation:
+                self._timers.accepted(tier, demand.gpus, now - since, now)
+        return True
+
+    def _begin_lease(self, view: ClusterView, job: int, allocation: Allocation) -> None:
+        self._drop(job)
+        if self.preemptive:
+            self._leases.begin(job, view.now_ns)
+            if self.renewal != "keep" and apart(allocation, view.demand(job).gpus, view.cluster):
+                self._apart.begin(job, view.now_ns)
+
+    def _drop(self, job: int) -> None:
+        """Forget the lease of a job that lost its GPUs."""
+        self._leases.drop(job)
+        self._apart.drop(job)
+
+    def _widest(self, view: ClusterView, gpus: int, waited: int) -> Tier:
+        """Return the widest tier that a job accepts after a wait."""
+        if waited < self._timer(view, "machine", gpus):
+            return "machine"
+        return "rack" if waited < self._timer(view, "rack", gpus) else "network"
+
+    def _timer(self, view: ClusterView, tier: WaitTier, gpus: int) -> int:
+        """Return a timer, 0 where the demand is larger than the tier."""
+        largest = view.cluster.largest_machine if tier == "machine" else view.cluster.largest_rack
+        return 0 if gpus > largest else self._timers.timer_ns(tier, gpus, view.now_ns)
+
+    def _wake(self, view: ClusterView, plan: PlanBuilder, waiting: Sequence[tuple[int, int]]) -> None:
+        """Ask to be called when a timer of a waiting job (number, since when) runs out, or a lease ends.
+
+        While no job waits, a job whose GPUs are as near as possible keeps them, so its lease ends cause no
+        call.
+        """
+        began: dict[int, set[int]] = {}
+        for job, since in waiting:
+            began.setdefault(view.demand(job).gpus, set()).add(since)
+        due = [
+            since + self._timer(view, tier, gpus)
+            for gpus, starts in began.items()
+            for tier in _WAIT_TIERS
+            for since in starts
+        ]
+        lease_end = (self._leases if waiting else self._apart).next_end(view.now_ns)
+        if lease_end is not None:
+            due.append(lease_end)
+        ahead = [time for time in due if time > view.now_ns]
+        if ahead:
+            plan.wake_at(min(ahead))

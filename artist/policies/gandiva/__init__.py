@@ -1,0 +1,1 @@
+"""Gandiva: the policy, packed pairs and growing jobs."""

@@ -1,0 +1,1 @@
+"""Lyra: the policy, loans of inference machines and elastic workers."""

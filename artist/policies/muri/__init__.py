@@ -1,0 +1,1 @@
+"""Muri: the policy, the grouping of jobs and the placement of groups."""

@@ -1,0 +1,1 @@
+"""Any policy made aware of shared links, and CASSINI."""

@@ -1,0 +1,195 @@
+"""Any policy, aware of the links that jobs share: it says which jobs run, this where, and when they send.
+
+In plain words: the policy `of` plans as it always does. Each job that its plan starts or moves on several
+machines, and that would share links with others there, may get another place: the choosers are asked for
+`candidates` places on what is free, first where no other job on several machines is. In none are the GPUs
+farther apart than in the policy's own place (racks, then machines), so delays and consolidation mean what
+they mean without this. `placement` decides:
+
+- as_chosen: the policy's own place.
+- least_added: the place where sharing adds least to the iterations of the job and of all others: the sum over
+  jobs of GPUs x added time / iteration alone.
+- compatible: the place with the best score of its worst link, as in CASSINI.
+
+With `shifts: interleaved` jobs that share links with the placed job begin their iterations later, so that
+they send in turn (`artist.policies.network_aware.shifts`); `least_added` then counts what is added with these
+shifts. Where more than 8 jobs are joined by links, only the placed job is shifted, and only its own links
+count. Where no links are shared, or `performance.contention` is none, the plan stays as it is, as do jobs
+that share GPUs or have a bandwidth cap, and elastic jobs that only change their size. One job after another
+gets its place, in the order of the plan. CODA, AntMan and Lyra keep books of where their jobs are: with them
+only `as_chosen`.
+
+Paper: Rajasekaran, Ghobadi and Akella, CASSINI: Network-Aware Job Scheduling in Machine Learning Clusters,
+NSDI 2024: a module beside any scheduler that ranks its placements by compatibility and shifts jobs
+(`policy=cassini`). `least_added` is no paper's.
+
+Differs from the paper: the scheduler there proposes the candidates; here they come from choosers. A placement
+with a loop of jobs and links is not discarded (`artist.policies.network_aware.shifts`). Shifts cost nothing
+and last; there, a job waits for its first one, and again when it has drifted. Jobs whose iterations have no
+short common multiple drift apart here, so shifts do little for them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainValidator
+from pydantic.dataclasses import dataclass
+
+from artist.core.cluster import Allocation
+from artist.core.events import Finish
+from artist.core.link_use import LinkUse
+from artist.core.plan import Plan
+from artist.core.view import ClusterView, Policy
+from artist.policies.network_aware.added_time import Added
+from artist.policies.network_aware.alternatives import Alternatives, spanning
+from artist.policies.network_aware.link_users import LinkUsers
+from artist.policies.network_aware.shifts import Interleaved, interleaved
+from artist.policies.parts.parameters import STRICT, check_part
+
+_LITTLE = 1e-9
+_MOST_TURNED = 8
+AnyPolicy = Annotated[Policy, PlainValidator(lambda value: check_part(value, (), "decide"))]
+
+
+@dataclass(config=STRICT)
+class NetworkAware:
+    """A policy whose jobs avoid each other on the network; what it lacks is that policy's.
+
+    Attributes
+    ----------
+    known
+        What jobs send, by number, where they were when it was asked.
+    """
+
+    knows_performance = True
+
+    of: AnyPolicy
+    placement: Literal["as_chosen", "least_added", "compatible"] = "least_added"
+    shifts: Literal["none", "interleaved"] = "none"
+    candidates: int = Field(default=8, ge=1, le=1000)
+
+    def __post_init__(self) -> None:
+        if self.placement == "compatible" and self.shifts == "none":
+            raise ValueError("placement=compatible is a score of shifted jobs; policy.shifts=interleaved")
+        if self.placement != "as_chosen" and getattr(self.of, "remembers_places", False):
+            name = type(self.of).__name__
+            raise ValueError(f"{name} keeps books of where its jobs are; policy.placement=as_chosen")
+        self.known: dict[int, tuple[Allocation, LinkUse | None]] = {}
+
+    @property
+    def needs_contention(self) -> Mapping[str, tuple[str, ...]]:
+        """By setting, the ways of `performance.contention` with which it changes anything."""
+        needed: dict[str, tuple[str, ...]] = {}
+        if self.placement != "as_chosen":
+            needed[f"placement={self.placement}"] = ("average", "phases")
+        if self.shifts != "none":
+            needed[f"shifts={self.shifts}"] = ("phases",)
+        return needed
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "of":  # not yet made, as while it is copied
+            raise AttributeError(name)
+        return getattr(self.of, name)
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Return the plan of the policy, with other places and with shifts."""
+        for event in view.news:
+            if isinstance(event, Finish):
+                self.known.pop(event.job, None)
+        plan = self.of.decide(view)
+        new = {job: each for job, each in plan.changes.items() if each and _placed_anew(view, job, each)}
+        return self._looked_over(view, plan, new) if new else plan
+
+    def _looked_over(self, view: ClusterView, plan: Plan, new: Mapping[int, Allocation]) -> Plan:
+        """Return a plan with other places for some of its jobs, and with shifts."""
+        held = spanning(view, plan)
+        judge = _Judge(self, view, plan, {job: each for job, each in held.items() if job not in new})
+        alternatives, places = Alternatives(view, plan, held), dict(plan.changes)
+        for job, chosen in new.items():
+            best, least = chosen, judge.cost(job, chosen)
+            if least > _LITTLE and self.placement != "as_chosen":
+                for other in alternatives.of(job, chosen, self.candidates - 1):
+                    cost = judge.cost(job, other)
+                    if cost < least - _LITTLE:
+                        best, least = other, cost
+            judge.settle(job, best)
+            alternatives.settle(job, chosen, best)
+            places[job] = best
+        shifts = {**judge.shift_ns, **plan.shifts}
+        return replace(plan, changes=MappingProxyType(places), shifts=MappingProxyType(shifts))
+
+
+class _Judge:
+    """Costs of places for the jobs of a plan, one job after another, and the shifts that go with them.
+
+    Parameters
+    ----------
+    policy
+        Says what counts.
+    held
+        What jobs on several machines hold that the plan does not place.
+
+    Attributes
+    ----------
+    shift_ns
+        Shifts of jobs so far.
+    """
+
+    def __init__(
+        self, policy: NetworkAware, view: ClusterView, plan: Plan, held: Mapping[int, Allocation]
+    ) -> None:
+        self._view = view
+        self.shift_ns: dict[int, int] = {}
+        self._asked: dict[Allocation, Interleaved] = {}  # of the job in question
+        self._scores, self._shifts = policy.placement == "compatible", policy.shifts == "interleaved"
+        self._added = Added(view, plan) if policy.placement == "least_added" else None
+        self._users = LinkUsers(view, policy.known) if self._scores or self._shifts else None
+        if self._users is not None:
+            for job, each in held.items():
+                self._users.put(job, each)
+
+    def cost(self, job: int, allocation: Allocation) -> float:
+        """Return what is lost by a place; 0 or less if nothing is."""
+        together = self._together(job, allocation)
+        if self._scores:
+            return 1 - together.worst
+        return self._added.cost(job, allocation, self._wanted(together)) if self._added else 0.0
+
+    def settle(self, job: int, allocation: Allocation) -> None:
+        """Let a job have a place, and the jobs that share links with it their shifts."""
+        together = self._together(job, allocation)
+        self._asked.clear()
+        self.shift_ns |= self._wanted(together)
+        if self._added is not None:
+            self._added.settle(job, allocation, self._wanted(together))
+
+    def _wanted(self, together: Interleaved) -> Mapping[int, int]:
+        return together.shift_ns if self._shifts else {}
+
+    def _together(self, job: int, allocation: Allocation) -> Interleaved:
+        """Return how a job on an allocation and those joined with it interleave."""
+        if self._users is None:
+            return Interleaved({}, {})
+        self._users.put(job, allocation)
+        if allocation not in self._asked:
+            uses, kept_ns = self._users.joined(job, _MOST_TURNED), dict[int, int]()
+            if uses is None:
+                uses = self._users.beside(job)
+                kept_ns = {each: self._shift_now_ns(each) for each in uses if each != job}
+            self._asked[allocation] = interleaved(uses, kept_ns)
+        return self._asked[allocation]
+
+    def _shift_now_ns(self, job: int) -> int:
+        return self.shift_ns.get(job, self._view.shift_ns(job))
+
+
+def _placed_anew(view: ClusterView, job: int, after: Allocation) -> bool:
+    """Return whether a plan starts or moves a job on several machines, with GPUs and links of its own."""
+    if len(after.slices) < 2 or after.group is not None or after.bandwidth_cap != 1.0:
+        return False
+    before, demand = view.allocation(job), view.demand(job)
+    if before is None:
+        return demand.gpus > 0
+    return demand.gpus > 0 and not demand.elastic and before.gpu_map() != after.gpu_map()

@@ -1,0 +1,88 @@
+"""Shifts that interleave the sending of jobs on all links that they share.
+
+Jobs and the links that they could overload together form a graph. On each link, jobs are turned against each
+other as circles (`artist.policies.network_aware.circles`), on the links with most to carry first; jobs that
+were turned against each other keep their distance from then on and are turned together. Where the graph has
+no loop, every link gets its own best angles, and each job one shift, as in the paper; a link that would close
+a loop turns only what other links have not tied. Links that carry the same jobs count as one, the one with
+most to carry.
+
+Source: Rajasekaran et al., CASSINI, NSDI 2024, the affinity graph.
+
+Differs from the paper, which discards placements whose graph has a loop.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from artist.core.link_use import FULL, LinkName, LinkUse
+from artist.policies.network_aware.circles import score, turns
+
+_NONE: Mapping[int, int] = MappingProxyType({})
+
+
+class Interleaved(NamedTuple):
+    """How jobs share their links at best.
+
+    Parameters
+    ----------
+    shift_ns
+        Of each job that shares a link with others, less than its iteration.
+    scores
+        Of each shared link, at most 1.
+    """
+
+    shift_ns: Mapping[int, int]
+    scores: Mapping[LinkName, float]
+
+    @property
+    def worst(self) -> float:
+        """The score of the worst link; 1 if no link is shared."""
+        return min(self.scores.values(), default=1.0)
+
+
+def interleaved(uses: Mapping[int, LinkUse], kept_ns: Mapping[int, int] = _NONE) -> Interleaved:
+    """Return shifts of jobs, given what each sends alone, and the scores of their links with these shifts.
+
+    Of jobs joined by links, the lowest has no shift.
+
+    Parameters
+    ----------
+    kept_ns
+        Shifts of jobs that keep them; only links of others count.
+    """
+    links = {link: jobs for link, jobs in _shared(uses).items() if any(job not in kept_ns for job in jobs)}
+    shift_ns = {job: kept_ns.get(job, 0) for jobs in links.values() for job in jobs}
+    kept = [job for job in shift_ns if job in kept_ns]
+    tied = {job: [job] for job in shift_ns} | dict.fromkeys(kept, kept)
+    for link, jobs in links.items():
+        first = sorted(
+            jobs, key=lambda job: job not in kept_ns
+        )  # those that keep their shifts are not turned
+        sets = list({tied[job][0]: tied[job] for job in first}.values())
+        here = [[(uses[job], shift_ns[job]) for job in each if job in jobs] for each in sets]
+        for each, turn_ns in zip(sets, turns(link, here), strict=True):
+            for job in each:
+                shift_ns[job] += turn_ns
+        joined = [job for each in sets for job in each]
+        tied |= dict.fromkeys(joined, joined)
+    first_ns = {job: 0 if kept else shift_ns[min(joined)] for job, joined in tied.items()}
+    for job in shift_ns:
+        if job not in kept_ns:
+            shift_ns[job] = (shift_ns[job] - first_ns[job]) % uses[job].iteration_ns
+    scores = {link: score(link, [(uses[job], shift_ns[job]) for job in jobs]) for link, jobs in links.items()}
+    return Interleaved({job: ns for job, ns in shift_ns.items() if job not in kept_ns}, scores)
+
+
+def _shared(uses: Mapping[int, LinkUse]) -> dict[LinkName, list[int]]:
+    """Return the jobs, sorted, of each link that they could overload, those with most to carry first."""
+    found: dict[LinkName, list[int]] = {}
+    for job in sorted(uses):
+        for link in uses[job].spans:
+            found.setdefault(link, []).append(job)
+    found = {link: jobs for link, jobs in found.items() if sum(uses[j].most(link) for j in jobs) > FULL}
+    carried = {link: sum(uses[job].mean(link) for job in jobs) for link, jobs in found.items()}
+    order = sorted(found, key=lambda link: (-carried[link], link))
+    distinct = {tuple(found[link]): link for link in reversed(order)}
+    return {link: found[link] for link in order if distinct[tuple(found[link])] == link}

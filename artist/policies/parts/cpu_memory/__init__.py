@@ -1,0 +1,1 @@
+"""Division of CPUs and memory among jobs whose GPUs are placed."""

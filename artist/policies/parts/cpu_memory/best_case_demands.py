@@ -1,0 +1,78 @@
+"""Best cases as demands: a job asks for the CPUs and memory that it gains from. For the greedy fill."""
+
+from dataclasses import replace
+from typing import cast
+
+from artist.core.buckets import ALL
+from artist.core.cluster import Cluster, Machine
+from artist.core.events import Finish
+from artist.core.job import Demand
+from artist.core.view import ClusterView
+from artist.policies.parts.cpu_memory.adapted_view import AdaptedView
+from artist.policies.parts.cpu_memory.best_case import BestCases, kinds_among
+
+
+class BestCaseDemands:
+    """What the jobs of one run ask for, as the policy sees it.
+
+    Elastic and CPU-only jobs keep their demands; others ask for the most of their best cases on the kinds of
+    machines that they allow. No job asks for more than an empty machine of each kind has; a job larger than a
+    machine asks for no more than what goes with its GPUs there.
+
+    Parameters
+    ----------
+    cases
+        Best cases of jobs.
+    """
+
+    def __init__(self, cases: BestCases) -> None:
+        self._cases = cases
+        self._demands: dict[int, Demand] = {}
+
+    def __call__(self, view: ClusterView) -> ClusterView:
+        """Return the view on which the policy plans."""
+        for event in view.news:
+            if isinstance(event, Finish):
+                self._demands.pop(event.job, None)
+                self._cases.forget(event.job)
+        return cast(ClusterView, _Asking(view, self))
+
+    def of(self, view: ClusterView, job: int) -> Demand:
+        """Return what a job asks for."""
+        demand = self._demands.get(job)
+        if demand is None:
+            demand = self._demands[job] = self._asked(view, job)
+        return demand
+
+    def _asked(self, view: ClusterView, job: int) -> Demand:
+        demand = view.demand(job)
+        if not demand.gpus or demand.elastic:
+            return demand
+        kinds = _allowed(view.cluster, demand)
+        best = [self._cases.of(view, job, demand.gpus_at(machine.worth), machine) for machine in kinds]
+        most = [machine.share(max(machine.gpus, demand.gpus_at(machine.worth))) for machine in kinds]
+        return replace(
+            demand,
+            cpus=min(max(case.cpus for case in best), *(cpus for cpus, _ in most)),
+            memory_bytes=min(max(case.memory_bytes for case in best), *(memory for _, memory in most)),
+        )
+
+
+def _allowed(cluster: Cluster, demand: Demand) -> list[Machine]:
+    """Return a machine of each kind that a job allows."""
+    return [
+        machine
+        for machine in kinds_among(cluster, ALL)
+        if not demand.gpu_types or machine.gpu_type in demand.gpu_types
+    ]
+
+
+class _Asking(AdaptedView):
+    """The view of a policy whose jobs ask for their best case."""
+
+    def __init__(self, view: ClusterView, demands: BestCaseDemands) -> None:
+        super().__init__(view)
+        self._demands = demands
+
+    def demand(self, job: int) -> Demand:
+        return self._demands.of(self._view, job)

@@ -1,0 +1,270 @@
+"""Division: which job gets which CPUs and memory, once a policy has said which job runs where. For fills.
+
+The policy plans as if each job held its share in proportion to GPUs: its view says that this is held and
+free, so it decides as with the proportional fill. When its plan is done, CPUs and memory of the machines
+whose jobs changed (planned, finished or evicted) are divided again among the jobs there. Each has at least
+the lesser of its best case and its share; the fill's own rule gives what is left. The division depends only
+on which jobs hold which GPUs, so it changes only with them. A job that gets other CPUs or memory, and nothing
+else, is retuned; under a policy that is called at intervals this happens at its next call.
+
+Jobs on several machines tie these together: all machines that are linked to one that changed are divided with
+it. CPU-only jobs and jobs that share GPUs keep what the plan gives them. On closed machines jobs keep what
+they hold; those that are also on other machines have the least from then on.
+"""
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+from artist.core.arrays import Ints
+from artist.core.buckets import set_of
+from artist.core.cluster import Allocation, Slice
+from artist.core.events import Finish, MachineEvent, Stop
+from artist.core.free import Free
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.view import ClusterView
+from artist.policies.parts.cpu_memory.adapted_view import AdaptedView
+from artist.policies.parts.cpu_memory.api import Need
+from artist.policies.parts.cpu_memory.best_case import BestCases
+
+
+class Tenant(NamedTuple):
+    """A job on given GPUs.
+
+    Attributes
+    ----------
+    need
+        With its best case, for the whole job.
+    least
+        What it has at least: in each of CPUs and memory the lesser of its best case and its share in
+        proportion to GPUs, machine by machine. Its share, if it would be slower with that: best cases hold
+        for as few machines as possible.
+    """
+
+    need: Need
+    least: Allocation
+
+
+class Left(NamedTuple):
+    """CPUs and bytes of memory of a machine that are not given yet."""
+
+    cpus: int
+    memory_bytes: int
+
+
+Rule = Callable[[Sequence[Tenant], Mapping[int, Left], ClusterView], Mapping[int, Allocation]]
+
+
+class Division:
+    """What the jobs of one run hold, as the policy sees it and in fact.
+
+    Parameters
+    ----------
+    rule
+        Given tenants in order of their numbers, and what is left of each of their machines that takes new
+        work, returns new allocations by job: the GPUs of `least`, and at least as much of the rest.
+    cases
+        Best cases of jobs.
+    """
+
+    def __init__(self, rule: Rule, cases: BestCases) -> None:
+        self._rule = rule
+        self._cases = cases
+        self._planned: dict[int, Allocation] = {}  # what running jobs hold, as the policy sees it
+        self._tenants: dict[int, Tenant] = {}  # of the divided jobs
+        self._on: dict[int, dict[int, None]] = {}  # jobs by machine
+        self._apart: dict[int, dict[int, None]] = {}  # those of them that are not divided, by machine
+        self._changed: dict[int, None] = {}  # machines whose jobs changed since they were last divided
+        self._free: tuple[Ints, Ints] | None = None  # CPUs and memory, as the policy sees it
+
+    def __call__(self, view: ClusterView) -> ClusterView:
+        """Return the view on which the policy plans."""
+        if self._free is None:
+            self._free = view.cluster.cpus.copy(), view.cluster.memory_bytes.copy()
+        for event in view.news:
+            if isinstance(event, Finish | Stop):
+                self._put(event.job, None)
+                if isinstance(event, Finish):
+                    self._cases.forget(event.job)
+            elif isinstance(event, MachineEvent):
+                self._changed[event.machine] = None
+        return cast(ClusterView, _Planned(view, self))
+
+    def planned(self, job: int) -> Allocation | None:
+        """Return what a job holds, as the policy sees it."""
+        return self._planned.get(job)
+
+    def free(self, free: Free) -> Free:
+        """Return what is free, as the policy sees it."""
+        assert self._free is not None
+        return free.with_resources(*self._free)
+
+    def settle(
+        self, view: ClusterView, changes: Mapping[int, Allocation | None]
+    ) -> dict[int, Allocation | None]:
+        """Apply the changes of a plan; return the real ones, with those of other jobs."""
+        planned = self._planned
+        new = {job: after for job, after in changes.items() if after is None or after != planned.get(job)}
+        for job, after in new.items():
+            self._put(job, after)
+        if self._changed:
+            for job, after in self._divided(view).items():
+                if after != view.allocation(job):
+                    new[job] = after
+                else:
+                    new.pop(job, None)
+        return new
+
+    def _put(self, job: int, after: Allocation | None) -> None:
+        """Change what a job holds, as the policy sees it."""
+        self._tenants.pop(job, None)
+        before = self._planned.pop(job, None)
+        if after is not None:
+            self._planned[job] = after
+        assert self._free is not None
+        cpus, memory = self._free
+        for allocation, sign in ((before, 1), (after, -1)):
+            for s in allocation.slices if allocation is not None else ():
+                self._changed[s.machine] = None
+                cpus[s.machine] += sign * s.cpus
+                memory[s.machine] += sign * s.memory_bytes
+                self._enlist(self._on, s.machine, job, sign)
+                if _is_apart(allocation):
+                    self._enlist(self._apart, s.machine, job, sign)
+                    for other in self._on[s.machine]:
+                        self._tenants.pop(other, None)
+
+    def _enlist(self, jobs_on: dict[int, dict[int, None]], machine: int, job: int, sign: int) -> None:
+        """Add a job to the list of a machine, or remove it."""
+        jobs = jobs_on.setdefault(machine, {})
+        if sign < 0:
+            jobs[job] = None
+        else:
+            del jobs[job]
+
+    # --- the division
+
+    def _divided(self, view: ClusterView) -> dict[int, Allocation]:
+        """Return what the jobs hold that the changes affect."""
+        jobs, machines = self._linked(self._changed)
+        self._changed.clear()
+        open_ = {
+            m for m, accepts in zip(machines, view.accepts[list(machines)].tolist(), strict=True) if accepts
+        }
+        least: dict[int, Allocation] = {}
+        tenants: list[Tenant] = []
+        divided: dict[int, Allocation] = {}
+        for job in sorted(jobs):
+            tenant = self._tenants.get(job) or self._tenant(view, job)
+            on_open = sum(s.machine in open_ for s in tenant.least.slices)
+            if on_open == len(tenant.least.slices):
+                tenants.append(tenant)
+                least[job] = tenant.least
+            elif on_open:
+                least[job] = divided[job] = _within(tenant.least, view.allocation(job), open_)
+        left = {m: self._left(view, m, least) for m in sorted(open_)}
+        divided.update(self._rule(tenants, left, view))
+        return divided
+
+    def _linked(self, machines: Iterable[int]) -> tuple[dict[int, None], dict[int, None]]:
+        """Return all jobs that the division of some machines affects, and all their machines."""
+        linked = dict.fromkeys(machines)
+        jobs: dict[int, None] = {}
+        queue = list(linked)
+        while queue:
+            machine = queue.pop()
+            apart = self._apart.get(machine, ())
+            for job in self._on.get(machine, ()):
+                if job not in jobs and job not in apart:
+                    jobs[job] = None
+                    more = [s.machine for s in self._planned[job].slices if s.machine not in linked]
+                    linked.update(dict.fromkeys(more))
+                    queue += more
+        return jobs, linked
+
+    def _tenant(self, view: ClusterView, job: int) -> Tenant:
+        """Return a job with the least that it has on its machines, and remember it."""
+        planned = self._planned[job]
+        share = replace(planned, slices=tuple(self._share(view, s) for s in planned.slices))
+        where, machines = share.gpu_map(), view.cluster.machines
+        best, cases = self._cases.among(view, job, share.gpus, set_of(where))
+        need = Need(job, view.demand(job), *best, cases=cases)
+        wanted = (Slice(m, gpus, *need.best(gpus, machines[m])) for m, gpus in where.items())
+        least = replace(share, slices=tuple(map(_lesser, share.slices, wanted)))
+        if least != share and not self._as_fast(view, job, least, share):
+            least = share
+        tenant = self._tenants[job] = Tenant(need, least)
+        return tenant
+
+    def _share(self, view: ClusterView, planned: Slice) -> Slice:
+        """Return a job's share of a machine; beside jobs that are not divided, what the policy sees."""
+        m, gpus, _, _ = planned
+        return planned if self._apart.get(m) else view.cluster.share(m, gpus)
+
+    def _as_fast(self, view: ClusterView, job: int, least: Allocation, share: Allocation) -> bool:
+        """Return whether a job is as fast with the least as with its share.
+
+        Best cases hold for as few machines as possible: on one machine it is as fast.
+        """
+        if len(share.slices) == 1:
+            return True
+        least_ns, share_ns = view.performance.alone([job, job], [least, share]).tolist()
+        return bool(least_ns <= share_ns)
+
+    def _left(self, view: ClusterView, machine: int, least: Mapping[int, Allocation]) -> Left:
+        """Return what is left of a machine when each job there has its least, or what the plan gives it."""
+        facts = view.cluster.machines[machine]
+        cpus, memory = facts.cpus, facts.memory_bytes
+        for job in self._on.get(machine, ()):
+            for s in least.get(job, self._planned[job]).slices:
+                if s.machine == machine:
+                    cpus -= s.cpus
+                    memory -= s.memory_bytes
+        return Left(cpus, memory)
+
+
+def _is_apart(allocation: Allocation | None) -> bool:
+    """Return whether a job keeps the CPUs and memory that the plan gives it."""
+    return allocation is not None and (allocation.group is not None or not allocation.gpus)
+
+
+def _lesser(one: Slice, other: Slice) -> Slice:
+    """Return the lesser of two amounts of CPUs and memory on one machine."""
+    cpus, memory = min(one.cpus, other.cpus), min(one.memory_bytes, other.memory_bytes)
+    return Slice(one.machine, one.gpus, cpus, memory)
+
+
+def _within(least: Allocation, held: Allocation | None, open_: Container[int]) -> Allocation:
+    """Return the least of a job, no more than it holds on closed machines."""
+    has = {s.machine: s for s in held.slices} if held is not None else {}
+    slices = (s if s.machine in open_ else _lesser(s, has.get(s.machine, s)) for s in least.slices)
+    return replace(least, slices=tuple(slices))
+
+
+class _Planned(AdaptedView):
+    """The view of a policy that plans with shares in proportion to GPUs."""
+
+    def __init__(self, view: ClusterView, division: Division) -> None:
+        super().__init__(view)
+        self._division = division
+        self.allocation = division.planned
+
+    def free(self) -> Free:
+        return self._division.free(self._view.free())
+
+    def plan(self) -> PlanBuilder:
+        return _DividedPlan(self._view, self._division)
+
+
+class _DividedPlan(PlanBuilder):
+    """A plan that divides CPUs and memory when it is done."""
+
+    def __init__(self, view: ClusterView, division: Division) -> None:
+        super().__init__()
+        self._view = view
+        self._division = division
+
+    def done(self) -> Plan:
+        """Divide, and freeze the plan."""
+        self._changes = self._division.settle(self._view, self._changes)
+        return super().done()

@@ -1,0 +1,345 @@
+"""Fills: the CPUs and memory that come with a job's GPUs. Shared by the policies.
+
+A placement chooser says which GPUs a job gets; a fill turns them into an allocation. A policy takes the name
+of a shipped fill, or a fill of the user's own. A fill may also say what the policy sees: the mechanisms of
+Synergy make it plan with shares in proportion to GPUs and then divide CPUs and memory (tune, opt), or make
+jobs ask for their best case (greedy).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate, pairwise
+from operator import ge
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from pydantic import PlainValidator
+
+from artist.core.arrays import Ints
+from artist.core.cluster import Allocation, Slice
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.core.view import ClusterView
+from artist.errors import PlanError
+from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
+from artist.policies.parts.cpu_memory.adapted_view import Adapter, as_it_is
+from artist.policies.parts.cpu_memory.best_case import BestCases
+from artist.policies.parts.cpu_memory.best_case_demands import BestCaseDemands
+from artist.policies.parts.cpu_memory.division import Division, Left, Tenant
+from artist.policies.parts.cpu_memory.division_rules import Optimum, handed_out
+from artist.policies.parts.cpu_memory.leftovers import HandOut
+from artist.policies.parts.orders import adopt_knowledge
+from artist.policies.parts.parameters import check_part, class_name
+from artist.policies.parts.placement import gpus_to_place
+
+
+class Shares(NamedTuple):
+    """What jobs that share GPUs take together, the GPUs once, and what each of them holds of it."""
+
+    whole: Allocation
+    parts: list[Allocation]
+
+
+class Fill(ABC):
+    """Decides on CPUs and memory; `fill` is all that one of the user's own must define.
+
+    Attributes such as `knows_performance` say what it looks at, like those of a policy.
+    """
+
+    @abstractmethod
+    def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
+        """Return an allocation of GPUs by machine, with CPUs and memory; None if the job does not fit.
+
+        Parameters
+        ----------
+        gpus
+            In order of the machines, for a fill of the user's own.
+        """
+
+    def room(self, free: Free, demand: Demand) -> Free | None:
+        """Return what to choose from: what is free, less GPUs for which CPUs or memory are lacking.
+
+        None if that is too little.
+        """
+        return free
+
+    def refilled(self, free: Free, held: Allocation) -> Allocation:
+        """Return what a job holds whose GPUs are its own again; take the additional part from `free`."""
+        return held
+
+    def adapter(self) -> Adapter:
+        """Return what turns the engine's view into the one that a policy plans on, for one run."""
+        return as_it_is
+
+    def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
+        """Return what jobs that share GPUs hold, each of them all these GPUs; None if they do not fit."""
+        left = Free(free.cluster, free.gpus, free.cpus, free.memory_bytes, free.accepts)
+        parts: list[Allocation] = []
+        for demand in demands:
+            part = self.fill(left, demand, gpus)
+            if part is None:
+                return None
+            left.take(without_gpus(part))
+            parts.append(part)
+        slices = zip(*(part.slices for part in parts), strict=True)
+        return Shares(Allocation(tuple(map(_sum, slices))), parts)
+
+
+class Proportional(Fill):
+    """CPUs and memory in proportion to the GPUs of each machine, as far as they are free."""
+
+    def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation:
+        """Return the allocation; it always fits."""
+        slices, share = [], free.cluster.share
+        for m, count in sorted(gpus.items()):
+            here = share(m, count)
+            _, _, cpus, memory = here
+            free_cpus, free_memory = free.cpus_and_memory(m)
+            if cpus > free_cpus or memory > free_memory:
+                here = Slice(m, count, min(cpus, free_cpus), min(memory, free_memory))
+            slices.append(here)
+        return Allocation(tuple(slices))
+
+    def refilled(self, free: Free, held: Allocation) -> Allocation:
+        """Return what the job holds, up to its share as far as that is free."""
+        slices = []
+        for s in held.slices:
+            share, left = free.cluster.machines[s.machine].share(s.gpus), free.cpus_and_memory(s.machine)
+            lacks = zip(share, s[2:], left, strict=True)
+            more = [max(0, min(part - has, there)) for part, has, there in lacks]
+            slices.append(s._replace(cpus=s.cpus + more[0], memory_bytes=s.memory_bytes + more[1]))
+            free.take(Allocation((Slice(s.machine, 0, *more),)))
+        return replace(held, slices=tuple(slices))
+
+    def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares:
+        """Return what comes with the GPUs, and an equal part of it for each job."""
+        whole, n = self.fill(free, demands[0], gpus), len(demands)
+        part = tuple(s._replace(cpus=s.cpus // n, memory_bytes=s.memory_bytes // n) for s in whole.slices)
+        return Shares(whole, [replace(whole, slices=part)] * n)
+
+
+class AsAsked(Fill):
+    """Exactly the CPUs and memory that the job asks for, divided among its machines by GPUs.
+
+    A job that asks for no particular CPUs, or memory, has them in proportion to its GPUs.
+    """
+
+    def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
+        """Return the allocation, or None if a machine has too few CPUs or too little memory."""
+        machines = sorted(gpus)
+        counts = [gpus[m] for m in machines]
+        given = _PROPORTIONAL.fill(free, demand, gpus)
+        cpus = divided(demand.cpus, counts) if demand.cpus else [s.cpus for s in given.slices]
+        memory = divided(demand.memory_bytes, counts)
+        if not demand.memory_bytes:
+            memory = [s.memory_bytes for s in given.slices]
+        allocation = Allocation(tuple(map(Slice, machines, counts, cpus, memory)))
+        return allocation if free.fits(without_gpus(allocation)) else None
+
+    def room(self, free: Free, demand: Demand) -> Free | None:
+        """Return what is free with as many GPUs of each machine as there are CPUs and memory for."""
+        if demand.least_gpus > free.total_gpus:
+            return None
+        if not demand.cpus and not demand.memory_bytes:
+            return free
+        asked, gpus, cluster = gpus_to_place(free, demand), free.gpus, free.cluster
+        of_job: Ints | int = asked
+        if demand.fungible:
+            of_job = np.array([demand.gpus_at(m.worth, asked) for m in cluster.machines], dtype=np.int64)
+        if demand.cpus:
+            gpus = np.minimum(gpus, free.cpus * of_job // demand.cpus)
+        if demand.memory_bytes:
+            gpus = np.minimum(gpus, free.memory_bytes * of_job // demand.memory_bytes)
+        if _most_on(gpus, demand.max_machines) < demand.least_gpus:
+            return None
+        sizes = free.sizes
+        if demand.cpus:
+            sizes = np.minimum(sizes, cluster.cpus * of_job // demand.cpus)
+        if demand.memory_bytes:
+            sizes = np.minimum(sizes, cluster.memory_bytes * of_job // demand.memory_bytes)
+        fewer = np.flatnonzero(gpus != free.gpus)
+        return free.with_fewer_gpus(dict(zip(fewer.tolist(), gpus[fewer].tolist(), strict=True)), sizes)
+
+
+class _KnowsBestCases:
+    """What a fill that needs the best cases of jobs looks at, and how it finds them.
+
+    Parameters
+    ----------
+    memory_points_gib
+        Amounts of memory to try, GiB per GPU, ascending.
+    """
+
+    knows_iterations = True
+    knows_models = True
+    knows_performance = True
+
+    def __init__(self, memory_points_gib: Sequence[float] = MEMORY_POINTS_GIB) -> None:
+        self._points = tuple(memory_points_gib)
+
+    def _cases(self) -> BestCases:
+        return BestCases(self._points)
+
+
+class Greedy(_KnowsBestCases, AsAsked):
+    """The best case of the job, or it waits; it keeps that as long as it runs (Synergy, 3.3).
+
+    The best case holds for as few machines as possible: on more, or where machines of some kind have less,
+    the job may be slower than with its share.
+    """
+
+    def adapter(self) -> Adapter:
+        """Return what makes jobs ask for their best case."""
+        return BestCaseDemands(self._cases())
+
+
+class Dividing(_KnowsBestCases, Proportional):
+    """A share in proportion to GPUs while the policy plans; then a rule divides CPUs and memory.
+
+    A fill of the user's own defines `divide`.
+    """
+
+    @abstractmethod
+    def divide(
+        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
+    ) -> Mapping[int, Allocation]:
+        """Return what jobs hold, by job; each has at least its least.
+
+        Parameters
+        ----------
+        tenants
+            The jobs of machines whose jobs changed, in order of arrival.
+        left
+            By machine, what is left of it when each of them has its least.
+        view
+            For what is believed of performance.
+        """
+
+    def adapter(self) -> Adapter:
+        """Return what divides CPUs and memory according to the rule."""
+        return Division(self._checked, self._cases())
+
+    def _checked(
+        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
+    ) -> Mapping[int, Allocation]:
+        """Return what `divide` returns; raise PlanError if a job has less than its least."""
+        given = self.divide(tenants, left, view)
+        for need, least in tenants:
+            after = given.get(need.job, least)
+            if not _covers(after, least):
+                said = f"divide returned {after} for job number {need.job}; allowed: at least {least}"
+                raise PlanError(f"fill {class_name(self)}: {said}")
+        return given
+
+
+class Tune(Dividing):
+    """At least the lesser of best case and share; the rest goes to jobs that gain, in order of arrival.
+
+    Synergy-Tune (4.2) with the GPUs of jobs given.
+    """
+
+    def divide(
+        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
+    ) -> Mapping[int, Allocation]:
+        """Return what jobs hold, by job."""
+        return handed_out(tenants, left, view)
+
+    def adapter(self) -> Adapter:
+        """Return what divides according to the rule, and remembers what jobs gain."""
+        return Division(partial(handed_out, hand_out=HandOut()), self._cases())
+
+
+class Opt(Dividing):
+    """What is worth most: the sum of the jobs' throughputs relative to their shares, weighted by GPUs.
+
+    The integer program of Synergy-Opt (4.1), with the GPUs of jobs given.
+    """
+
+    def divide(
+        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
+    ) -> Mapping[int, Allocation]:
+        """Return what jobs hold, by job."""
+        return Optimum(self._cases())(tenants, left, view)
+
+    def adapter(self) -> Adapter:
+        """Return what divides according to the program, and remembers what it solved."""
+        return Division(Optimum(self._cases()), self._cases())
+
+
+class OwnFill(Fill):
+    """A fill of the user's own, which gets the GPUs in order of the machines."""
+
+    def __init__(self, fill: Fill) -> None:
+        self._fill = fill
+        self.room, self.refilled = fill.room, fill.refilled  # type: ignore[method-assign]
+
+    def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
+        """Return what the fill returns."""
+        return self._fill.fill(free, demand, dict(sorted(gpus.items())))
+
+    def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
+        """Return what the fill returns."""
+        return self._fill.shares(free, demands, dict(sorted(gpus.items())))
+
+
+_PROPORTIONAL = Proportional()
+FILLS: Mapping[str, Fill] = {
+    "proportional": _PROPORTIONAL,
+    "as_asked": AsAsked(),
+    "tune": Tune(),
+    "greedy": Greedy(),
+    "opt": Opt(),
+}
+AnyFill = Annotated[str | Fill, PlainValidator(lambda value: check_part(value, FILLS, "fill", Fill))]
+
+
+def fill_of(fill: str | Fill) -> Fill:
+    """Return a shipped fill by name; one of the user's own wrapped to get the machines in order."""
+    return FILLS[fill] if isinstance(fill, str) else OwnFill(fill)
+
+
+def adapter_of(policy: object, fill: str | Fill) -> Adapter:
+    """Return the adapter of a policy's fill; declare that the policy looks at what the fill looks at."""
+    part = FILLS[fill] if isinstance(fill, str) else fill
+    adopt_knowledge(policy, part)
+    return part.adapter()
+
+
+def divided(amount: int, counts: Iterable[int]) -> list[int]:
+    """Divide an amount by GPUs, exactly: each part is rounded down or up.
+
+    >>> divided(10, [2, 1, 1])
+    [5, 2, 3]
+    """
+    ends = list(accumulate(map(int, counts), initial=0))
+    return [amount * b // ends[-1] - amount * a // ends[-1] for a, b in pairwise(ends)]
+
+
+def _most_on(gpus: Ints, machines: int) -> int:
+    """Return the most GPUs on so many machines; 0 for any number of them.
+
+    >>> _most_on(np.array([1, 3, 2]), 2)
+    5
+    """
+    if not 0 < machines < len(gpus):
+        return int(gpus.sum())
+    return int(gpus.max() if machines == 1 else np.partition(gpus, -machines)[-machines:].sum())
+
+
+def _covers(allocation: Allocation, least: Allocation) -> bool:
+    """Return whether an allocation has at least as much on each machine as another has there."""
+    given = {s.machine: s for s in allocation.slices}
+    return all(s.machine in given and all(map(ge, given[s.machine], s)) for s in least.slices)
+
+
+def _sum(slices: Sequence[Slice]) -> Slice:
+    """Return what jobs on one machine hold together, the GPUs once."""
+    cpus, memory = sum(s.cpus for s in slices), sum(s.memory_bytes for s in slices)
+    return slices[0]._replace(cpus=cpus, memory_bytes=memory)
+
+
+def without_gpus(allocation: Allocation) -> Allocation:
+    """Return the CPUs and memory of an allocation."""
+    return Allocation(tuple(s._replace(gpus=0) for s in allocation.slices))

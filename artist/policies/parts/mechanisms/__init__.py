@@ -1,1 +1,0 @@
-"""Mechanisms: how the jobs of a round share machines, CPUs and memory (Synergy)."""

@@ -1,0 +1,1 @@
+"""Pollux: the policy, its speed-ups and its genetic algorithm."""

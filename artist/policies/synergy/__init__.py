@@ -1,0 +1,1 @@
+"""Synergy: the policy and its mechanisms."""

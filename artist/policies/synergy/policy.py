@@ -1,0 +1,231 @@
+"""Synergy: CPUs and memory go to the jobs that gain from them, and no job is slower for it.
+
+In plain words: in each round jobs are ranked by an order, and the first ones whose GPUs together fit the
+cluster are to run; one whose GPUs do not fit is passed over. All of them are packed again: a mechanism says
+where each goes, and with how many CPUs and how much memory (`artist.policies.parts.cpu_memory`): proportional
+to its GPUs, greedy (its best case, or it is skipped), tune, opt, or one of the user's own. A job that gets
+what it holds continues (its lease is renewed); one that gets only other CPUs or memory is retuned; the others
+move, start or stop.
+
+The best case of a job is the least CPUs and memory with which it reaches its highest speed
+(`artist.policies.parts.cpu_memory.best_case`), according to the performance that the policy believes.
+
+Paper: Mohan et al., Looking Beyond GPUs for DNN Scheduling on Multi-Tenant Clusters (Synergy), OSDI 2022,
+sections 3.2, 3.3, 4 and 5.3.2.
+
+Differs from the paper: it sorts jobs by descending demand before it packs them (`pack_order` descending); its
+authors' program packs in the order of the policy, which is faster by far, and the default here. For
+`least_free`, `lowered` and `hand_out` see tune; for `weighted` see opt. `split` allows tune to split a job
+for more CPUs and memory, which section 6 leaves to future work. An elastic job takes what it asks for, or the
+most that fits. CPU-only jobs start where CPUs are free, and are never stopped; jobs on a machine that is
+about to leave stay as they are. A GPU job runs with what CPU-only jobs leave, even if that is no CPU (not
+under greedy), and is packed again in the round after one of them ends. With several machine types a job goes
+to GPUs of one type, the first of its allowed types with enough (greedy: with its best case).
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import reduce
+from itertools import repeat
+from operator import or_
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field
+from pydantic.dataclasses import dataclass
+
+from artist.core.arrays import Ints
+from artist.core.buckets import ALL
+from artist.core.cluster import Cluster
+from artist.core.events import Arrival, Finish, MachineEvent
+from artist.core.free import Free
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.view import ClusterView, JobColumns
+from artist.errors import InputError
+from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
+from artist.policies.parts.cpu_jobs import start_cpu_jobs
+from artist.policies.parts.cpu_memory.api import Need
+from artist.policies.parts.cpu_memory.best_case import BestCases
+from artist.policies.parts.orders import AnyOrder, order_of, ranking
+from artist.policies.parts.parameters import STRICT, class_name
+from artist.policies.parts.preemption import pinned_jobs, take_first, ways
+from artist.policies.synergy.mechanisms import AnyMechanism, mechanism_of, unread
+from artist.policies.synergy.sorted_machines import LeastFree
+from artist.policies.synergy.tune import Lowered, Split
+
+_log = logging.getLogger(__name__)
+Choice = tuple[int, int, int]  # job, GPUs, machines that may serve
+PackOrder = Literal["policy", "descending", "ascending"]
+Points = Annotated[list[Annotated[float, Field(gt=0, le=1e6)]], Field(min_length=1), AfterValidator(sorted)]
+
+
+@dataclass(config=STRICT)
+class Synergy:
+    """Packs the first jobs of an order again in every round; a mechanism divides CPUs and memory."""
+
+    knows_models = knows_iterations = knows_performance = True
+
+    order: AnyOrder = "fifo"
+    mechanism: AnyMechanism = "tune"
+    pack_order: PackOrder = "policy"
+    least_free: LeastFree = "all"
+    lowered: Lowered = "fewest"
+    hand_out: bool = True
+    split: Split = "never"
+    weighted: bool = True
+    server_gpus: int | None = Field(default=None, ge=1)
+    memory_points_gib: Points = Field(default_factory=lambda: list(MEMORY_POINTS_GIB))
+    on_events: bool = False
+    interval_s: float | None = Field(default=300, ge=0.001, le=4e9)
+
+    def __post_init__(self) -> None:
+        self._order = order_of(self, self.order)
+        self._mechanism = mechanism_of(self.mechanism, self)
+        self._say_unread()
+        tried, server = self.memory_points_gib, self.server_gpus
+        self._best_cases = BestCases(tried, server_gpus=server)
+        self._unbounded = BestCases(tried, server_gpus=server, bounded=False)
+        self._needs: dict[int, dict[tuple[int, int], Need]] = {}  # by job, GPUs and machines
+        self._simple = True  # no job is elastic or fungible
+        self._last: list[Choice] | None = None  # the jobs packed last; None once that packing is obsolete
+        self._whole: Free | None = None  # the cluster when nothing runs
+
+    def _say_unread(self) -> None:
+        """Note parameters that are set but have no effect with the mechanism."""
+        names = unread(self.mechanism, ("least_free", "lowered", "hand_out", "split", "weighted"))
+        names += ["pack_order"] * self._mechanism.takes_all
+        default = {field.name: field.default for field in fields(self)}
+        lost = ", ".join(f"policy.{name}" for name in names if getattr(self, name) != default[name])
+        if lost:
+            mechanism = self.mechanism if isinstance(self.mechanism, str) else class_name(self.mechanism)
+            _log.info("no effect with policy.mechanism=%s: %s", mechanism, lost, extra={"note": True})
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Rank, choose and pack, if something changed."""
+        plan = view.plan()
+        if self.server_gpus is not None:
+            _check_server(self.server_gpus, view.cluster)
+        self._hear(view)
+        jobs = view.jobs
+        if not len(jobs):
+            return plan.done()
+        rows = ranking(self._order.key(jobs))
+        pinned = pinned_jobs(view)
+        if pinned:
+            rows = rows[~np.isin(jobs.job[rows], pinned)]
+        with_gpus = jobs.gpus[rows] > 0
+        cpu_jobs = jobs.job[rows[~with_gpus & ~jobs.running[rows]]].tolist()
+        rows = rows[with_gpus]
+        free = self._room(view, jobs, rows)
+        chosen = self._chosen(view, jobs, rows, free)
+        if chosen != self._last or cpu_jobs:
+            self._last = chosen
+            self._pack(view, plan, free, jobs.job[rows[jobs.running[rows]]].tolist())
+            if cpu_jobs:
+                start_cpu_jobs(view, plan, free, cpu_jobs)
+        return plan.done()
+
+    def _hear(self, view: ClusterView) -> None:
+        """Track arrivals and finishes; notice what makes the last packing obsolete."""
+        for event in view.news:
+            if isinstance(event, Arrival):
+                demand = view.demand(event.job)
+                self._simple &= not (demand.elastic or demand.fungible)
+            elif isinstance(event, Finish):
+                self._needs.pop(event.job, None)
+                self._best_cases.forget(event.job)
+                self._unbounded.forget(event.job)
+                self._last = None  # a CPU-only job may have left room
+            elif isinstance(event, MachineEvent):
+                self._last = None
+
+    def _room(self, view: ClusterView, jobs: JobColumns, rows: Ints) -> Free:
+        """Return what would be free if none of the jobs of some rows ran."""
+        if jobs.gpus.all() and view.accepts.all():
+            if self._whole is None:
+                there = view.cluster
+                self._whole = Free(there, there.gpus, there.cpus, there.memory_bytes)
+            return self._whole
+        free = view.free()
+        for job in jobs.job[rows[jobs.running[rows]]].tolist():
+            held = view.allocation(job)
+            assert held is not None, "it runs"
+            free.give(held)
+        return free
+
+    def _chosen(self, view: ClusterView, jobs: JobColumns, rows: Ints, free: Free) -> list[Choice]:
+        """Return the jobs to pack, ranked, with GPUs and machines: the first that fit together, or all."""
+        takes_all = self._mechanism.takes_all
+        if not (self._simple and view.cluster.same_kind):
+            return _by_type(view, jobs.job[rows].tolist(), free, takes_all=takes_all)
+        if not takes_all:
+            rows = rows[take_first(jobs.gpus[rows], free.total_gpus, skip=True)]
+        return [*zip(jobs.job[rows].tolist(), jobs.gpus[rows].tolist(), repeat(ALL))]
+
+    def _need(self, view: ClusterView, job: int, gpus: int, among: int = ALL) -> Need:
+        """Return what a job needs; the same record as long as that does not change."""
+        needs = self._needs.setdefault(job, {})
+        need = needs.get((gpus, among))
+        if need is None:
+            (_, cpus, memory), cases = self._best_cases.among(view, job, gpus, among)
+            unbounded = None
+            if self.split == "when_faster" and gpus > 1:
+                unbounded = self._unbounded.among(view, job, gpus, among)[0][1:]
+            demand = view.demand(job)
+            need = Need(job, demand, gpus, cpus, memory, unbounded, among, cases=cases)
+            needs[gpus, among] = need
+        return need
+
+    def _pack(self, view: ClusterView, plan: PlanBuilder, free: Free, running: Sequence[int]) -> None:
+        """Plan what the mechanism says; `free` is what is left then, unless the cluster is whole."""
+        needs = [self._need(view, *choice) for choice in self._last or ()]
+        if self.pack_order != "policy" and not self._mechanism.takes_all:
+            needs.sort(key=_descending if self.pack_order == "descending" else _ascending)
+        packed = self._mechanism.pack(needs, free, view)
+        for job in running:
+            if job not in packed:
+                plan.stop(job)
+        for job, allocation in packed.items():
+            if allocation is not view.allocation(job):
+                plan.place(job, allocation)
+            if free is not self._whole:
+                free.take(allocation)
+
+
+def _by_type(view: ClusterView, jobs: Sequence[int], free: Free, *, takes_all: bool) -> list[Choice]:
+    """Return the jobs to pack if machines or jobs differ in which GPUs they allow.
+
+    Each job once, on the first type that has enough; if the mechanism takes all, on each type that it may
+    try.
+    """
+    cluster, chosen = view.cluster, []
+    left = {kind: int(free.gpus[usable].sum()) for kind, usable in cluster.of_type.items()}
+    for job in jobs:
+        for way in ways(free, view.demand(job), left):
+            if all(left[kind] >= gpus for kind, gpus in way.items()):
+                chosen.append((job, sum(way.values()), reduce(or_, map(cluster.type_sets.__getitem__, way))))
+                if takes_all:
+                    continue
+                for kind, gpus in way.items():
+                    left[kind] -= gpus
+                break
+    return chosen
+
+
+def _check_server(server_gpus: int, cluster: Cluster) -> None:
+    """Raise InputError if a machine is less than one server."""
+    smallest = min((machine.gpus for machine in cluster.machines if machine.gpus), default=server_gpus)
+    if server_gpus > smallest:
+        allowed = f"null, or at most the {smallest} GPUs of a machine, which may stand for several servers"
+        raise InputError(
+            "no such server", where="policy.server_gpus", found=str(server_gpus), allowed=allowed
+        )
+
+
+def _descending(need: Need) -> tuple[int, ...]:
+    return -need.gpus, -need.cpus, -need.memory_bytes
+
+
+def _ascending(need: Need) -> tuple[int, ...]:
+    return (need.cpus,)

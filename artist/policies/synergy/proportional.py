@@ -1,0 +1,26 @@
+"""GPU-proportional: CPUs and memory go with the GPUs (the baseline of Synergy, section 2).
+
+Each job goes to the least free machine that has its GPUs, or to as few machines as possible.
+"""
+
+from artist.core.cluster import Slice
+from artist.core.view import ClusterView
+from artist.policies.parts.cpu_memory.api import Need
+from artist.policies.synergy.packer import (
+    Packer,
+    consolidated,
+    held_machine,
+    nothing,
+    share,
+    what_is_there,
+)
+from artist.policies.synergy.sorted_machines import Room, slices_of
+
+
+class Proportional(Packer):
+    """Gives every job the share of its GPUs, as far as CPU-only jobs have left it."""
+
+    def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
+        """Return what a job gets, None to wait."""
+        where = consolidated(room, need, nothing, held_machine(need, view))
+        return None if where is None else what_is_there(slices_of(need, where, share, room), room)

@@ -1,0 +1,183 @@
+"""Tune: the best case where there is room, else what makes no job slower than its share (Synergy, 4.2).
+
+In plain words: jobs are packed one after another. Each goes to the least free machine that has its best case;
+else to the least free one that has, in each of CPUs and memory, the lesser of best case and proportional
+share; else to the least free one that has the GPUs, and there a smallest set of jobs that hold more than that
+is lowered to it, on all their machines. A job whose GPUs no machine has free goes to as few machines as
+possible, its CPUs and memory in proportion to the GPUs. So every job whose GPUs fit runs, no slower than with
+its proportional share. Finally what is left on the machines is handed out, in the same order, to jobs that
+gain from it (section 5.3.2).
+
+Differs from the paper, which does not say which jobs are lowered if several sets are equally small. As in the
+authors' program (github.com/msr-fiddle/synergy) these are the jobs on the fewest machines, then with the most
+CPUs per GPU, then the most memory per GPU, then packed first. That program takes them in this order until
+there is room, whether or not each helps (`lowered` in_order), breaks ties between machines with equally many
+free GPUs only by number (`least_free` gpus), and hands nothing out (`hand_out`).
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from artist.core.cluster import Allocation, Machine, Slice
+from artist.core.view import ClusterView
+from artist.policies.parts.cpu_memory.api import Need
+from artist.policies.parts.cpu_memory.floor import Floor, at_least
+from artist.policies.parts.cpu_memory.leftovers import HandOut
+from artist.policies.synergy.packer import (
+    Packer,
+    consolidated,
+    held_machine,
+    nothing,
+    on_fewest,
+    what_is_there,
+)
+from artist.policies.synergy.smallest_set import smallest_set
+from artist.policies.synergy.sorted_machines import Amounts, LeastFree, Level, Room, Where, slices_of
+
+Split = Literal["never", "when_faster"]
+Lowered = Literal["fewest", "in_order"]
+_Peer = tuple[Need, int, int]  # with the CPUs and memory that it would give up on one machine
+
+
+class Tune(Packer):
+    """Gives jobs their best case while there is room, and takes back what they do not need.
+
+    Parameters
+    ----------
+    least_free
+        How to compare free machines: all or gpus (`Room`).
+    lowered
+        Which jobs make room: the fewest, or in order until there is room.
+    hand_out
+        Whether what is left goes to jobs that gain from it (`HandOut`).
+    split
+        Whether a job whose GPUs one machine has free may go to several: never; when_faster, if it is believed
+        to be faster, communication included.
+    """
+
+    def __init__(
+        self,
+        least_free: LeastFree = "all",
+        lowered: Lowered = "fewest",
+        hand_out: bool = True,
+        split: Split = "never",
+    ) -> None:
+        super().__init__(least_free)
+        self._lowered = lowered
+        self._hand_out = HandOut() if hand_out else None
+        self._split = split
+        self._floor = Floor()
+
+    def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
+        """Return what a job gets, None to wait; other jobs may give up some of theirs."""
+        slices = self._wanted(room, need, view)
+        if slices is None:
+            return None
+        if need.unbounded is not None and (faster := self._faster(room, need, slices, view)):
+            slices = faster
+        for s in slices:
+            self._make_room(room, s)
+        if len(slices) > 1:
+            room.floors[need.job] = self._least(room, need, slices, view)
+        return what_is_there(slices, room)
+
+    def _wanted(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
+        """Return what a job is to have, even if others have to make room for it; None to wait."""
+        held = held_machine(need, view)
+        for level in (Need.best, Need.least):
+            where = consolidated(room, need, level, held)
+            if where is not None:
+                slices = self._slices(room, need, where, level, view)
+                if len(slices) == 1 or room.holds(slices):
+                    return slices
+        where = consolidated(room, need, nothing, held)
+        return None if where is None else self._slices(room, need, where, Need.least, view)
+
+    def _slices(
+        self, room: Room, need: Need, where: Where, level: Level, view: ClusterView
+    ) -> tuple[Slice, ...]:
+        """Return what a job takes on some GPUs, no less than makes it as fast as its share."""
+        slices = slices_of(need, where, level, room)
+        return slices if len(slices) == 1 else at_least(slices, self._least(room, need, slices, view))
+
+    def _least(self, room: Room, need: Need, slices: Sequence[Slice], view: ClusterView) -> tuple[Slice, ...]:
+        """Return what a job needs on the GPUs of slices to be as fast as with its share."""
+        where = [(s.machine, s.gpus) for s in slices]
+        return self._floor.under(view, need.job, slices_of(need, where, Need.least, room))
+
+    def _faster(
+        self, room: Room, need: Need, slices: Sequence[Slice], view: ClusterView
+    ) -> tuple[Slice, ...] | None:
+        """Return what a job holds on more machines, with all that it gains from, if it is faster there."""
+        for level in (_unbounded, Need.best):
+            where = on_fewest(room, need, level)
+            if where is None or len(where) <= len(slices):
+                continue
+            split = self._slices(room, need, where, level, view)
+            pair = [Allocation(tuple(slices)), Allocation(split)]
+            together_ns, split_ns = view.performance.alone([need.job] * 2, pair)
+            if split_ns < together_ns and room.holds(split):
+                return split
+        return None
+
+    def given(self, needs: Sequence[Need], room: Room, view: ClusterView) -> dict[int, tuple[Slice, ...]]:
+        """Return what each job gets, once all are packed and what is left is handed out."""
+        if self._hand_out is None:
+            return room.slices
+        return self._hand_out(needs, room.slices, room.cpus[:], room.memory_bytes[:], view)
+
+    def _make_room(self, room: Room, wanted: Slice) -> None:
+        """Lower jobs on a machine to what they need until a slice fits."""
+        m = wanted.machine
+        cpus, memory = wanted.cpus - room.cpus[m], wanted.memory_bytes - room.memory_bytes[m]
+        if cpus <= 0 and memory <= 0:
+            return
+        peers = [_peer(room, need, m) for need in room.needs_on[m]]
+        peers = [peer for peer in peers if peer[1] > 0 or peer[2] > 0]
+        peers.sort(key=lambda peer: _first_down(room, peer[0]))
+        chosen = _in_order if self._lowered == "in_order" else _fewest
+        for need, _, _ in chosen(peers, cpus, memory):
+            room.retune(need, tuple([_lowered(room, need, s) for s in room.slices[need.job]]))
+
+
+def _peer(room: Room, need: Need, m: int) -> _Peer:
+    """Return what a job would give up on a machine."""
+    s = next(s for s in room.slices[need.job] if s.machine == m)
+    lowered = _lowered(room, need, s)
+    return need, s.cpus - lowered.cpus, s.memory_bytes - lowered.memory_bytes
+
+
+def _lowered(room: Room, need: Need, s: Slice) -> Slice:
+    """Return what a job needs of a slice; CPU-only jobs may have left it less."""
+    cpus, memory = need.least(s.gpus, room.machine(s.machine))
+    if s.gpus < need.gpus:
+        _, _, cpus, memory = next(f for f in room.floors[need.job] if f.machine == s.machine)
+    return Slice(s.machine, s.gpus, min(s.cpus, cpus), min(s.memory_bytes, memory))
+
+
+def _first_down(room: Room, need: Need) -> tuple[float, ...]:
+    """Return the key by which jobs make room; equal ones stay in the order of packing."""
+    slices = room.slices[need.job]
+    cpus, memory = sum(s.cpus for s in slices), sum(s.memory_bytes for s in slices)
+    return len(slices), -cpus / need.gpus, -memory / need.gpus
+
+
+def _in_order(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]:
+    """Return the first peers that together give up enough."""
+    for count, (_, gives_cpus, gives_memory) in enumerate(peers, 1):
+        cpus -= gives_cpus
+        memory -= gives_memory
+        if cpus <= 0 and memory <= 0:
+            return peers[:count]
+    return peers
+
+
+def _fewest(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]:
+    """Return the first of the smallest sets of peers that together give up enough."""
+    return [peers[i] for i in smallest_set([peer[1:] for peer in peers], cpus, memory)]
+
+
+def _unbounded(need: Need, gpus: int, machine: Machine) -> Amounts:
+    """Return the best case not bounded by one machine."""
+    assert need.unbounded is not None, "asked for where it is wanted only"
+    return need.part(*need.unbounded, gpus)

@@ -1,0 +1,1 @@
+"""Themis: the auction, and the policy in rounds as in Gavel."""

@@ -1,0 +1,1 @@
+"""Tiresias: the policy, its queue ranks and the Gittins index."""

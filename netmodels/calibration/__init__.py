@@ -1,0 +1,1 @@
+"""Profiles fitted to measured overheads."""

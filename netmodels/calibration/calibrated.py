@@ -1,0 +1,174 @@
+"""Calibrated profiles in a file: what `artist-calibrate` writes and `network.profiles` reads.
+
+    models:
+      ResNet50: {compute_scale: 0.5, launch_ns: 20000}
+
+is enough. The rest documents the origin, and changes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
+
+from netmodels.calibration.fit import MOST_LAUNCH_NS, Method
+from netmodels.inputs.errors import InputError
+from netmodels.inputs.schema import first_problem, read_yaml
+from netmodels.profiles.layers import Layer, Profile
+from netmodels.profiles.profile import get_profile
+
+Fraction = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+_Whole = Annotated[StrictInt, Field(ge=0, le=10**18)]
+
+
+class CalibratedLayer(_Part):
+    """A measured layer, as of `netmodels.profiles.layers.Layer`."""
+
+    name: StrictStr
+    forward_ns: _Whole
+    input_gradient_ns: _Whole
+    weight_gradient_ns: _Whole
+    gradient_bytes: _Whole
+
+
+class CalibratedModel(_Part):
+    """How the profile of a model is changed, and why.
+
+    Attributes
+    ----------
+    compute_scale, launch_ns
+        As of `netmodels.calibration.fit.Fit`.
+    update_ns
+        As of `Profile.with_update`; None for the delays of the profile.
+    measured, before, achieved
+        Exposed communication / compute: measured, and of the network model before and after.
+    gpus, machine_type
+        Where it was measured.
+    source
+        Source of the measurement.
+    layers
+        Measured layers instead of the shipped ones, first to last; the model need not be a shipped one.
+    """
+
+    compute_scale: Annotated[float, Field(strict=True, ge=1e-9, le=1e9)] = 1.0
+    launch_ns: Annotated[StrictInt, Field(ge=0, le=MOST_LAUNCH_NS)] = 0
+    update_ns: Annotated[StrictInt, Field(ge=0, le=MOST_LAUNCH_NS)] | None = None
+    measured: Fraction | None = None
+    before: Fraction | None = None
+    achieved: Fraction | None = None
+    gpus: StrictInt | None = None
+    machine_type: StrictStr | None = None
+    source: StrictStr = ""
+    layers: Annotated[tuple[CalibratedLayer, ...], Field(min_length=1)] | None = None
+
+
+class CalibratedFile(_Part):
+    """What a file says; all but `models` is for human readers.
+
+    Attributes
+    ----------
+    models
+        By name.
+    method
+        What was fitted.
+    measured
+        Name of the table, and SHA-256 of its content.
+    topology
+        Name of the fabric with which the network model was asked.
+    network
+        The model, its version and its settings.
+    """
+
+    models: Annotated[dict[StrictStr, CalibratedModel], Field(min_length=1)]
+    method: Method | None = None
+    measured: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+    topology: StrictStr = ""
+    network: dict[StrictStr, object] = Field(default_factory=dict)
+
+    def text(self) -> str:
+        """Return the file; equal calibrations give equal bytes."""
+        record = self.model_dump(exclude_none=True)
+        names = ("method", "measured", "topology", "network", "models")
+        said = {name: record[name] for name in names if record.get(name)}
+        body: str = yaml.safe_dump(said, sort_keys=False, width=110)
+        return f"# Written by artist-calibrate; network.profiles=THIS_FILE uses it.\n{body}"
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedProfiles:
+    """Profiles by name: calibrated, or unchanged if the file does not mention them.
+
+    Parameters
+    ----------
+    topology
+        Fabric for which they were calibrated; empty if the file does not say.
+    profiles
+        By the model's own name.
+    """
+
+    topology: str
+    profiles: Mapping[str, Profile]
+
+    def __call__(self, name: str) -> Profile:
+        """Return the profile of a model, by any name that the traces use for it.
+
+        Raises
+        ------
+        InputError
+            If there is no such model.
+        """
+        own = self.profiles.get(name)
+        if own is not None:
+            return own
+        profile = get_profile(name)
+        return self.profiles.get(profile.name, profile)
+
+
+def read_calibrated(path: Path) -> CalibratedProfiles:
+    """Return the profiles of a file.
+
+    Raises
+    ------
+    InputError
+        With file, field, the value found and what is allowed.
+    """
+    content = read_yaml(path, "calibration")
+    try:
+        file = CalibratedFile.model_validate(content)
+    except ValidationError as error:
+        fields = sorted({*CalibratedFile.model_fields, *CalibratedModel.model_fields})
+        raise first_problem(error, str(path), fields) from None
+    profiles: dict[str, Profile] = {}
+    for name, model in file.models.items():
+        profile = _profile(name, model, path)
+        if profile.name in profiles:
+            allowed = "each model once, under any of its names"
+            raise InputError("the same model twice", where=f"{path}, models", found=name, allowed=allowed)
+        fitted = profile.scaled(model.compute_scale).with_launch(model.launch_ns)
+        profiles[profile.name] = fitted if model.update_ns is None else fitted.with_update(model.update_ns)
+    return CalibratedProfiles(file.topology, profiles)
+
+
+def _profile(name: str, model: CalibratedModel, path: Path) -> Profile:
+    """Return the profile that a model begins with: the shipped one, or its measured layers."""
+    try:
+        profile = get_profile(name)
+    except InputError as error:
+        if model.layers is None:
+            where = f"{path}, models.{name}"
+            raise InputError(error.what, where=where, found=name, allowed=error.allowed) from None
+        return Profile(name, _layers(model.layers), model.source)
+    return profile if model.layers is None else Profile(profile.name, _layers(model.layers), model.source)
+
+
+def _layers(layers: Sequence[CalibratedLayer]) -> tuple[Layer, ...]:
+    return tuple(Layer(**each.model_dump()) for each in layers)

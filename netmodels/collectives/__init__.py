@@ -1,0 +1,1 @@
+"""The time of a collective, and of an iteration that issues collectives."""

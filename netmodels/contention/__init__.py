@@ -1,0 +1,1 @@
+"""Jobs that share links, and how they slow each other."""

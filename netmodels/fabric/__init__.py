@@ -1,0 +1,1 @@
+"""Fabrics, machine types, topology files and the shape of a placement."""

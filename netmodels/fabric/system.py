@@ -1,0 +1,248 @@
+"""How a job runs its collectives: the settings beside the fabric."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Literal, cast, get_args
+
+from netmodels.fabric.shape import TIERS, Tier
+from netmodels.inputs.digest import digest_of, hash_of
+from netmodels.inputs.errors import InputError
+from netmodels.inputs.naming import allowed_names
+
+Algorithm = Literal["ring", "halving_doubling", "double_binary_tree", "direct"]
+Algorithms = Algorithm | tuple[Algorithm, Algorithm, Algorithm]
+"""One for all tiers, or one each for machine, rack and network."""
+_MOST_DELAY_NS = 10**12  # beyond these limits, times would exceed their integers
+_LEAST_MEMORY_GB_S, _MOST_MEMORY_GB_S = 1e-3, 1e9
+DEFAULT_BUCKET_BYTES = 25 * 2**20  # PyTorch's bucket_cap_mb, which counts 2^20 bytes
+_MOST_BUCKET_MB = 1e6
+_MOST_CHUNKS = 1024  # each is followed through the queues
+
+CollectiveOptimization = Literal["bandwidth_aware", "baseline"]
+CollectiveQueue = Literal["one", "per_dimension"]
+QueueOrder = Literal["issue", "lowest_layer_first"]
+Collectives = Literal["astra_sim", "nccl"]
+AcrossMachines = Literal["hierarchical", "flat_ring", "tree"]
+Transport = Literal["ideal", "packets", "windows"]
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "collective_optimization": get_args(CollectiveOptimization),
+    "collective_queue": get_args(CollectiveQueue),
+    "queue_order": get_args(QueueOrder),
+    "collectives": get_args(Collectives),
+    "across_machines": get_args(AcrossMachines),
+    "transport": get_args(Transport),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSettings:
+    """How a job runs its collectives.
+
+    Parameters
+    ----------
+    endpoint_delay_ns
+        Delay of a GPU per send or receive step.
+    local_memory_gb_s
+        GPU memory bandwidth (10^9 byte/s) charged for local reductions; 0 makes them free.
+    collective_optimization
+        `bandwidth_aware`: reduce-scatter outwards over the dimensions, all-reduce in the last, all-gather
+        back. `baseline`: a full-size all-reduce in every dimension, one after another. Applies within one
+        machine, or to `hierarchical` collectives: a ring or tree across machines has no dimensions. The same
+        holds for the queues and algorithms below.
+    collective_queue
+        `one`: one server for whole collectives (ASTRA-sim 2.x). `per_dimension`: every dimension serves one
+        phase at a time (ASTRA-sim 1.0).
+    queue_order
+        Which pending phase a dimension takes next; only meaningful with `per_dimension`.
+    collective_algorithm
+        How a collective runs within one dimension (`netmodels.collectives.algorithms`): a name, or three for
+        machine, rack and network.
+    chunks
+        Parts that a collective is cut into; they follow each other through the dimensions like a pipeline
+        (ASTRA-sim's preferred-dataset-splits).
+    chunks_in_flight
+        Chunks that a dimension carries at once (active-chunks-per-dimension). As in ASTRA-sim's
+        congestion-unaware back end they do not share its bandwidth: above 1 the network is too fast by up to
+        that factor, so leave it at 1 except to compare with ASTRA-sim.
+    collectives
+        `astra_sim`: as its programs run them; `nccl`: an analytical model of what NCCL does
+        (`netmodels.nccl`), in which `bucket_cap_mb` is the only other setting with a meaning.
+    across_machines
+        How a collective spans machines, evenly or unevenly: `hierarchical`, dimension by dimension;
+        `flat_ring`, one ring through all GPUs, machine after machine; `tree`, two trees over the machines.
+    transport
+        What carries messages: `ideal`, links of a latency and a bandwidth; `packets`, which have headers,
+        share links and are acknowledged; `windows`, packets of which each message has at most as many in
+        flight as its narrowest link carries in a round trip. None: `ideal`; with a program, the program's
+        own.
+    bucket_cap_mb
+        Gradients are joined to buckets of so many 2^20 bytes, as in PyTorch's DistributedDataParallel; 0:
+        every layer has its own collective. None: 25 with `nccl`, else 0.
+
+    Raises
+    ------
+    InputError
+        If a value has the wrong type or is out of range.
+    """
+
+    endpoint_delay_ns: int = 10
+    local_memory_gb_s: float = 0.0
+    collective_optimization: CollectiveOptimization = "bandwidth_aware"
+    collective_queue: CollectiveQueue = "one"
+    queue_order: QueueOrder = "issue"
+    collective_algorithm: Algorithms = "ring"
+    chunks: int = 1
+    chunks_in_flight: int = 1
+    collectives: Collectives = "astra_sim"
+    across_machines: AcrossMachines = "flat_ring"
+    transport: Transport | None = None
+    bucket_cap_mb: float | None = None
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_whole("wrong delay", "endpoint_delay_ns", self.endpoint_delay_ns, 0, _MOST_DELAY_NS)
+        memory = self.local_memory_gb_s
+        number = isinstance(memory, int | float) and not isinstance(memory, bool)
+        if not number or not (memory == 0 or _LEAST_MEMORY_GB_S <= memory <= _MOST_MEMORY_GB_S):
+            raise InputError(
+                "wrong memory bandwidth",
+                where="system.local_memory_gb_s",
+                found=memory,
+                allowed=f"0, or a number from {_LEAST_MEMORY_GB_S} to {_MOST_MEMORY_GB_S:g}",
+            )
+        object.__setattr__(self, "local_memory_gb_s", float(memory))
+        for name, allowed in _CHOICES.items():
+            if name != "transport" or self.transport is not None:
+                _check_choice(name, getattr(self, name), allowed)
+        _check_bucket(self.bucket_cap_mb)
+        object.__setattr__(self, "collective_algorithm", _algorithms(self.collective_algorithm))
+        for name in ("chunks", "chunks_in_flight"):
+            _check_whole("wrong number", name, getattr(self, name), 1, _MOST_CHUNKS)
+        object.__setattr__(self, "_hash", hash_of(digest_of(system_record(self))))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def packets(self) -> bool:
+        """Whether messages travel as packets."""
+        return self.transport in ("packets", "windows")
+
+    @property
+    def windows(self) -> bool:
+        """Whether each message has at most a window of packets in flight."""
+        return self.transport == "windows"
+
+    @property
+    def bucket_bytes(self) -> int:
+        """Bytes that close a bucket of gradients; 0: every layer has its own collective."""
+        if self.bucket_cap_mb is None:
+            return DEFAULT_BUCKET_BYTES if self.collectives == "nccl" else 0
+        return round(self.bucket_cap_mb * 2**20)
+
+    def algorithm_of(self, tier: Tier) -> Algorithm:
+        """Return the algorithm of the dimensions of a tier."""
+        names = self.collective_algorithm
+        return names if isinstance(names, str) else names[TIERS.index(tier)]
+
+
+def _check_whole(what: str, name: str, found: object, least: int, most: int) -> None:
+    if isinstance(found, bool) or not isinstance(found, int) or not least <= found <= most:
+        allowed = f"a whole number from {least} to {most}"
+        raise InputError(what, where=f"system.{name}", found=found, allowed=allowed)
+
+
+def _check_choice(name: str, found: object, allowed: tuple[str, ...]) -> None:
+    if found not in allowed:
+        raise InputError(
+            "unknown choice", where=f"system.{name}", found=found, allowed=allowed_names(found, allowed)
+        )
+
+
+def _check_bucket(found: object) -> None:
+    number = isinstance(found, int | float) and not isinstance(found, bool)
+    if found is not None and not (number and 0 <= found <= _MOST_BUCKET_MB):  # type: ignore[operator]
+        raise InputError(
+            "wrong size of a bucket",
+            where="system.bucket_cap_mb",
+            found=found,
+            allowed=f"0 for none, or a number up to {_MOST_BUCKET_MB:g} (MiB)",
+        )
+
+
+def _algorithms(found: object) -> Algorithms:
+    """Return one name, or three that differ; a list comes from a file."""
+    if not isinstance(found, list | tuple):
+        _check_choice("collective_algorithm", found, get_args(Algorithm))
+        return cast(Algorithm, found)
+    if len(found) != len(TIERS):
+        raise InputError(
+            "wrong number of algorithms",
+            where="system.collective_algorithm",
+            found=list(found),
+            allowed="one name, or three: machine, rack, network",
+        )
+    for name in found:
+        _check_choice("collective_algorithm", name, get_args(Algorithm))
+    machine, rack, network = found
+    return cast(Algorithm, machine) if machine == rack == network else (machine, rack, network)
+
+
+def setting_names() -> tuple[str, ...]:
+    """Return the names of all settings, in the order of the dataclass."""
+    return tuple(each.name for each in fields(SystemSettings) if each.init)
+
+
+def merge_system(base: SystemSettings, overrides: Mapping[str, object]) -> SystemSettings:
+    """Return settings with some values replaced.
+
+    Parameters
+    ----------
+    base
+        The settings of the topology.
+    overrides
+        Setting name to value; None keeps the value of `base`.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown or a value is not allowed.
+    """
+    names = setting_names()
+    for name in overrides:
+        if name not in names:
+            raise InputError(
+                "unknown setting", where="system", found=name, allowed=allowed_names(name, names)
+            )
+    values = {name: getattr(base, name) for name in names}
+    values.update({name: value for name, value in overrides.items() if value is not None})
+    return SystemSettings(**values)
+
+
+def idle_settings(system: SystemSettings, said: Iterable[str]) -> dict[str, str]:
+    """Return which settings mean nothing to the analytical model, each with the reason.
+
+    Parameters
+    ----------
+    system
+        All settings.
+    said
+        Names of those that were set.
+    """
+    why: dict[str, str] = {}
+    if system.collectives == "nccl":
+        meant = ("collectives", "bucket_cap_mb")
+        why = {name: "with collectives=nccl" for name in setting_names() if name not in meant}
+    else:
+        if system.across_machines != "hierarchical":
+            inside = f"across machines with across_machines={system.across_machines}"
+            why = dict.fromkeys(("collective_algorithm", "collective_optimization"), inside)
+        if system.collective_queue == "one":
+            why["queue_order"] = "with collective_queue=one"
+    return {name: why[name] for name in said if name in why}
+
+
+def system_record(system: SystemSettings) -> dict[str, object]:
+    """Return the settings as plain values, for cache keys and run folders."""
+    return {name: getattr(system, name) for name in setting_names()}

@@ -1,0 +1,1 @@
+"""User files: reading, validation, and errors that name the fault."""

@@ -1,0 +1,56 @@
+"""Read text files of the user, plain or gzipped; every fault is an InputError."""
+
+import gzip
+import zlib
+from pathlib import Path
+
+from netmodels.inputs.errors import InputError, regular
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_text(path: Path, kind: str = "trace", *, lenient: bool = False) -> str:
+    """Return the text of a UTF-8 file, unzipped if it is gzipped (told by its content); lines end in LF.
+
+    Parameters
+    ----------
+    kind
+        What the file is, for messages.
+    lenient
+        Whether bytes that are not UTF-8 are replaced.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it cannot be read, or it is not text.
+    """
+    where = str(path)
+    try:
+        raw = regular(path.expanduser()).read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", where=where, allowed=f"the path of a {kind} file") from None
+    except IsADirectoryError:
+        raise InputError("is a folder", where=where, allowed=f"the path of a {kind} file") from None
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}", where=where, allowed="a readable file"
+        ) from None
+    except (RuntimeError, ValueError) as error:  # the home of an unknown user; a NUL in the path
+        raise InputError("not a path", where=where, found=str(error), allowed="a readable file") from None
+    if raw.startswith(_GZIP_MAGIC):
+        try:
+            raw = gzip.decompress(raw)
+        except (EOFError, OSError, zlib.error) as error:
+            raise InputError(
+                "broken gzip file", where=where, found=str(error), allowed="a whole file"
+            ) from None
+    try:
+        text = raw.decode("utf-8-sig", "replace" if lenient else "strict")
+    except UnicodeDecodeError as error:
+        found = raw[error.start : error.start + 8]
+        raise InputError(
+            "not a text file", where=where, found=found, allowed="UTF-8, plain or gzip"
+        ) from None
+    if "\0" in text and not lenient:
+        raise InputError("not a text file", where=where, found="\0", allowed="UTF-8, plain or gzip")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

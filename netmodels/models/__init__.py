@@ -1,0 +1,1 @@
+"""Network models in process, and the cache of answers."""

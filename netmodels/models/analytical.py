@@ -1,0 +1,369 @@
+"""The network model in process: alpha-beta collectives, the whole iteration walked layer by layer."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache, partial, reduce
+from itertools import product
+from math import ceil, floor, prod
+from typing import NamedTuple
+
+import numpy as np
+
+from netmodels.api import IterationTime
+from netmodels.collectives.across_machines import across_ns, sent_bytes
+from netmodels.collectives.algorithms import Collective, Ints
+from netmodels.collectives.collectives import Phase, chunks_of, gate_ns, phases_of
+from netmodels.collectives.dimensions import Level, View, views_of
+from netmodels.collectives.ring_steps import Floats
+from netmodels.collectives.rings import Ring, rings_of
+from netmodels.collectives.timeline import (
+    Part,
+    Passage,
+    Train,
+    Way,
+    alone,
+    issues_of,
+    through_one_queue,
+    walk,
+)
+from netmodels.fabric.fabric import Dimension, Fabric
+from netmodels.fabric.shape import Shape, Tier, tier
+from netmodels.fabric.system import SystemSettings
+from netmodels.nccl.iteration import NcclModel
+from netmodels.profiles.buckets import bucketed
+from netmodels.profiles.layers import Profile
+
+Seen = View | Ring
+"""A placement as its dimensions, or as one ring through all GPUs."""
+
+_MANY_BYTES = 2**50  # enough that roundings do not affect the time per byte
+
+
+class AnalyticalModel:
+    """Price an iteration by closed forms: ASTRA-sim's congestion-unaware analytical back end.
+
+    Rule: every layer's all-reduce runs on each dimension that the shape uses
+    (`netmodels.collectives.collectives`), queued beside the backward pass (`netmodels.collectives.timeline`),
+    and begins with the profile's `launch_ns`. On regular shapes (identical machines, identical racks) whole
+    iterations equal ASTRA-sim 2.x to the nanosecond if `launch_ns` is 0; with `baseline`, `per_dimension` and
+    `lowest_layer_first` they follow ASTRA-sim 1.0.
+
+    An irregular shape is priced by its average numbers of members, each collective between the fastest and
+    the slowest regular shape around it (whole numbers, next lower or next higher, in each dimension), but not
+    below its narrowest gate (`netmodels.collectives.dimensions`). Real libraries do not run like that. Shapes
+    with equal averages and gates have equal answers, so answers are kept by these: a fragmented cluster has
+    thousands of shapes.
+
+    With `across_machines` other than `hierarchical`, placements of several machines, regular or not, are
+    priced as one ring or tree through all GPUs (`netmodels.collectives.across_machines`), and a machine alone
+    by its dimensions. Messages travel over ideal links, or as packets
+    (`netmodels.collectives.packet_transport`).
+    """
+
+    version = "2"
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Profile, Seen, SystemSettings], IterationTime] = {}
+        self._nccl = NcclModel()
+
+    def iteration(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
+        profile = bucketed(profile, system.bucket_bytes)
+        if system.collectives == "nccl":
+            return self._nccl.iteration(profile, shape, fabric)
+        answers = [self._remembered(profile, seen, system) for seen in _seen(shape, fabric, system)]
+        return max(answers, key=lambda answer: (answer.total_ns, answer.comm_ns))
+
+    def collective_ns(
+        self, collective: Collective, size_bytes: int, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> int:
+        """Return the time of one collective alone, slowest machine type as for iterations.
+
+        Parameters
+        ----------
+        collective
+            The collective.
+        size_bytes
+            Bytes that each GPU starts with, more than 0.
+        shape, fabric, system
+            As for `iteration`.
+        """
+        if system.collectives == "nccl":
+            return self._nccl.collective_ns(collective, size_bytes, shape, fabric)
+        seen = _seen(shape, fabric, system)
+        return max(_collective_ns(collective, each, size_bytes, system) for each in seen)
+
+    def parts(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> tuple["Part", ...]:
+        """Return the parts of an iteration's all-reduces, as the slowest machine type sees them.
+
+        Parameters
+        ----------
+        profile, shape, fabric, system
+            As for `iteration`.
+        """
+        profile = bucketed(profile, system.bucket_bytes)
+        if system.collectives == "nccl":
+            return self._nccl.parts(profile, shape, fabric)
+        seen = _seen(shape, fabric, system)
+        slowest = max(seen, key=lambda each: self._remembered(profile, each, system).total_ns)
+        return _parts(profile, slowest, system)
+
+    def _remembered(self, profile: Profile, seen: Seen, system: SystemSettings) -> IterationTime:
+        question = (profile, seen, system)
+        answer = self._known.get(question)
+        if answer is None:
+            answer = self._known[question] = _iteration(*question)
+        return answer
+
+
+def _seen(shape: Shape, fabric: Fabric, system: SystemSettings) -> tuple[Seen, ...]:
+    """Return what the collectives of a placement run on, as each of its machine types sees it."""
+    if system.across_machines == "hierarchical" or tier(shape) == "machine":
+        return views_of(shape, fabric)
+    whole = system.packets or system.across_machines == "tree"
+    return rings_of(shape, fabric, windows=system.windows, whole=whole)
+
+
+def iteration_on(
+    profile: Profile, dims: Sequence[tuple[Tier, Dimension, int]], system: SystemSettings
+) -> IterationTime:
+    """Return the time of one iteration on explicit dimensions.
+
+    Parameters
+    ----------
+    profile
+        The layers.
+    dims
+        (tier, dimension, members), innermost first; a dimension of one member is left out.
+    system
+        How collectives run: level by level, over ideal links unless `transport` is packets.
+    """
+    return iteration_in(profile, View(tuple(Level(*each) for each in dims if each[2] > 1)), system)
+
+
+def iteration_in(
+    profile: Profile, view: View, system: SystemSettings, *, stretch: float = 1.0
+) -> IterationTime:
+    """Return the time of one iteration on a placement as `netmodels.collectives.dimensions` sees it.
+
+    Parameters
+    ----------
+    profile, view, system
+        The layers, the placement, and how collectives run.
+    stretch
+        Factor on all collectives' times, relative to the closed forms.
+    """
+    system = _by_levels(system)
+    if stretch == 1.0:
+        return _iteration(profile, view, system)
+    return _walked(profile, view, system, stretch)
+
+
+def collective_on(
+    collective: Collective,
+    dims: Sequence[tuple[Tier, Dimension, int]],
+    size_bytes: int,
+    system: SystemSettings,
+) -> int:
+    """Return the time of one collective with the network to itself.
+
+    Parameters
+    ----------
+    collective
+        The collective.
+    dims
+        (tier, dimension, members), innermost first; a dimension of one member is left out.
+    size_bytes
+        Bytes that each member starts with, more than 0.
+    system
+        How it runs.
+    """
+    view = View(tuple(Level(*each) for each in dims if each[2] > 1))
+    return _collective_ns(collective, view, size_bytes, _by_levels(system))
+
+
+def _by_levels(system: SystemSettings) -> SystemSettings:
+    """Return the settings for explicit dimensions, whose collectives run level by level."""
+    if system.across_machines == "hierarchical":
+        return system
+    return replace(system, across_machines="hierarchical")
+
+
+def _collective_ns(collective: Collective, view: Seen, size_bytes: int, system: SystemSettings) -> int:
+    (train,) = _trains(_priced(collective, view, np.array([size_bytes], dtype=np.int64), system), view)
+    return alone(train, system)[1]
+
+
+def _iteration(profile: Profile, view: Seen, system: SystemSettings) -> IterationTime:
+    sizes = issues_of(profile).sizes
+    if not view.servers or not len(sizes):
+        return IterationTime(profile.compute_ns, 0, 0)
+
+    walked = partial(_walked, profile, view, system)
+    if system.collective_queue != "one" or system.chunks > 1:
+        return walked()
+    return through_one_queue(profile, _rides_ns(profile, view, system) + profile.launch_ns, walked)
+
+
+def _rides_ns(profile: Profile, view: Seen, system: SystemSettings) -> Ints:
+    """Return the time of the all-reduce of each size of a profile, in one chunk."""
+    if isinstance(view, Ring):
+        return across_ns("all_reduce", view, _chunk_bytes(profile, view.gpus, system), system)
+    chunk_bytes = _chunk_bytes(profile, _members(view), system)
+    if view.gates:
+        return _irregular_ns("all_reduce", view, chunk_bytes, system)
+    return _total_ns(phases_of("all_reduce", view.levels, chunk_bytes, system), chunk_bytes)
+
+
+def _members(view: View) -> int:
+    return round(prod(level.members for level in view.levels))
+
+
+@lru_cache(maxsize=4096)
+def _chunk_bytes(profile: Profile, gpus: int, system: SystemSettings) -> Ints:
+    return chunks_of("all_reduce", gpus, issues_of(profile).sizes, system)[0]
+
+
+def _walked(profile: Profile, view: Seen, system: SystemSettings, stretch: float = 1.0) -> IterationTime:
+    sizes = issues_of(profile).sizes
+    trains = _trains(_priced("all_reduce", view, sizes, system), view, profile.launch_ns)
+    if stretch != 1.0:
+        trains = [_stretched(train, stretch) for train in trains]
+    answer = walk(profile, dict(zip(sizes.tolist(), trains, strict=True)), system)
+    return _on_all(answer, view.tiers) if isinstance(view, Ring) else answer
+
+
+def _on_all(answer: IterationTime, tiers: Sequence[Tier]) -> IterationTime:
+    """Return the answer with its spans on all tiers of a ring, whose links are in use at the same time."""
+    spans = tuple(replace(span, tier=each) for span in answer.spans for each in tiers)
+    times = tuple((each, time_ns) for each in tiers for _, time_ns in answer.tiers)
+    return IterationTime(answer.compute_ns, answer.comm_ns, answer.exposed_ns, times, spans)
+
+
+def _stretched(train: Train, stretch: float) -> Train:
+    passages = (replace(each, ns=round(each.ns * stretch)) for each in train.passages)
+    return replace(train, passages=tuple(passages))
+
+
+class _Priced(NamedTuple):
+    """Phases of the chunks of collectives of several sizes, and how many chunks each has."""
+
+    phases: tuple[Phase[Ints], ...]
+    chunks: Ints
+
+
+def _priced(collective: Collective, view: Seen, sizes: Ints, system: SystemSettings) -> _Priced:
+    if isinstance(view, Ring):
+        chunk_bytes, chunks = chunks_of(collective, view.gpus, sizes, system)
+        sent = sent_bytes(collective, view, chunk_bytes, system)
+        return _Priced((Phase(0, across_ns(collective, view, chunk_bytes, system), sent),), chunks)
+    chunk_bytes, chunks = chunks_of(collective, _members(view), sizes, system)
+    phases = phases_of(collective, view.levels, chunk_bytes, system)
+    if view.gates:
+        phases = _fitted(phases, _irregular_ns(collective, view, chunk_bytes, system))
+    return _Priced(phases, chunks)
+
+
+def _fitted(phases: tuple[Phase[Ints], ...], wanted_ns: Ints) -> tuple[Phase[Ints], ...]:
+    """Return phases that together take a given time: all shortened, or with a wait at the widest."""
+    total = _total_ns(phases, wanted_ns)
+    shorter = np.minimum(wanted_ns / np.maximum(total, 1), 1.0)
+    fitted = [replace(phase, ns=np.floor(phase.ns * shorter).astype(np.int64)) for phase in phases]
+    widest = max(range(len(fitted)), key=lambda place: fitted[place].dimension)
+    lacking = wanted_ns - _total_ns(fitted, wanted_ns)
+    fitted[widest] = replace(fitted[widest], ns=fitted[widest].ns + lacking)
+    return tuple(fitted)
+
+
+def _irregular_ns(collective: Collective, view: View, chunk_bytes: Ints, system: SystemSettings) -> Ints:
+    """Return the time of chunks in an irregular placement, shape (n,), bounded by gates and regular ones.
+
+    Narrow ports do not slow direct collectives (`netmodels.collectives.algorithms`), so gates do not apply to
+    them.
+    """
+    own, *around = (
+        _chunks_ns(collective, levels, chunk_bytes, system)
+        for levels in (view.levels, *_corners(view.levels))
+    )
+    least, most = reduce(np.minimum, around), reduce(np.maximum, around)
+    if all(system.algorithm_of(level.tier) != "direct" for level in view.levels):
+        gate = gate_ns(collective, view.gates, view.gpus, chunk_bytes)
+        least, most = np.maximum(least, gate), np.maximum(most, gate)
+    wanted: Ints = np.rint(np.minimum(np.maximum(own, least), most)).astype(np.int64)
+    return wanted
+
+
+@lru_cache(maxsize=16_384)
+def _parts(profile: Profile, view: Seen, system: SystemSettings) -> tuple[Part, ...]:
+    """Return the phases of all-reduces one by one, or all in one part if they run side by side."""
+    sizes = issues_of(profile).sizes
+    if not view.servers or not len(sizes):
+        return ()
+    priced = _priced("all_reduce", view, sizes, system)
+    if isinstance(view, Ring):
+        (phase,) = priced.phases
+        ring: tuple[Way, Ints] = "ring", phase.sent_bytes * priced.chunks
+        across: tuple[Way, Ints] = ("tree", sizes) if system.across_machines == "tree" else ring
+        return (Part(_alone_ns(priced, view, system), (across,)),)
+    sent: tuple[tuple[Way, Ints], ...] = tuple(
+        (view.servers[each.dimension], each.sent_bytes * priced.chunks) for each in priced.phases
+    )
+    if system.chunks > 1 or system.collective_queue != "one":
+        return (Part(_alone_ns(priced, view, system), sent),)
+    return tuple(Part(phase.ns, (each,)) for phase, each in zip(priced.phases, sent, strict=True))
+
+
+def _alone_ns(priced: _Priced, view: Seen, system: SystemSettings) -> Ints:
+    return np.array([alone(train, system)[1] for train in _trains(priced, view)], dtype=np.int64)
+
+
+def _chunks_ns(
+    collective: Collective, levels: tuple[Level, ...], chunk_bytes: Ints, system: SystemSettings
+) -> Floats:
+    if system.packets:
+        return _total_ns(phases_of(collective, levels, chunk_bytes, system), chunk_bytes).astype(np.float64)
+    fixed, per_byte = _line(collective, levels, system)
+    return chunk_bytes.astype(np.float64) * per_byte + fixed
+
+
+@lru_cache(maxsize=65_536)
+def _line(collective: Collective, levels: tuple[Level, ...], system: SystemSettings) -> tuple[float, float]:
+    """Return the time of a chunk as ns and ns per byte: except for rounding, all ideal ones are linear."""
+    none, many = (
+        sum(phase.ns for phase in phases_of(collective, levels, size, system)) for size in (0, _MANY_BYTES)
+    )
+    return float(none), (many - none) / _MANY_BYTES
+
+
+def _total_ns(phases: Sequence[Phase[Ints]], like: Ints) -> Ints:
+    return sum((phase.ns for phase in phases), start=np.zeros_like(like))
+
+
+@lru_cache(maxsize=65_536)
+def _corners(levels: tuple[Level, ...]) -> tuple[tuple[Level, ...], ...]:
+    """Return the regular placements around an irregular one."""
+    choices = [
+        [replace(level, members=members) for members in range(floor(level.members), ceil(level.members) + 1)]
+        for level in levels
+    ]
+    return tuple(tuple(level for level in corner if level.members > 1) for corner in product(*choices))
+
+
+def _trains(priced: _Priced, view: Seen, launch_ns: int = 0) -> list[Train]:
+    """Return collectives of several sizes as the queues see them."""
+    columns = [
+        (each.dimension, view.servers[each.dimension], each.ns.tolist(), each.sent_bytes.tolist())
+        for each in priced.phases
+    ]
+    return [
+        Train(
+            tuple(Passage(server, tier, ns[place], sent[place]) for server, tier, ns, sent in columns),
+            count,
+            launch_ns,
+        )
+        for place, count in enumerate(priced.chunks.tolist())
+    ]

@@ -1,0 +1,295 @@
+"""Remember answers: in memory, and on disk for the next run and for other processes.
+
+On disk an answer is one small JSON file, `<folder>/<first two digits of its key>/<key>.json`. The key is the
+SHA-256 of everything that the answer depends on, including the sources of the models and of the writers of a
+program's input: a changed package asks again. The file repeats all of that in words, and has the SHA-256 of
+the answer. It is written under another name and renamed, so any number of processes and machines may share a
+folder: a reader sees a whole file or none. A damaged entry, or one whose words do not match, is computed
+again with a warning and replaced.
+"""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+from uuid import uuid4
+
+from netmodels import __version__
+from netmodels.api import IterationTime, NetworkModel, Span
+from netmodels.fabric.fabric import Fabric, fabric_record
+from netmodels.fabric.shape import Shape
+from netmodels.fabric.system import SystemSettings, system_record
+from netmodels.inputs.digest import canonical, digest_of, digest_of_sources
+from netmodels.inputs.errors import InputError
+from netmodels.profiles.layers import Profile
+
+_log = logging.getLogger(__name__)
+
+
+_Answer = TypeVar("_Answer")
+Question = tuple[Profile, Shape, Fabric, SystemSettings]
+Origin = Literal["model", "carried", "fallback"]
+"""Origin of an answer: the model; the model, carried over from another placement; the fallback."""
+
+
+class CachedModel:
+    """A network model that never computes the same answer twice.
+
+    Parameters
+    ----------
+    model
+        Answers what is not known yet.
+    folder
+        Where answers are kept on disk; None: in memory only. Made if it does not exist. Processes that ask
+        the same question at once wait for the first one's answer.
+    fallback
+        Answers what the model cannot; such answers never go to disk. None: no model does.
+
+    Attributes
+    ----------
+    calls
+        Questions asked.
+    hits
+        Questions answered from memory or disk.
+    unanswerable
+        Questions known to be unanswerable for the model: the fallback is asked at once.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be made.
+    """
+
+    def __init__(
+        self, model: NetworkModel, folder: Path | None = None, fallback: NetworkModel | None = None
+    ) -> None:
+        self.model = model
+        self.folder = folder = _made(folder) if folder is not None else None
+        self.calls = 0
+        self.hits = 0
+        self.unanswerable: dict[Question, InputError] = {}
+        self._fallback = fallback
+        self._known: dict[Question, IterationTime] = {}
+        self._by_fallback: set[Question] = set()
+        self._writable = folder is not None
+        if folder is not None and (keep_with := getattr(model, "keep_with", None)) is not None:
+            keep_with(self.kept)
+
+    @property
+    def version(self) -> str:
+        """The model's version."""
+        return self.model.version
+
+    @property
+    def distinct(self) -> tuple[tuple[str, Shape], ...]:
+        """The distinct (profile name, shape) asked so far, in order of the first question."""
+        return tuple(dict.fromkeys((profile.name, shape) for profile, shape, _, _ in self._known))
+
+    @property
+    def carried(self) -> int:
+        """Distinct questions whose answer the model carries over from a placement that it can express."""
+        return sum(self.origin(*question) == "carried" for question in self._known)
+
+    @property
+    def fallbacks(self) -> int:
+        """Distinct questions that the fallback answered."""
+        return len(self._by_fallback)
+
+    def origin(self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings) -> Origin:
+        """Return the origin of the answer to a question that was asked before."""
+        if (profile, shape, fabric, system) in self._by_fallback:
+            return "fallback"
+        carries = getattr(self.model, "carries", None)
+        return "carried" if carries is not None and carries(shape, fabric, system) else "model"
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """All distinct questions asked so far, in order."""
+        return tuple(self._known)
+
+    def iteration(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
+        self.calls += 1
+        question = (profile, shape, fabric, system)
+        answer = self._known.get(question)
+        if answer is not None:
+            self.hits += 1
+            return answer
+        try:
+            if question in self.unanswerable:
+                raise self.unanswerable[question]
+            if self.folder is None:
+                answer = self.model.iteration(*question)
+            else:
+                answer = self._from_disk(self.folder, question)
+        except InputError as problem:
+            if self._fallback is None:
+                raise
+            self._by_fallback.add(question)
+            if self.fallbacks == 1:
+                first = str(problem).partition("\n")[0]
+                _log.warning("the fallback answers for the network model: %s", first, extra={"note": True})
+            answer = self._fallback.iteration(*question)
+        self._known[question] = answer
+        return answer
+
+    def kept(self, asked: Mapping[str, object], answer: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return the answer to a question that the model asks itself, from disk if it is there.
+
+        Parameters
+        ----------
+        asked
+            Everything that the answer depends on, as JSON has it.
+        answer
+            Finds it; several processes may at once.
+        """
+        assert self.folder is not None
+        key = digest_of(asked)
+        path = self.folder / key[:2] / f"{key}.json"
+        found: Mapping[str, Any] | None = _read(path, asked, dict)
+        if found is None:
+            found = answer()
+            if self._writable:
+                self._write(path, asked, found)
+        return found
+
+    def _from_disk(self, folder: Path, question: Question) -> IterationTime:
+        asked = question_record(self.model, *question)
+        key = digest_of(asked)
+        path = folder / key[:2] / f"{key}.json"
+        there = path.exists()
+        answer = _read(path, asked, read_answer) if there else None
+        if answer is None:
+            with self._alone(folder, key):
+                answer = None if there else _read(path, asked, read_answer)  # or damaged
+                if answer is None:
+                    answer = self.model.iteration(*question)
+                    if self._writable:
+                        self._write(path, asked, answer_record(answer))
+                    return answer
+        self.hits += 1
+        return answer
+
+    @contextmanager
+    def _alone(self, folder: Path, key: str) -> Iterator[None]:
+        """Keep other processes from computing the same answer; one lock for all keys with the same start."""
+        with ExitStack() as stack:
+            if self._writable:
+                from filelock import FileLock  # takes 7 ms, and most runs keep answers in memory
+
+                try:
+                    (folder / "locks").mkdir(exist_ok=True)
+                    stack.enter_context(FileLock(folder / "locks" / f"{key[:3]}.lock"))
+                except OSError as problem:
+                    self._give_up_writing(problem)
+            yield
+
+    def _write(self, path: Path, asked: Mapping[str, object], record: Mapping[str, object]) -> None:
+        words = f'"asked":{canonical(asked)},\n"answer":{canonical(record)},\n"digest":"{digest_of(record)}"'
+        part = path.with_name(f".{path.stem[:16]}-{uuid4().hex}.tmp")
+        try:
+            path.parent.mkdir(exist_ok=True)
+            try:
+                part.write_text(f"{{{words}}}\n", encoding="utf-8")
+                os.replace(part, path)
+            finally:
+                part.unlink(missing_ok=True)
+        except OSError as problem:
+            self._give_up_writing(problem)
+
+    def _give_up_writing(self, problem: OSError) -> None:
+        self._writable = False
+        _log.warning("cannot write to the cache folder %s (%s): memory only", self.folder, problem.strerror)
+
+
+def question_record(
+    model: NetworkModel, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+) -> dict[str, object]:
+    """Return everything that an answer depends on, as plain values; its digest is the key on disk."""
+    return {
+        "netmodels": __version__,
+        "model": f"{type(model).__module__}.{type(model).__qualname__}",
+        "version": model.version,
+        "sources": sources_of(type(model).__module__),
+        "profile": {"name": profile.name, "factor": profile.factor, "digest": profile.digest},
+        "shape": [[list(machine) for machine in rack] for rack in shape],
+        "fabric": fabric_record(fabric),
+        "system": system_record(system),
+    }
+
+
+@lru_cache(maxsize=16)
+def sources_of(module: str) -> str:
+    """Return a digest of the files that compute the answers of a model, read once per process.
+
+    These are all of `netmodels`, of which a model of the user's own may use any part, and the file of the
+    model itself. Its `version` must cover other files that it needs.
+
+    Parameters
+    ----------
+    module
+        Name of the module that defines the model.
+    """
+    package = digest_of_sources(Path(__file__).parent)
+    own = Path(getattr(sys.modules.get(module), "__file__", None) or "")
+    if module.startswith("netmodels.") or not own.is_file():  # no file: typed in, as in a notebook
+        return package
+    return digest_of([package, own.read_text(encoding="utf-8", errors="replace")])
+
+
+def answer_record(answer: IterationTime) -> dict[str, object]:
+    """Return an answer as plain values."""
+    return {
+        "compute_ns": answer.compute_ns,
+        "comm_ns": answer.comm_ns,
+        "exposed_ns": answer.exposed_ns,
+        "tiers": [list(each) for each in answer.tiers],
+        "spans": [[span.start_ns, span.end_ns, span.tier, span.bytes] for span in answer.spans],
+    }
+
+
+def read_answer(record: Mapping[str, Any]) -> IterationTime:
+    """Return an answer from the plain values that `answer_record` gave."""
+    tiers = tuple((tier, busy_ns) for tier, busy_ns in record["tiers"])
+    spans = tuple(Span(*each) for each in record["spans"])
+    return IterationTime(record["compute_ns"], record["comm_ns"], record["exposed_ns"], tiers, spans)
+
+
+def _made(folder: Path) -> Path:
+    """Make the folder if it does not exist, with `~` expanded."""
+    try:
+        made = folder.expanduser()
+        made.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError, ValueError) as problem:  # no such home; a name that no file system takes
+        raise InputError(
+            "cannot make the cache folder",
+            where="network.cache",
+            found=str(folder),
+            allowed=f"a folder that can be made, or null for none ({getattr(problem, 'strerror', problem)})",
+        ) from None
+    return made
+
+
+def _read(
+    path: Path, asked: Mapping[str, object], read: Callable[[Mapping[str, Any]], _Answer]
+) -> _Answer | None:
+    """Return the answer on disk; None if there is none, or with a warning if it cannot be used."""
+    try:
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(entry, dict) or entry.get("asked") != asked:
+            raise ValueError("it answers another question")
+        if digest_of(entry.get("answer")) != entry.get("digest"):
+            raise ValueError("its answer was changed")
+        return read(entry["answer"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as problem:  # not JSON, not UTF-8, not an answer, too deep
+        _log.warning("cache entry %s cannot be used (%s): computed again", path, problem)
+        return None

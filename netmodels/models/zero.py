@@ -1,0 +1,20 @@
+"""The network model without a network: what a job would do if communication cost nothing."""
+
+from netmodels.api import IterationTime
+from netmodels.fabric.fabric import Fabric
+from netmodels.fabric.shape import Shape
+from netmodels.fabric.system import SystemSettings
+from netmodels.profiles.layers import Profile
+
+
+class ZeroModel:
+    """Answer every question with the compute time alone."""
+
+    version = "1"
+    heeded: tuple[str, ...] = ()  # settings of a system that mean something to it
+
+    def iteration(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        """Return the compute time; see `netmodels.api.NetworkModel`."""
+        return IterationTime(profile.compute_ns, 0, 0)

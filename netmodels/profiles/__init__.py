@@ -1,0 +1,1 @@
+"""Profiles: a model's layers, compute times and gradient bytes."""
