@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from netmodels.contention.links import FULL, MOST_JOBS, Link, Slice
+from netmodels.contention.links import FULL, MAX_JOBS, Link, Slice
 from netmodels.contention.sending import Sender, Sending
 from netmodels.fabric.shape import Shape, Tier, shape_of
 from netmodels.fabric.system import SystemSettings, merge_system
@@ -176,7 +176,7 @@ class SharedLinks(Protocol):
 
 __all__ = [
     "FULL",
-    "MOST_JOBS",
+    "MAX_JOBS",
     "Dimension",
     "Fabric",
     "IterationTime",

@@ -31,7 +31,7 @@ from netmodels.profiles.profile import get_profile
 ROUNDS = 7
 
 
-def least_us(act: Callable[[], object], times: int) -> float:
+def min_us(act: Callable[[], object], times: int) -> float:
     """Return the least time of one act in microseconds, over some rounds of `times`."""
     best = float("inf")
     for _ in range(ROUNDS):
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         ("new shape, irregular, packets", fresh(irregular, by_packets), 1),
     ]
     for name, act, times in rows:
-        print(f"{least_us(act, times):10.2f} us  {name}")
+        print(f"{min_us(act, times):10.2f} us  {name}")
     return 0
 
 

@@ -65,16 +65,16 @@ def sending_of(job: Job, fabric: Machines) -> Sending:
     return replace(sending, rides_ns=_fitted(sending, least, job.alone_ns / job.iterations))
 
 
-def _fitted(found: Sending, least_ns: Floats, alone_ns: float) -> Ints:
+def _fitted(found: Sending, min_ns: Floats, alone_ns: float) -> Ints:
     """Return the least times of passages, times the factor for which the iteration takes its time alone."""
-    low, high = 0.0, alone_ns / max(least_ns.sum(), 1e-9)
+    low, high = 0.0, alone_ns / max(min_ns.sum(), 1e-9)
     for _ in range(100):
         middle = (low + high) / 2
-        if found.walked_ns(least_ns * middle) > alone_ns:
+        if found.walked_ns(min_ns * middle) > alone_ns:
             high = middle
         else:
             low = middle
-    rides: Ints = np.maximum(np.rint(least_ns * high), 1).astype(np.int64)
+    rides: Ints = np.maximum(np.rint(min_ns * high), 1).astype(np.int64)
     return rides
 
 
@@ -156,7 +156,7 @@ class Compared:
     ns3: float = nan
 
 
-def compare(case: Case, most_packets: int | None = 0, ns3: Run | None = None) -> list[Compared]:
+def compare(case: Case, max_packets: int | None = 0, ns3: Run | None = None) -> list[Compared]:
     """Run the jobs of a case together, packet by packet only if packets (None: all), or ns-3, are allowed."""
     jobs = [sending_of(job, case.fabric) for job in case.jobs]
     fluids_ns = phases.together(
@@ -168,7 +168,7 @@ def compare(case: Case, most_packets: int | None = 0, ns3: Run | None = None) ->
     )
     average = slowdowns(jobs, case.fabric.capacity, uplinks=case.fabric.uplinks)
     none = [nan] * len(jobs)
-    packets = placed(case, most_packets) or none if most_packets != 0 else none
+    packets = placed(case, max_packets) or none if max_packets != 0 else none
     real = ratios(case, ns3) if ns3 is not None else none
     return [
         Compared(

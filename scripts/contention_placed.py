@@ -72,12 +72,12 @@ def profile_of(job: Job) -> Profile:
     return Profile("case", tuple(reversed(layers)))
 
 
-def placed(case: Case, most_packets: int | None) -> list[float] | None:
+def placed(case: Case, max_packets: int | None) -> list[float] | None:
     """Return together / alone of each job; None if no placement has their rings.
 
     Parameters
     ----------
-    most_packets
+    max_packets
         To be followed; None: all.
     """
     machines, placements = case.fabric, []
@@ -100,6 +100,6 @@ def placed(case: Case, most_packets: int | None) -> list[float] | None:
         fabric,
         system,
         [job.start_ns for job in case.jobs],
-        most_packets=most_packets,
+        max_packets=max_packets,
         iterations=[job.iterations for job in case.jobs],
     )

@@ -36,7 +36,7 @@ QUANTILES = (
     *(0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 1.0),
 )
 SIZE_CLASSES = (1, 4, 8, 16, 32, 1_000_000)  # the last that has jobs is written as null: any number
-LEAST_SHARE = 0.0005  # rarer GPU counts are left out: a handful of jobs
+MIN_SHARE = 0.0005  # rarer GPU counts are left out: a handful of jobs
 SMALL_MODELS = ("AlexNet", "ResNet18", "VGG11")  # of the Dally files: jobs of 2 to 3 GPU-hours
 FEW_QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
@@ -205,7 +205,7 @@ def month(jobs: pd.DataFrame, name: str) -> pd.DataFrame:
 def gpu_probability(jobs: pd.DataFrame) -> dict[int, float]:
     """Return the share of each GPU count that is not too rare."""
     share = jobs["gpus"].value_counts(normalize=True).sort_index()
-    return {int(g): round(float(p), 6) for g, p in share.items() if p >= LEAST_SHARE}  # type: ignore[call-overload]
+    return {int(g): round(float(p), 6) for g, p in share.items() if p >= MIN_SHARE}  # type: ignore[call-overload]
 
 
 def by_model(jobs: pd.DataFrame) -> dict[str, object]:

@@ -18,7 +18,7 @@ from artist.workload.series import Series
 from artist.workload.synthetic import GeneratorTable, SyntheticTrace, draw_jobs
 
 LIKELY = Series(
-    most_jobs=100,
+    max_jobs=100,
     pace_s=100,
     pace_spread=2.5,
     level_spread=0.7,
@@ -27,7 +27,7 @@ LIKELY = Series(
     same_duration=0.85,
     alone_power=20,
 )
-STARTS = (LIKELY, LIKELY.model_copy(update={"most_jobs": 1000, "pace_s": 20, "pace_spread": 1.8}))
+STARTS = (LIKELY, LIKELY.model_copy(update={"max_jobs": 1000, "pace_s": 20, "pace_spread": 1.8}))
 FRACTIONS = ("same_gpus", "same_duration")
 MAY_BE_OFF = {  # of the logarithm
     "hourly_dispersion": 0.2,
@@ -106,4 +106,4 @@ def series_at(place: np.ndarray) -> Series:
     values = dict(zip(Series.model_fields, np.exp(place), strict=True))
     values |= {name: values[name] / (1 + values[name]) for name in FRACTIONS}
     rounded = {name: float(f"{value:.4g}") for name, value in values.items()}
-    return Series.model_validate({**rounded, "most_jobs": max(1, round(rounded["most_jobs"]))})
+    return Series.model_validate({**rounded, "max_jobs": max(1, round(rounded["max_jobs"]))})

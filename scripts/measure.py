@@ -60,7 +60,7 @@ class Task:
         Height and width of a sample.
     iterations
         Of each of ROUNDS rounds; the median round counts.
-    most_bytes
+    max_bytes
         The largest all-reduce.
     machine_type
         For the table; empty for the topology's default.
@@ -73,7 +73,7 @@ class Task:
     batch: int
     image: int
     iterations: int
-    most_bytes: int
+    max_bytes: int
     machine_type: str
     traces: bool = False
 
@@ -288,7 +288,7 @@ def _measure(rank: int, processes: int, task: Task, device: Any) -> None:
             _say(rank, f"{name}: communication adds {100 * found:.2f} %")
             overheads.append((name, processes, task.machine_type, f"{max(found, 0):.6f}", source))
         for size in ALL_REDUCE_BYTES:
-            if size <= task.most_bytes:
+            if size <= task.max_bytes:
                 times.append((processes, size, all_reduce_ns(size, task.iterations, device), source))
     if rank == 0:
         rows = [
@@ -339,7 +339,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         given.batch,
         given.image,
         given.iterations,
-        given.most_bytes,
+        given.max_bytes,
         given.machine_type,
         given.trace,
     )

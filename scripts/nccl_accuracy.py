@@ -38,7 +38,7 @@ Floats = npt.NDArray[np.float64]
 
 MB = 1_000_000
 LARGE, SMALL = 64 * MB, 1024
-MOST_MACHINES = 64  # for the goals; more are reported beyond them
+MAX_MACHINES = 64  # for the goals; more are reported beyond them
 NOMINAL = SystemSettings(across_machines="hierarchical")  # as it was before there was a choice
 _ASTRA_SIM: dict[str, Collective] = {
     "all_reduce": "all_reduce",
@@ -130,7 +130,7 @@ def across_machines(published: Published, series: Iterable[Series]) -> Iterator[
 
 def group_of(series: Series, run: MeasuredRun) -> str:
     """Return the line of the table that a prediction belongs to."""
-    beyond = f", more than {MOST_MACHINES} machines" if run.machines > MOST_MACHINES else ""
+    beyond = f", more than {MAX_MACHINES} machines" if run.machines > MAX_MACHINES else ""
     note = ", apart" if series.apart else ", borrowed" if series.borrowed else ""
     return f"{series.family}, {run.collective}{note}{beyond}"
 

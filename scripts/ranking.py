@@ -140,7 +140,7 @@ def draw(hours: Hours, path: Path) -> None:
     fabrics = list(dict.fromkeys(point.fabric for point in hours))
     policies = list(dict.fromkeys(point.policy for point in hours if point.ratio is not None))
     with style():
-        figure, places = panels(len(fabrics), 2.6, policies, shared=False, most_columns=2)
+        figure, places = panels(len(fabrics), 2.6, policies, shared=False, max_columns=2)
         for axes, fabric in zip(places, fabrics, strict=True):
             for number, policy in enumerate(policies):
                 there = [Point(fabric, policy, ratio) for ratio in ratios]

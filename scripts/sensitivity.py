@@ -45,7 +45,7 @@ MODELS = {
 }
 NOT_IN_THE_PAPER = ("BERT-large",)
 CPUS = np.arange(1.0, 25.0)  # of a server with 8 GPUs: those of Fig. 2
-LEAST_GIB, SHARE = 20.83, (3, 62.5)  # of memory in the matrices; CPUs and GiB a GPU
+MIN_GIB, SHARE = 20.83, (3, 62.5)  # of memory in the matrices; CPUs and GiB a GPU
 _GIB, _COMPUTE_NS, _GPUS = 2**30, 10**9, 12
 _STALL = InputStall(read_sensitivities(Path("synergy")), Compute())
 _CLUSTER = Cluster([Machine("m", 0, "v100", _GPUS, "V100", 0.25)])
@@ -122,7 +122,7 @@ def matrix_table(folder: Path) -> Iterator[str]:
     yield "|---|--:|--:|--:|--:|"
     for theirs, ours in MODELS.items():
         one, *several = (errors(matrix, theirs, gpus) for gpus in (1, 2, 4))
-        little = one.index.get_level_values(1) == LEAST_GIB
+        little = one.index.get_level_values(1) == MIN_GIB
         yield f"| {ours} | {' | '.join(_shown(each) for each in (one[~little], one[little], *several))} |"
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _AGAIN = "the same command tries it again, and repeats nothing that is finished"
 _FOLDER = "${artist.run_key:}"  # hydra.sweep.subdir of conf/config.yaml
-_MOST_KINDS = 64
+_MAX_KINDS = 64
 _UNHEEDED: dict[str, object] = {  # settings of Hydra, and what conf/config.yaml and Hydra say
     "callbacks": {"sweep": {"_target_": "artist.app.sweep.Leave"}},
     "job.env_set": {},
@@ -164,7 +164,7 @@ class Composer:
             with read_write(config), open_dict(config):
                 config.hydra.job.id = config.hydra.job.num = number
             if self._values_alone(config):
-                if len(self._kinds) >= _MOST_KINDS:
+                if len(self._kinds) >= _MAX_KINDS:
                     self._kinds.clear()
                 self._kinds[kind] = config
             else:

@@ -10,7 +10,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _OURS = (_PACKAGE, _PACKAGE.parent / "netmodels")
 _STDLIB = Path(sysconfig.get_paths()["stdlib"]).resolve()
 _INSTALLED = {"site-packages", "dist-packages"}
-_MOST_FRAMES = 3
+_MAX_FRAMES = 3
 
 
 def own_lines(error: BaseException, config: object) -> str:
@@ -27,7 +27,7 @@ def own_lines(error: BaseException, config: object) -> str:
     ]
     if isinstance(error, SyntaxError) and error.filename and not error.filename.startswith("<"):
         lines.append(f"{_shown(error.filename)}:{error.lineno}")
-    return ", ".join(list(dict.fromkeys(lines))[-_MOST_FRAMES:])
+    return ", ".join(list(dict.fromkeys(lines))[-_MAX_FRAMES:])
 
 
 def targets_of(config: object) -> Iterator[str]:

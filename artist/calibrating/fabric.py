@@ -17,10 +17,10 @@ from netmodels.nccl.runs import MeasuredRun, bus_factor
 
 _TIERS = ("machine", "rack", "network")
 _MACHINE = ("gpus", "gpu_type", "speed", "cpus", "memory_gib", "memory_bandwidth_gb_s")
-_MOST_ERROR = 0.5  # of a tenth of the sizes
+_MAX_ERROR = 0.5  # of a tenth of the sizes
 _SLOW_US = 5000.0  # collectives of few bytes take some 10 to 1000 us
 _LARGE_BYTES = 1 << 24  # smaller ones take latency
-_MOST_APART = 2.0  # times of equal runs; NCCL itself varies by 12 % (p90)
+_MAX_APART = 2.0  # times of equal runs; NCCL itself varies by 12 % (p90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,14 @@ def _letters(name: str) -> str:
 def weak_points(outcome: Fitted, runs: Sequence[MeasuredRun]) -> list[str]:
     """Return reasons not to trust a fit: large errors, long times, bandwidths without a large size."""
     told = []
-    if outcome.p90 > _MOST_ERROR:
+    if outcome.p90 > _MAX_ERROR:
         errors = (
             f"half of the sizes by {percent(outcome.median)} %, a tenth by {percent(outcome.p90)} % or more"
         )
         told.append(f"WARNING: the fit is off, {errors}: times in us? a topology like the machines?")
-    least_us = min(run.points[0][1] for run in runs)
-    if least_us > _SLOW_US:
-        told.append(f"WARNING: no first size takes less than {least_us:,.0f} us: times in us?")
+    min_us = min(run.points[0][1] for run in runs)
+    if min_us > _SLOW_US:
+        told.append(f"WARNING: no first size takes less than {min_us:,.0f} us: times in us?")
     largest = max(run.points[-1][0] for run in runs)
     if largest < _LARGE_BYTES:
         told.append(f"WARNING: no size above {largest:,} bytes: bandwidths are hardly measured")
@@ -99,7 +99,7 @@ def doubts(logs: Logs) -> list[str]:
     for first, *others in kinds.values():
         for other in others:
             apart = _apart(first, other)
-            if apart > _MOST_APART:
+            if apart > _MAX_APART:
                 told.append(
                     f"{first.name} and {other.name} measure the same and differ {apart:.2g} times: two "
                     "clusters, settings, or a slow run? The fit lies between"

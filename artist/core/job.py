@@ -51,7 +51,7 @@ class Demand:
         Worth of the GPUs that `gpus` holds for (`artist.core.cluster.Machine`); 0 means their speed.
     elastic
         Whether the number of GPUs may change.
-    least_gpus
+    min_feasible_gpus
         Fewest GPUs that could ever do; a fungible job may find GPUs that are worth more.
     """
 
@@ -69,7 +69,7 @@ class Demand:
     measured_speed: float = 1.0
     measured_worth: float = 0.0
     elastic: bool = field(init=False, repr=False, compare=False)
-    least_gpus: int = field(init=False, repr=False, compare=False)
+    min_feasible_gpus: int = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class Demand:
             object.__setattr__(self, "measured_worth", self.measured_speed)
         least = self.min_gpus if self.max_gpus > 0 else self.gpus
         object.__setattr__(self, "elastic", self.max_gpus > 0)
-        object.__setattr__(self, "least_gpus", min(self.gpus, 1) if self.fungible else least)
+        object.__setattr__(self, "min_feasible_gpus", min(self.gpus, 1) if self.fungible else least)
         values = tuple(getattr(self, each.name) for each in fields(self) if each.init)
         object.__setattr__(self, "_hash", hash(values))
 

@@ -55,7 +55,7 @@ class JobColumns(Protocol):
         """GPUs asked for."""
 
     @property
-    def least_gpus(self) -> Ints:
+    def min_feasible_gpus(self) -> Ints:
         """Fewest GPUs that could ever do, for jobs that are elastic or fungible; else those asked for."""
 
     @property
@@ -363,7 +363,7 @@ class Policy(Protocol):
     they are news of its next call, then. And `series`, a list of (time in ns, name, value) that it appends
     to, such as values of its timers: a run folder keeps it as policy.parquet, and the report draws it. And
     `follows(cluster)`, the names of the signals that it needs there: a run without them does not start; and
-    `shares`, names of those whose values must be from 0 to 1. And `least_cpus_per_gpu`, where it decides
+    `shares`, names of those whose values must be from 0 to 1. And `min_cpus_per_gpu`, where it decides
     itself how many CPUs a job gets: with so many a GPU any job can start, and GPUs count as starved
     (`artist.recording.starved`) only where there are fewer. And `remembers_places`, whether it keeps books of
     where it put its jobs instead of reading that from the view: then no other policy may choose their places

@@ -7,7 +7,7 @@ from artist.datacenter.failures import random_failures
 from artist.errors import InputError
 from netmodels.fabric.topology import Topology
 
-_MOST_FAILURES = 500_000  # some seconds and some 100 MB; more is a slip of a unit
+_MAX_FAILURES = 500_000  # some seconds and some 100 MB; more is a slip of a unit
 
 
 def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, tuple[CapacityEvent, ...]]:
@@ -44,9 +44,9 @@ def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, t
 
 def _failures(config: FailureConfig, cluster: Cluster) -> tuple[CapacityEvent, ...]:
     expected = len(cluster) * config.days * 24 / (config.mtbf_h + config.repair_h)
-    if expected > _MOST_FAILURES:
+    if expected > _MAX_FAILURES:
         found = f"about {expected:.0f} failures of {len(cluster)} machines"
-        allowed = f"a larger mtbf_h or fewer days, for up to {_MOST_FAILURES} failures"
+        allowed = f"a larger mtbf_h or fewer days, for up to {_MAX_FAILURES} failures"
         raise InputError("too many failures", where="cluster.failures", found=found, allowed=allowed)
     return random_failures(config, cluster)
 

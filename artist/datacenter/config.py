@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 from artist.bad_input.records import Strict
 
 DEFAULT_RACKS = 2
-MOST_MACHINES = 100_000  # built in a second and 200 MB; more is a slip, and would eat all memory
-_MOST_DAYS = 36_500.0
+MAX_MACHINES = 100_000  # built in a second and 200 MB; more is a slip, and would eat all memory
+_MAX_DAYS = 36_500.0
 
-Count = Annotated[int, Field(gt=0, le=MOST_MACHINES, strict=True)]
+Count = Annotated[int, Field(gt=0, le=MAX_MACHINES, strict=True)]
 
 
 class MachineGroup(Strict):
@@ -44,8 +44,8 @@ class FailureConfig(Strict):
     """
 
     mtbf_h: float = Field(ge=0.1)
-    repair_h: float = Field(12.0, gt=0, le=_MOST_DAYS * 24)
-    days: float = Field(365.0, gt=0, le=_MOST_DAYS)
+    repair_h: float = Field(12.0, gt=0, le=_MAX_DAYS * 24)
+    days: float = Field(365.0, gt=0, le=_MAX_DAYS)
     seed: int = Field(0, ge=0)
 
 
@@ -107,8 +107,8 @@ class ClusterConfig(Strict):
             total = sum(group.count for group in self.machines)
         else:
             total = self.machines or (self.racks or DEFAULT_RACKS) * machines_per_rack
-        if total > MOST_MACHINES:
-            raise ValueError(f"{total} machines are too many; at most {MOST_MACHINES} in all")
+        if total > MAX_MACHINES:
+            raise ValueError(f"{total} machines are too many; at most {MAX_MACHINES} in all")
         if isinstance(self.machines, list):
             groups = tuple(self.machines)
         else:

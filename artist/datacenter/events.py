@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from artist.core.cluster import CapacityEvent, Machine
-from artist.datacenter.config import MOST_MACHINES
+from artist.datacenter.config import MAX_MACHINES
 from artist.errors import InputError
 from artist.units import seconds_to_ns
 from artist.workload.fields import MAX_S
@@ -130,8 +130,8 @@ def newcomers(
 
 
 def _rack(text: str, where: str) -> int:
-    if not (text.isdecimal() and len(text) < 10 and int(text) < MOST_MACHINES):
-        raise InputError("wrong rack", where=where, found=text, allowed=f"0 to {MOST_MACHINES - 1}")
+    if not (text.isdecimal() and len(text) < 10 and int(text) < MAX_MACHINES):
+        raise InputError("wrong rack", where=where, found=text, allowed=f"0 to {MAX_MACHINES - 1}")
     return int(text)
 
 

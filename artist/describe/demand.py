@@ -33,7 +33,7 @@ _DLRM = ("instance_sn", "role", "app_name", "gpu_request", "scheduled_time", "de
 _GENAI = ("gmt_create", "predict_status", "exec_time_seconds")
 _OWN = ("time_s", "gpus")
 _DAY_S = 86_400.0
-_MOST_STEPS = 10_000_000
+_MAX_STEPS = 10_000_000
 _MOST = 1e12  # of seconds or GPUs: no trace has so many, and sums of their products stay finite
 
 
@@ -148,8 +148,8 @@ def _series(
         raise InputError(
             "too short for a step", where=str(path), found=found, allowed="a smaller demand.step_s"
         )
-    if last - first > _MOST_STEPS:
-        allowed = f"up to {_MOST_STEPS} steps"
+    if last - first > _MAX_STEPS:
+        allowed = f"up to {_MAX_STEPS} steps"
         raise InputError("too many steps", where="demand.step_s", found=step_s, allowed=allowed)
     edges_s = step_s * np.arange(first, last + 1)
     return DemandSeries(path.name, step_s, float(edges_s[0]), mean_in_use(*use, edges_s), date)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_WORKLOADS, MOST_SERIES = 7, 8
+MAX_WORKLOADS, MAX_SERIES = 7, 8
 _POINTS = 600
 _NAME_CHARS = 60
 
@@ -35,9 +35,9 @@ def description_figure(descriptions: Sequence[Description]) -> "Figure":
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    if len(descriptions) > MOST_WORKLOADS:
+    if len(descriptions) > MAX_WORKLOADS:
         what = f"{len(descriptions)} workloads cannot be told apart in one figure"
-        raise InputError(what, where="plot", allowed=f"up to {MOST_WORKLOADS}")
+        raise InputError(what, where="plot", allowed=f"up to {MAX_WORKLOADS}")
     looks = [look(i) | {"marker": "", "linestyle": "-"} for i in range(len(descriptions))]
     with style():
         legend_in = 0.2 * (len(descriptions) + 1)
@@ -173,9 +173,9 @@ def demand_figure(series: Sequence[DemandSeries]) -> "Figure":
     """
     from matplotlib.figure import Figure
 
-    if len(series) > MOST_SERIES:
+    if len(series) > MAX_SERIES:
         what = f"{len(series)} series do not fit one figure"
-        raise InputError(what, where="plot", allowed=f"up to {MOST_SERIES}")
+        raise InputError(what, where="plot", allowed=f"up to {MAX_SERIES}")
     with style():
         figure = Figure(figsize=(WIDTH_IN, 0.4 + 2.5 * len(series)), layout="constrained")
         panels: Any = figure.subplots(len(series), 2, squeeze=False, width_ratios=(2, 1), sharey="row")

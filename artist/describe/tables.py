@@ -15,7 +15,7 @@ from artist.results.names import clip
 from artist.results.tables import Grid
 
 _NAME_CHARS = 40
-_MOST_MODELS = 12
+_MAX_MODELS = 12
 _UNITS = ((172_800.0, 86_400.0, "d"), (7200.0, 3600.0, "h"), (120.0, 60.0, "min"), (0.0, 1.0, "s"))
 _NO_MODELS = "Models: none is named, so artist draws them by workload.models"
 _UNDATED = "* no dates: hours after the first arrival"
@@ -166,7 +166,7 @@ def _weekdays(descriptions: Sequence[Description]) -> Grid:
 def _models(descriptions: Sequence[Description]) -> Grid:
     rows = []
     for d in descriptions:
-        shown = [*d.models[:_MOST_MODELS], *_rest(d.models[_MOST_MODELS:])]
+        shown = [*d.models[:_MAX_MODELS], *_rest(d.models[_MAX_MODELS:])]
         rows += [
             (_name(d), share.name, f"{share.jobs:,}", _percent(share.of_jobs), _percent(share.of_gpu_time))
             for share in shown

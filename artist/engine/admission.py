@@ -10,7 +10,7 @@ from artist.core.job import Demand, JobSpec
 from artist.core.job_columns import JobColumns
 from artist.errors import InputError
 
-MOST_NS = 2**62  # the accounts are 64-bit
+MAX_NS = 2**62  # the accounts are 64-bit
 
 
 def check_jobs(
@@ -24,7 +24,7 @@ def check_jobs(
     machines = [m for i, m in enumerate(cluster.machines) if m.present or i in joining]
     seen: set[str] = set()
     reasons: dict[Demand, str] = {}
-    for spec in jobs.longest(MOST_NS / 2) if isinstance(jobs, JobColumns) else jobs:  # its ids are unique
+    for spec in jobs.longest(MAX_NS / 2) if isinstance(jobs, JobColumns) else jobs:  # its ids are unique
         where = f"job {spec.job_id!r}"
         if spec.job_id in seen:
             raise InputError("this id is used twice", where=where, allowed="one id per job")
@@ -41,9 +41,9 @@ def check_jobs(
             found = f"stages {tuple(spec.stages)} ns"
             raise InputError("not a sound job", where=where, found=found, allowed="stages of 0 ns or more")
         demand = spec.demand
-        if spec.ideal_ns * max(demand.gpus, 1) > MOST_NS or spec.submit_ns > MOST_NS:
+        if spec.ideal_ns * max(demand.gpus, 1) > MAX_NS or spec.submit_ns > MAX_NS:
             found = f"{demand.gpus} GPUs for {spec.ideal_ns / 3.6e12:.0f} h"
-            allowed = f"{MOST_NS / 3.6e12:,.0f} GPU-hours"
+            allowed = f"{MAX_NS / 3.6e12:,.0f} GPU-hours"
             raise InputError("too large to count", where=where, found=found, allowed=allowed)
         if demand not in reasons:
             reasons[demand] = _misfit(demand, machines)
@@ -70,7 +70,7 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
         and demand.gpus in demand.targets()
     ):
         return "1 <= min_gpus <= gpus <= max_gpus, in steps of at least 1 from min_gpus"
-    most = _most_gpus(demand, machines)
+    most = _max_gpus(demand, machines)
     if 1 <= demand.targets()[0] <= most + 1e-9:
         if not demand.cpus and not demand.memory_bytes:
             return ""
@@ -90,11 +90,11 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
 
 def largest_target(demand: Demand, machines: Sequence[Machine]) -> int:
     """Return the largest of a demand's targets, up to its `gpus`, that machines have GPUs for; 0 if none."""
-    most = min(demand.gpus, _most_gpus(demand, machines) + 1e-9)
+    most = min(demand.gpus, _max_gpus(demand, machines) + 1e-9)
     return max((target for target in demand.targets() if target <= most), default=0)
 
 
-def _most_gpus(demand: Demand, machines: Sequence[Machine]) -> float:
+def _max_gpus(demand: Demand, machines: Sequence[Machine]) -> float:
     """Return the most GPUs that a demand could get, in those that `Demand.gpus` holds for."""
     span = demand.max_machines or len(machines)
     pools = _pools(_usable(demand, machines), demand)

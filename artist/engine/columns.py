@@ -86,7 +86,7 @@ class Columns:
         self.now_ns = now
         self.job = rows
 
-    submit_ns, gpus, least_gpus = _rows("submit_ns"), _rows("gpus"), _rows("least_gpus")
+    submit_ns, gpus, min_feasible_gpus = _rows("submit_ns"), _rows("gpus"), _rows("min_feasible_gpus")
     held_gpus, starts = _rows("held_gpus"), _rows("starts")
     _open, _iteration = _rows("open_left_ns"), _rows("iteration_ns")
 

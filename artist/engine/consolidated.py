@@ -14,7 +14,7 @@ from artist.core.job import Demand
 from artist.engine.admission import largest_target
 from artist.errors import PlanError
 
-_MOST_KNOWN = 10_000  # placements; sets of machines may change at every call
+_MAX_KNOWN = 10_000  # placements; sets of machines may change at every call
 
 
 class Consolidated:
@@ -52,7 +52,7 @@ class Consolidated:
         key = (gpus, demand.gpu_types, demand.mixed_types, among)
         known = self._known.get(key)
         if known is None:
-            if len(self._known) >= _MOST_KNOWN:
+            if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
             known = self._known[key] = self._place(index(gpus), demand.gpu_types, demand.mixed_types, among)
         return known

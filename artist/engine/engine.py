@@ -19,7 +19,7 @@ from artist.core.job_columns import JobColumns
 from artist.core.plan import Plan
 from artist.core.result import RunResult
 from artist.core.view import Policy, Signal
-from artist.engine.admission import MOST_NS, check_jobs
+from artist.engine.admission import MAX_NS, check_jobs
 from artist.engine.agenda import ARRIVAL, DEADLINE, FINISH, TIMER, Agenda
 from artist.engine.bandwidth import BandwidthMeter
 from artist.engine.belief import Belief
@@ -44,7 +44,7 @@ from artist.performance.estimates import Estimates, Exact
 from artist.units import ns_to_seconds, seconds_to_ns
 
 _STORY_INSTANTS = 1000  # the last ones, whose events are kept for the story of a stuck job
-_MOST_ROUNDS = 10_000  # of one instant; beyond that a policy wakes itself forever
+_MAX_ROUNDS = 10_000  # of one instant; beyond that a policy wakes itself forever
 
 
 class Engine:
@@ -173,7 +173,7 @@ class Engine:
 
     def _instant(self, now: int) -> int | None:
         """Let everything happen that happens now, and return when the next entry is due."""
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             woken = self._apply_due(now)
             tick = self._interval is not None and now % self._interval == 0 and now != self._last_tick
             if tick:
@@ -265,7 +265,7 @@ class Engine:
             if type(total_ns) is not int:  # numpy's would overflow in the accounts
                 parts = IterationParts(*map(index, parts))
                 total_ns = sum(parts)
-            if total_ns * jobs.iterations[job] * (jobs.held_gpus[job] or 1) > MOST_NS:
+            if total_ns * jobs.iterations[job] * (jobs.held_gpus[job] or 1) > MAX_NS:
                 raise _endless(jobs.specs[job], parts)
             if job not in before:  # else it was settled when it changed
                 jobs.settle(job, now)
@@ -343,5 +343,5 @@ def _endless(spec: JobSpec, parts: IterationParts) -> InputError:
     """Return the error for a job whose iterations take longer than time can be counted."""
     part, longest = max(zip(parts._fields, parts, strict=True), key=lambda each: each[1])
     found = f"{part} of {longest / 1e9:.3g} s in each of {spec.iterations} iterations"
-    allowed = f"{MOST_NS / 3.15576e16:.0f} years for all iterations together, GPUs counted"
+    allowed = f"{MAX_NS / 3.15576e16:.0f} years for all iterations together, GPUs counted"
     return InputError("the job would never end", where=f"job {spec.job_id!r}", found=found, allowed=allowed)

@@ -50,13 +50,54 @@ class JobTable:
 
     # fmt: off
     __slots__ = (  # without, an instance of more than 30 attributes is slow to look up
-        "_asked", "_asked_at", "_began_ns", "added_ns", "attained_gpu_ns", "checkpoint", "compute_gpu_ns",
-        "compute_ns", "done", "evictions", "finish_ns", "first_start_ns", "gpus", "grouped_gpu_ns", "held",
-        "held_gpus", "in_group", "iteration_ns", "iterations", "kind", "least_gpus", "lost_ns", "met_ns",
-        "migrations", "n", "n_arrived", "n_running", "n_unfinished", "open_left_ns", "opened_ns",
-        "overhead_ns", "parts", "preemptions", "progress_from_ns", "queueing_ns", "resizes", "running_ns",
-        "safe_ns", "settled_ns", "shift_ns", "specs", "starts", "status", "submit_ns", "tier", "tier_ns",
-        "waiting_gpus", "waiting_since_ns",
+        "_asked",
+        "_asked_at",
+        "_began_ns",
+        "added_ns",
+        "attained_gpu_ns",
+        "checkpoint",
+        "compute_gpu_ns",
+        "compute_ns",
+        "done",
+        "evictions",
+        "finish_ns",
+        "first_start_ns",
+        "gpus",
+        "grouped_gpu_ns",
+        "held",
+        "held_gpus",
+        "in_group",
+        "iteration_ns",
+        "iterations",
+        "kind",
+        "lost_ns",
+        "met_ns",
+        "migrations",
+        "min_feasible_gpus",
+        "n",
+        "n_arrived",
+        "n_running",
+        "n_unfinished",
+        "open_left_ns",
+        "opened_ns",
+        "overhead_ns",
+        "parts",
+        "preemptions",
+        "progress_from_ns",
+        "queueing_ns",
+        "resizes",
+        "running_ns",
+        "safe_ns",
+        "settled_ns",
+        "shift_ns",
+        "specs",
+        "starts",
+        "status",
+        "submit_ns",
+        "tier",
+        "tier_ns",
+        "waiting_gpus",
+        "waiting_since_ns",
     )
     # fmt: on
 
@@ -82,8 +123,8 @@ class JobTable:
         def asked(spec: JobSpec) -> int:
             return spec.demand.gpus_at(worth) if worth else spec.demand.gpus
 
-        gpus, least = of_kinds(specs, asked), of_kinds(specs, lambda spec: spec.demand.least_gpus)
-        self.gpus, self.least_gpus = gpus.data, (least if (least != gpus).any() else gpus).data
+        gpus, least = of_kinds(specs, asked), of_kinds(specs, lambda spec: spec.demand.min_feasible_gpus)
+        self.gpus, self.min_feasible_gpus = gpus.data, (least if (least != gpus).any() else gpus).data
         names = ("submit_ns", "iterations", "compute_ns")
         self.submit_ns, self.iterations, self.compute_ns = (numbers_of(specs, name).data for name in names)
         self.status, self.in_group, self.tier = (column(dtype=np.int8) for _ in range(3))

@@ -15,7 +15,7 @@ from artist.errors import InputError
 from artist.units import seconds_to_ns
 from netmodels.inputs.files import read_text
 
-_MOST_S = 4e9  # 126 years, within 64 bits of nanoseconds
+_MAX_S = 4e9  # 126 years, within 64 bits of nanoseconds
 _KIND_COLUMN = {kind: f"{kind}_s" for kind in ("start", "resume", "restart", "migrate", "resize", "retune")}
 
 
@@ -30,16 +30,16 @@ class OverheadParameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    start_s: float = Field(0, ge=0, le=_MOST_S)
-    resume_s: float = Field(0, ge=0, le=_MOST_S)
-    restart_s: float = Field(0, ge=0, le=_MOST_S)
-    migrate_s: float = Field(0, ge=0, le=_MOST_S)
-    resize_s: float = Field(0, ge=0, le=_MOST_S)
-    retune_s: float = Field(0, ge=0, le=_MOST_S)
+    start_s: float = Field(0, ge=0, le=_MAX_S)
+    resume_s: float = Field(0, ge=0, le=_MAX_S)
+    restart_s: float = Field(0, ge=0, le=_MAX_S)
+    migrate_s: float = Field(0, ge=0, le=_MAX_S)
+    resize_s: float = Field(0, ge=0, le=_MAX_S)
+    retune_s: float = Field(0, ge=0, le=_MAX_S)
     on_stop: OnStop = "lose_iteration"
     cpu_on_stop: OnStop | None = None
-    checkpoint_every_s: float = Field(3600, gt=0, le=_MOST_S)
-    notice_s: float = Field(0, ge=0, le=_MOST_S)
+    checkpoint_every_s: float = Field(3600, gt=0, le=_MAX_S)
+    notice_s: float = Field(0, ge=0, le=_MAX_S)
     table: Path | None = None
 
 
@@ -128,7 +128,7 @@ def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], 
             for kind, column in _KIND_COLUMN.items():
                 if row.get(column):
                     value = float(row[column])
-                    if not 0 <= value <= _MOST_S:
+                    if not 0 <= value <= _MAX_S:
                         raise ValueError(value)
                     delays[kind] = seconds_to_ns(value)
             key = row["model"], int(row["gpus"])

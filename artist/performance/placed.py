@@ -28,7 +28,7 @@ from artist.performance.effects.stages import NetworkStage, StageTimes
 from netmodels.api import Fabric, Link, NetworkModel, Profile, Sending, SharedLinks, SystemSettings
 
 _FIELDS = IterationParts._fields
-_MOST_KEPT = 50_000
+_MAX_KEPT = 50_000
 
 
 class PlacedPerformance:
@@ -193,7 +193,7 @@ class PlacedPerformance:
         if known is not None and known[0] is spec and known[1] is allocation:
             parts = known[2]
         else:
-            if len(self._known) >= _MOST_KEPT:
+            if len(self._known) >= _MAX_KEPT:
                 self._known.clear()
             parts = self._alone(spec, allocation, running.cluster)
             self._known[job] = spec, allocation, parts

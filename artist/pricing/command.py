@@ -230,9 +230,7 @@ def _together(point: Point, packets: str | None) -> tuple[list[JobPrice], list[L
     profile = network_profiles(point.config.network, point.topology)
     profiles = [profile(job.model).scaled(point.config.compute_scale) for job in jobs]
     most = point.config.contention_packets
-    return price_together(
-        jobs, profiles, network.model, point.topology, system, point.lead, most_packets=most
-    )
+    return price_together(jobs, profiles, network.model, point.topology, system, point.lead, max_packets=most)
 
 
 def _named(model: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from artist.pricing.layout import (
     BOX,
     GAP,
     LABEL,
-    MOST_SCALE,
+    MAX_SCALE,
     WIDTH_IN,
     Cell,
     Layer,
@@ -49,7 +49,7 @@ _MADE_OF: dict[Kind, tuple[str, str]] = {  # the whole, and one of several group
     "ring": ("ring of", "rings of"),
     "fully_connected": ("full mesh of", "full meshes of"),
 }
-_MOST_LINKS = 2_000_000  # of GPUs, if all were fully connected: seconds, and some 100 MB
+_MAX_LINKS = 2_000_000  # of GPUs, if all were fully connected: seconds, and some 100 MB
 _PLURALS = {"gpu": "GPUs", "group": "groups", "machine": "machines", "rack": "racks"}
 
 _Point = tuple[float, float]
@@ -109,7 +109,7 @@ def draw_fabric(
     machine = topology.machine_type(machine_type, "machine_type")
     layers = layers_of(graph, topology.fabric.tiers(machine.name))
     cell = cell_of(graph, layers, ("core",), shown_members(graph, layers))
-    scale = min(MOST_SCALE, max(1.0, WIDTH_IN / cell.width))
+    scale = min(MAX_SCALE, max(1.0, WIDTH_IN / cell.width))
     tops, bottoms = heights(layers, cell, scale)
     entries = _entries(layers, tops, topology.fabric.uplinks)
     width = max(_LEAST, cell.width * scale + _COLUMN + 4 * _MARGIN)
@@ -130,7 +130,7 @@ def draw_fabric(
 def _check_size(topology: Topology, racks: int, machines: int, machine_type: str | None) -> None:
     """Raise InputError for a fabric too large to be built link by link."""
     gpus = topology.machine_type(machine_type, "machine_type").gpus
-    if racks * machines * gpus * max(machines, gpus) > _MOST_LINKS:
+    if racks * machines * gpus * max(machines, gpus) > _MAX_LINKS:
         found = f"{racks} racks of {machines} machines of {gpus} GPUs"
         allowed = "fewer racks, such as racks=2, or a topology with fewer machines and GPUs"
         raise InputError("a fabric too large to be drawn", where="draw", found=found, allowed=allowed)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 # How much is drawn
 WIDTH_IN = 9.2  # machines that do not fit are counted
-_MOST_OUTSIDE, _SOME_OUTSIDE = 4, 2  # racks and groups of machines, and how many of more
-_MOST_INSIDE, _SOME_INSIDE = 16, 7  # GPUs and groups of one machine, and how many of more
-_MOST_IN_MESH = 8
+_MAX_OUTSIDE, _SOME_OUTSIDE = 4, 2  # racks and groups of machines, and how many of more
+_MAX_INSIDE, _SOME_INSIDE = 16, 7  # GPUs and groups of one machine, and how many of more
+_MAX_IN_MESH = 8
 
 # Natural sizes in inches; widths and circles are scaled up where there is room
-MOST_SCALE = 2.8
+MAX_SCALE = 2.8
 _PITCH = 0.062  # of GPUs in a row
 _ARC = 0.14  # of GPUs on a circle
 _PAD, GAP = 0.035, 0.05
@@ -111,11 +111,11 @@ def shown_members(graph: "nx.Graph[Node]", layers: Sequence[Layer]) -> list[int]
     shown = [layer.members for layer in layers]
     for place, layer in enumerate(layers[:inside]):
         mesh = layer.dimension.kind == "fully_connected"
-        if layer.members > (_MOST_IN_MESH if mesh else _MOST_INSIDE):
+        if layer.members > (_MAX_IN_MESH if mesh else _MAX_INSIDE):
             shown[place] = _SOME_INSIDE
     drawn = 1
     for place in range(len(layers) - 1, inside, -1):
-        if drawn * shown[place] > _MOST_OUTSIDE:
+        if drawn * shown[place] > _MAX_OUTSIDE:
             shown[place] = max(1, _SOME_OUTSIDE // drawn)
         drawn *= shown[place]
     machine = next(node for node in graph if graph.nodes[node]["kind"] == "machine")

@@ -10,8 +10,8 @@ from netmodels.fabric.topology import Topology
 
 _MACHINES = re.compile(r"(?:(?P<count>[1-9][0-9]*)x)?(?P<gpus>0|[1-9][0-9]*)(?:@(?P<type>[^\s+|@]+))?")
 _ALLOWED = "GPUs of machines joined by +, racks by |, such as 8, 5+3, 8+8|4, 4x8|4x8, 8@machine_type"
-_MOST_GPUS = 1_000_000
-_MOST_DIGITS = 18  # what has more is too many in any case, and Python reads up to some thousand digits
+_MAX_GPUS = 1_000_000
+_MAX_DIGITS = 18  # what has more is too many in any case, and Python reads up to some thousand digits
 
 
 def parse_shape(text: str, topology: Topology) -> Shape:
@@ -59,15 +59,15 @@ def parse_machines(text: str, topology: Topology, field: str = "shape") -> list[
             found = _MACHINES.fullmatch(each.strip())
             if found is None:
                 raise InputError("not a placement", where=field, found=text, allowed=_ALLOWED)
-            machine, gpus = topology.machine_type(found["type"], field), int(found["gpus"][:_MOST_DIGITS])
+            machine, gpus = topology.machine_type(found["type"], field), int(found["gpus"][:_MAX_DIGITS])
             if gpus > machine.gpus:
                 what = f"more GPUs than a machine of type {machine.name} has"
                 raise InputError(what, where=field, found=text, allowed=f"up to {machine.gpus} a machine")
-            count = int((found["count"] or "1")[:_MOST_DIGITS])
+            count = int((found["count"] or "1")[:_MAX_DIGITS])
             in_rack += count
             total += count * gpus
-            if total > _MOST_GPUS:
-                allowed = f"up to {_MOST_GPUS} GPUs"
+            if total > _MAX_GPUS:
+                allowed = f"up to {_MAX_GPUS} GPUs"
                 raise InputError("a placement too large", where=field, found=text, allowed=allowed)
             if in_rack > topology.machines_per_rack:
                 allowed = f"up to {topology.machines_per_rack} a rack; | begins another"
@@ -111,8 +111,8 @@ def tier_shapes(gpus: int, topology: Topology) -> dict[Tier, Shape]:
         If there is no such placement.
     """
     machine = topology.machine_type()
-    if isinstance(gpus, bool) or not 1 <= gpus <= _MOST_GPUS or not machine.gpus:
-        allowed = f"1 to {_MOST_GPUS}" if machine.gpus else "a topology whose default machines have GPUs"
+    if isinstance(gpus, bool) or not 1 <= gpus <= _MAX_GPUS or not machine.gpus:
+        allowed = f"1 to {_MAX_GPUS}" if machine.gpus else "a topology whose default machines have GPUs"
         raise InputError("wrong number of GPUs", where="gpus", found=gpus, allowed=allowed)
     placements: dict[Tier, Shape] = {}
     machines = max(2, -(-gpus // machine.gpus))

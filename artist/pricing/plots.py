@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Colour-blind safe (Okabe and Ito), from dark to light and hatched, so that they differ in grey too.
 _FILLS = (("#0072B2", ""), ("#E69F00", "///"), ("#F0E442", "..."), ("#999999", "xxx"), ("#ffffff", ""))
-_LEAST, _MOST_PANELS = 1e-5, 12
+_LEAST, _MAX_PANELS = 1e-5, 12
 
 
 def overheads(prices: Sequence[Price]) -> "Figure":
@@ -34,9 +34,9 @@ def overheads(prices: Sequence[Price]) -> "Figure":
     models = list(dict.fromkeys(price.model for price in prices))
     names = _bar_names(prices)
     bars = list(dict.fromkeys(names))
-    if len(bars) > len(_FILLS) or len(leads) > _MOST_PANELS:
+    if len(bars) > len(_FILLS) or len(leads) > _MAX_PANELS:
         what = f"{len(bars)} placements and {len(leads)} panels cannot be told apart in one figure"
-        allowed = f"up to {len(_FILLS)} placements and {_MOST_PANELS} panels"
+        allowed = f"up to {len(_FILLS)} placements and {_MAX_PANELS} panels"
         raise InputError(what, where="plot", allowed=allowed)
     most = max((price.overhead for price in prices), default=1.0)
     top = 10 ** math.ceil(math.log10(max(most, 1e-3) * 1.5))

@@ -17,7 +17,7 @@ from netmodels.models.cache import CachedModel, Origin
 from netmodels.nccl import NcclCollective
 from netmodels.nccl.runs import bus_factor
 
-_MOST_NS = 10**18  # 32 years; sums of a few of them still fit 64 bits
+_MAX_NS = 10**18  # 32 years; sums of a few of them still fit 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def price_collectives(
 
 def _check_ns(*times_ns: int) -> None:
     """Raise OverflowError for a time that is too long, or that has left 64 bits on its way."""
-    if not all(0 <= time_ns <= _MOST_NS for time_ns in times_ns):
+    if not all(0 <= time_ns <= _MAX_NS for time_ns in times_ns):
         raise OverflowError(f"{max(times_ns, key=abs)} ns")
 
 
@@ -184,5 +184,5 @@ def within_64_bits() -> Iterator[None]:
         with np.errstate(over="raise", invalid="raise"):
             yield
     except (OverflowError, FloatingPointError) as error:
-        allowed = f"a smaller compute_scale, shorter latencies or more bandwidth: up to {_MOST_NS:g} ns"
+        allowed = f"a smaller compute_scale, shorter latencies or more bandwidth: up to {_MAX_NS:g} ns"
         raise InputError("too long a time", where="network", found=str(error), allowed=allowed) from None

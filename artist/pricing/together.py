@@ -159,7 +159,7 @@ def price_together(
     system: SystemSettings,
     lead: tuple[str, ...] = (),
     *,
-    most_packets: int | None = None,
+    max_packets: int | None = None,
 ) -> tuple[list[JobPrice], list[LinkPrice]]:
     """Return the prices of jobs on one fabric, and the links that they could overload together.
 
@@ -171,7 +171,7 @@ def price_together(
         Prices the parts of an iteration's collectives; not every model does.
     topology, system, lead
         As for `price_iterations`.
-    most_packets
+    max_packets
         As for `netmodels.contention.packet_phases.followed`. A warning says if jobs have more, or take
         minutes.
 
@@ -188,11 +188,11 @@ def price_together(
         ways: Sequence[Way] = ("average", "phases")
         machines = _machines(placements, topology)
         fabric = topology.fabric
-        asked = [Contention(way, machines, fabric, system, network, most_packets) for way in ways]
+        asked = [Contention(way, machines, fabric, system, network, max_packets) for way in ways]
         scaled = [_scaled(*each, topology) for each in zip(profiles, placements, strict=True)]
         sendings = [asked[0].sending(*each) for each in zip(scaled, placements, strict=True)]
         if not isinstance(network, Runner):
-            _warn_of_packets(asked[1].packets(sendings), most_packets)
+            _warn_of_packets(asked[1].packets(sendings), max_packets)
         average_ns, phases_ns = (each.together(sendings) for each in asked)
     prices = []
     for number, (job, sending) in enumerate(zip(jobs, sendings, strict=True)):

@@ -60,7 +60,7 @@ class Kinds:
     bandwidth
         What performance says that each job on a machine draws there (`Performance.bandwidth`). It is asked
         about one job at a time.
-    least_cpus_per_gpu
+    min_cpus_per_gpu
         See `Starved`.
 
     Attributes
@@ -99,7 +99,7 @@ class Kinds:
         jobs: Sequence[JobSpec],
         cluster: Cluster,
         bandwidth: Callable[[int, "Alone"], Mapping[int, float]],
-        least_cpus_per_gpu: float | None = None,
+        min_cpus_per_gpu: float | None = None,
     ) -> None:
         self.times_ns = np.zeros(0, dtype=np.int64)
         self.columns: dict[str, Numbers] = {}
@@ -112,8 +112,8 @@ class Kinds:
         self._asked_bandwidth = bandwidth
         self._machines = cluster.machines
         self._alone = Alone(cluster, jobs)
-        decides = least_cpus_per_gpu is not None
-        self._starved = [Starved(cluster, least_cpus_per_gpu), *[Starved(cluster)] * decides]
+        decides = min_cpus_per_gpu is not None
+        self._starved = [Starved(cluster, min_cpus_per_gpu), *[Starved(cluster)] * decides]
         self._held: dict[int, Allocation] = {}  # and all that follows: now
         self._groups: dict[Group, int] = {}  # members
         self._waiting, self._cpus = [0, 0], [0, 0]  # by kind

@@ -20,13 +20,13 @@ class Starved:
 
     Parameters
     ----------
-    least_cpus_per_gpu
+    min_cpus_per_gpu
         CPUs a GPU that any GPU job can start with, which count instead of those asked for, where the policy
         decides itself how many a job gets; None where jobs get what they ask for.
     """
 
-    def __init__(self, cluster: Cluster, least_cpus_per_gpu: float | None = None) -> None:
-        self._least = least_cpus_per_gpu
+    def __init__(self, cluster: Cluster, min_cpus_per_gpu: float | None = None) -> None:
+        self._least = min_cpus_per_gpu
         self._free_gpus: list[int] = cluster.gpus.tolist()
         self._free_cpus: list[int] = cluster.cpus.tolist()
         self._open = [machine.present for machine in cluster.machines]
@@ -107,15 +107,15 @@ class _Kind:
         self.needed = [_NONE] * (machine.gpus + 1)
         self.changed = False
 
-    def need(self, demand: Demand, least_cpus_per_gpu: float | None) -> tuple[int, int]:
+    def need(self, demand: Demand, min_cpus_per_gpu: float | None) -> tuple[int, int]:
         """Return the GPUs that a job needs on such a machine, and their CPUs; irrelevant without CPUs."""
         least = demand.gpus_at(self._worth, demand.targets()[0])
         gpus = min(least, self.gpus)
         too_many = demand.max_machines and least > demand.max_machines * self.gpus
         if too_many or (demand.gpu_types and self._type not in demand.gpu_types):
             return 0, _NONE
-        if least_cpus_per_gpu is not None:
-            return gpus, ceil(least_cpus_per_gpu * gpus)
+        if min_cpus_per_gpu is not None:
+            return gpus, ceil(min_cpus_per_gpu * gpus)
         return gpus, -(-demand.cpus * gpus // demand.gpus_at(self._worth))
 
     def look_again(self) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from artist.report.claims.judge import Judged
 from artist.report.claims.table import claim_notes, claims_csv, claims_table
 from artist.report.figures.catalogue import drawings
-from artist.report.figures.facets import most_drawn
+from artist.report.figures.facets import max_drawn
 from artist.report.images import all_drawn
 from artist.report.page.comparison_table import comparison_table
 from artist.report.page.links_table import links_table
@@ -34,13 +34,13 @@ from artist.results.compare import Comparison
 from artist.results.digest import Digest, digest
 from artist.results.jobcolumns import PARTS
 from artist.results.kinds import has_kinds, read_cpus_kept, read_interference
-from artist.results.links import has_contention, most_contended
+from artist.results.links import has_contention, top_contended
 from artist.results.profiling import read_profiling
 from artist.results.run import Run
 from artist.results.scenarios import Contest
 from artist.results.tables import changes_csv, comparison_csv, seeds_csv
 
-_MOST_LINKS = 10  # of a row
+_MAX_LINKS = 10  # of a row
 CLAIMS, CHANGES = "claims.csv", "changes.csv"
 
 
@@ -53,7 +53,7 @@ def report_files(
     traces: Sequence[str],
 ) -> dict[str, bytes]:
     """Return the files of a report by name, but for the traces, which its page links to."""
-    groups = comparison.groups[: most_drawn(competing)]
+    groups = comparison.groups[: max_drawn(competing)]
     left_out = len(comparison.groups) - len(groups)
     note = f" The last {left_out} of {len(comparison.groups)} rows are not drawn." if left_out else ""
     if note:
@@ -114,7 +114,7 @@ def _interference(comparison: Comparison) -> dict[int, float]:
 
 def _links_section(comparison: Comparison) -> list[Section]:
     with_links = [group for group in comparison.groups if all(map(has_contention, group.runs))]
-    table = links_table({group.name: most_contended(group.runs, _MOST_LINKS) for group in with_links})
+    table = links_table({group.name: top_contended(group.runs, _MAX_LINKS) for group in with_links})
     return [] if table is None else [Section("links", "Most contended links", table, (LINKS,))]
 
 

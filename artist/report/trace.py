@@ -20,7 +20,7 @@ from artist.results.occupancy import Stays, read_stays
 from artist.results.run import Run
 
 US_PER_S = 1e6
-MOST_EVENTS = 300_000  # about 100 MB; viewers get slow beyond that
+MAX_EVENTS = 300_000  # about 100 MB; viewers get slow beyond that
 _CLUSTER = 0
 _COUNTERS = {"busy_gpus": "busy GPUs", "queue_length": "queue length", "running_jobs": "running jobs"}
 _TOLD = ("model", "user", "vc", "gpus", "submit_s", "jct_s", "queueing_s")
@@ -41,7 +41,7 @@ def traces(comparison: Comparison) -> dict[str, bytes]:
     return texts
 
 
-def trace_text(run: Run, most: int = MOST_EVENTS) -> tuple[str, int]:
+def trace_text(run: Run, most: int = MAX_EVENTS) -> tuple[str, int]:
     """Return the trace of a run as JSON, and how many stays of jobs were left out because they are too many.
 
     Parameters

@@ -10,7 +10,7 @@ from artist.results.run import Run
 POLICY = "policy"  # the policy's name represents all keys that it determines
 CODE = "code"  # a column only where runs of one config were made by different code
 _LONG_LABEL = 36
-_MOST_ALONG = 8
+_MAX_ALONG = 8
 _PLAIN = 2  # obscurity of a setting
 _NO_INPUT = ("hydra", "output", "network.cache")  # parts of a config that do not change results
 _Facts = dict[str, str]
@@ -75,7 +75,7 @@ class Comparison:
 
 def along_note(comparison: Comparison) -> str:
     """Return which settings differ beside those that have a column; empty if none does."""
-    keys = [*comparison.along[:_MOST_ALONG], *["..."] * (len(comparison.along) > _MOST_ALONG)]
+    keys = [*comparison.along[:_MAX_ALONG], *["..."] * (len(comparison.along) > _MAX_ALONG)]
     return f"settings that differ together with the columns: {', '.join(keys)}" if keys else ""
 
 

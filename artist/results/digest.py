@@ -17,7 +17,7 @@ SPANS = 40  # of the use of resources, which changes often: lines of several row
 GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "unfinished_jobs")
 TIMELINE = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
 SHARE_GAUGES = {"gpus_held": "GPUs held", **SHARES}  # of the cluster's: title
-LEAST_WAIT_S = 1.0  # a job that waited less did not wait
+MIN_WAIT_S = 1.0  # a job that waited less did not wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def digest(group: Replicates) -> Digest:
     return Digest(
         group=group,
         jct=distribution(jct, sum(int(jobs.measured.sum()) for jobs in tables), 0.0),
-        queueing=distribution(queueing, len(queueing), LEAST_WAIT_S),
+        queueing=distribution(queueing, len(queueing), MIN_WAIT_S),
         parts_s=np.mean(parts, axis=0),
         by_demand=_by_demand(jct, demand),
         placements=np.mean(
@@ -142,9 +142,9 @@ def digest(group: Replicates) -> Digest:
     )
 
 
-def distribution(times_s: Floats, total: int, least_s: float) -> Distribution:
-    """Return the distribution of times above `least_s`, as fractions of so many jobs."""
-    above = times_s[times_s > least_s]
+def distribution(times_s: Floats, total: int, min_s: float) -> Distribution:
+    """Return the distribution of times above `min_s`, as fractions of so many jobs."""
+    above = times_s[times_s > min_s]
     if not len(above):
         return Distribution(np.empty(0), np.empty(0), len(times_s) / total if total else 0.0)
     below = (len(times_s) - len(above)) / total

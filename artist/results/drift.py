@@ -10,8 +10,8 @@ from artist.results.measures import estimated
 from artist.results.run import Run
 from artist.results.steps import Floats, thin_steps
 
-LEAST_MEASURED = 30  # fewer measured jobs have no thirds to compare
-LEAST_WAITING = 1.0  # fewer waiting jobs in the last third are no queue
+MIN_MEASURED = 30  # fewer measured jobs have no thirds to compare
+MIN_WAITING = 1.0  # fewer waiting jobs in the last third are no queue
 GROWTH = 0.5  # least growth, of the mean queue, if its interval over replicates is above 0
 GROWTH_ALONE = 1.0  # with fewer than 3 replicates, so no interval; a queue that grows from 0 on has 1.33
 
@@ -53,7 +53,7 @@ def drift(runs: Sequence[Run]) -> Drift | None:
     least = GROWTH_ALONE if growth.low is None else GROWTH
     enough = last - first > least * (first + middle + last) / 3
     above = growth.low is None or growth.low > 0
-    return Drift(float(first), float(last), bool(last >= LEAST_WAITING and enough and above))
+    return Drift(float(first), float(last), bool(last >= MIN_WAITING and enough and above))
 
 
 def drained(run: Run) -> bool:
@@ -81,7 +81,7 @@ def _thirds(run: Run) -> Floats | None:
     (submit,) = run.numbers("jobs", ["submit_s"])
     times, queue = run.numbers("timeline", ["time_s", "queue_length"])
     arrivals = submit[measured_jobs(run, len(submit))]
-    if len(arrivals) < LEAST_MEASURED or not len(times):
+    if len(arrivals) < MIN_MEASURED or not len(times):
         return None
     start, end = float(arrivals.min()), min(float(arrivals.max()), float(times[-1]))
     if end <= start:

@@ -66,7 +66,7 @@ def read_slowdowns(runs: Sequence[Run]) -> Floats:
     return np.concatenate(found)
 
 
-def most_contended(runs: Sequence[Run], most: int) -> list[SharedLink]:
+def top_contended(runs: Sequence[Run], most: int) -> list[SharedLink]:
     """Return at most so many links that were contended, those longest that were first.
 
     Raises

@@ -13,7 +13,7 @@ from artist.results.interval import interval_95
 LEVEL = 0.01  # values within 1 % of the best are level with it
 _NEGLIGIBLE = {"time": 1.0, "fraction": 1e-3}  # a second, 0.1 percentage points
 _TIMES = ((5400.0, "h", 3600.0), (90.0, "min", 60.0), (0.0, "s", 1.0))  # from how many seconds on
-_MOST_SECONDS = 1e5
+_MAX_SECONDS = 1e5
 _UNITS_OF_KINDS = {"count": ("", 1.0), "ratio": ("", 1.0), "fraction": ("%", 100.0)}
 
 
@@ -287,7 +287,7 @@ def column_unit(kind: str, values: Sequence[float | None]) -> tuple[str, float]:
     unit, scale_s = next(
         (unit, scale_s) for from_s, unit, scale_s in _TIMES if max(there, default=0.0) >= from_s
     )
-    seen = min(there, default=0.0) >= scale_s / 100 or max(there, default=0.0) >= _MOST_SECONDS
+    seen = min(there, default=0.0) >= scale_s / 100 or max(there, default=0.0) >= _MAX_SECONDS
     return (unit, 1 / scale_s) if seen else ("s", 1.0)
 
 

@@ -13,7 +13,7 @@ from artist.performance.effects.input_stall import MeasuredWith
 from artist.performance.effects.stages import NetworkStage
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Loading
 
-MOST_S = 4e9  # as of a trace (artist.workload.table): beyond, sums leave the 64 bits of nanoseconds
+MAX_S = 4e9  # as of a trace (artist.workload.table): beyond, sums leave the 64 bits of nanoseconds
 
 CONTENTION_PACKETS = 1_000_000
 
@@ -121,7 +121,7 @@ class PerformanceConfig(Strict):
     stall: Literal["curve", "step"] = "curve"
     contention: Literal["none", "average", "phases"] = "none"
     contention_packets: Annotated[int, Field(strict=True, ge=1)] | None = CONTENTION_PACKETS
-    whole_iterations_s: float | None = Field(default=None, gt=0, le=MOST_S)
+    whole_iterations_s: float | None = Field(default=None, gt=0, le=MAX_S)
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()
 
@@ -165,7 +165,7 @@ class StopConfig(Strict):
     """
 
     jobs: tuple[int, int] | None = None
-    time_s: float | None = Field(default=None, gt=0, le=MOST_S)
+    time_s: float | None = Field(default=None, gt=0, le=MAX_S)
 
     @model_validator(mode="after")
     def _window(self) -> Self:

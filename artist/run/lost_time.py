@@ -16,7 +16,7 @@ from artist.units import ns_to_seconds, seconds_to_ns
 
 _log = logging.getLogger(__name__)
 _PACES = ("quantum_s", "lease_s", "interval_s")
-_MOST_JOBS = 1000  # examined before the run
+_MAX_JOBS = 1000  # examined before the run
 _MUCH = 0.5
 _PERIOD_S = 30.0
 _REMEDY = "see overheads.on_stop and checkpoint_every_s, the delays, and how often the policy stops jobs"
@@ -34,8 +34,8 @@ def tell_of_pace(policy: Mapping[str, Any], overheads: object, jobs: Sequence[Jo
     if not paces or policy.get("preemptive") is False or not isinstance(overheads, Overheads):
         return
     pace = min(paces, key=policy.__getitem__)
-    first = list(islice(jobs, _MOST_JOBS))
-    needs_ns = [_least_ns(overheads, spec) for spec in first]
+    first = list(islice(jobs, _MAX_JOBS))
+    needs_ns = [_min_ns(overheads, spec) for spec in first]
     late = sum(each > seconds_to_ns(policy[pace]) for each in needs_ns)
     if late:
         note = (
@@ -45,7 +45,7 @@ def tell_of_pace(policy: Mapping[str, Any], overheads: object, jobs: Sequence[Jo
         _log.warning(note, pace, policy[pace], late, len(first), longest_s, _REMEDY)
 
 
-def _least_ns(overheads: Overheads, spec: JobSpec) -> int:
+def _min_ns(overheads: Overheads, spec: JobSpec) -> int:
     """Return how long a job must run after a restart to keep something of it."""
     every = overheads.checkpoints([spec])[0]
     kept = overheads.keeps_open_iteration(spec) or spec.iterations == 1

@@ -177,7 +177,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
         else None
     )
     pools = Pools(jobs, cluster, simulation.signals) if has_pools(cluster) else None
-    least = getattr(simulation.policy, "least_cpus_per_gpu", None)
+    least = getattr(simulation.policy, "min_cpus_per_gpu", None)
     kinds = Kinds(jobs, cluster, simulation.performance.bandwidth, least) if has_cpu_jobs(jobs) else None
     performance, shared = simulation.performance, config.performance.contention != "none"
     traffic = Traffic(jobs, cluster, performance.sending, performance.capacity) if shared else None

@@ -50,7 +50,7 @@ class ModelSensitivity(Strict):
     iteration_s
         Iteration time where the throughput is 1, on one GPU: for `workload=synergy`, which reads the table
         that ships.
-    beyond, most_beyond, across
+    beyond, max_beyond, across
         As for `artist.performance.formulas.input_rate.Sensitivity`.
     memory_bandwidth_gb_s
         Memory bandwidth that the input of one GPU draws on its machine, in 10^9 bytes/s.
@@ -70,7 +70,7 @@ class ModelSensitivity(Strict):
     process_gib: ProcessMemory = ProcessMemory()
     iteration_s: Positive | None = None
     beyond: Loss = 0.0
-    most_beyond: Loss = 0.0
+    max_beyond: Loss = 0.0
     across: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] = 0
     memory_bandwidth_gb_s: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
     bandwidth_loss: Loss = 0.0
@@ -95,7 +95,7 @@ class ModelSensitivity(Strict):
         return Sensitivity(
             *(cpus, throughput, speed, dataset, self.uncached, machine, gpu),
             beyond=self.beyond,
-            most_beyond=self.most_beyond,
+            max_beyond=self.max_beyond,
             across=self.across,
             memory_bandwidth_bytes_per_s=round(self.memory_bandwidth_gb_s * BYTES_PER_GB),
             bandwidth_loss=self.bandwidth_loss,

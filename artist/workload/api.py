@@ -12,13 +12,13 @@ from artist.workload.rows import Table
 if TYPE_CHECKING:  # a user's own parts may work in pandas
     import pandas as pd
 
-_LEAST_SPEED, _MOST_SPEED = 1e-6, 1e6  # as of a machine type
-SPEEDS = f"a speed from {_LEAST_SPEED:g} to {_MOST_SPEED:g}, that of H100 being 1"
+_MIN_SPEED, _MAX_SPEED = 1e-6, 1e6  # as of a machine type
+SPEEDS = f"a speed from {_MIN_SPEED:g} to {_MAX_SPEED:g}, that of H100 being 1"
 
 
 def is_speed(value: float) -> bool:
     """Return whether a number may be a relative speed."""
-    return _LEAST_SPEED <= value <= _MOST_SPEED
+    return _MIN_SPEED <= value <= _MAX_SPEED
 
 
 def _measured_on(given: object) -> str | float:

@@ -15,8 +15,8 @@ import numpy as np
 from artist.core.job import OnStop
 
 MAX_S = 4e9  # 126 years: two such times still add up within 64 bits of nanoseconds
-_MOST_GPUS = 1e6
-_MOST_BYTES = 2.0**53
+_MAX_GPUS = 1e6
+_MAX_BYTES = 2.0**53
 _TYPE = r"\s*\w[^|]*"
 
 Unit = Literal["time", "bytes", "share"]
@@ -109,7 +109,7 @@ class Number:
 
 
 def _gpus(name: str, default: float | None = 0) -> Number:
-    return Number(name, 0, _MOST_GPUS, f"demand.{name}", whole=True, default=default, product=name == "gpus")
+    return Number(name, 0, _MAX_GPUS, f"demand.{name}", whole=True, default=default, product=name == "gpus")
 
 
 def _flag(name: str) -> Number:
@@ -150,7 +150,7 @@ FIELDS: tuple[Field, ...] = (
     Text("user", "user"),
     Text("vc", "vc"),
     Number("cpus", 0, 1e7, "demand.cpus", whole=True, default=0, product=True),  # whole job; 0: not known
-    Number("memory_bytes", 0, _MOST_BYTES, "demand.memory_bytes",
+    Number("memory_bytes", 0, _MAX_BYTES, "demand.memory_bytes",
            whole=True, default=0, unit="bytes", product=True),  # for the whole job; 0: not known
     _gpus("min_gpus"),  # bounds of an elastic job; both 0 if not elastic
     _gpus("max_gpus"),
@@ -158,7 +158,7 @@ FIELDS: tuple[Field, ...] = (
            above=True, default=1, value=float, unit="share"),  # of compute time in which the GPUs are busy
     Number("guaranteed", 0, 1, "guaranteed", whole=True, default=1, value=bool),  # 0: takes what is left idle
     *map(_stage, ("storage_s", "cpu_s", "gpu_s", "network_s")),  # of an iteration; all four or none
-    Number("step", 1, _MOST_GPUS, "demand.step", whole=True, default=1, optional=True),  # from min_gpus on
+    Number("step", 1, _MAX_GPUS, "demand.step", whole=True, default=1, optional=True),  # from min_gpus on
     Number("max_machines", 0, 1e6, "demand.max_machines",
            whole=True, default=0, optional=True),  # 0: any number
     Text("gpu_types", "demand.gpu_types", _types, optional=True, pattern=rf"{_TYPE}(\|{_TYPE})*",
@@ -166,7 +166,7 @@ FIELDS: tuple[Field, ...] = (
     _flag("mixed_types"),  # whether one allocation may mix GPU types
     _flag("fungible"),  # whether it takes more of lesser GPUs, fewer of better ones
     Text("measured_on", optional=True),  # GPUs that its times and `gpus` hold for; empty: as the source says
-    Number("memory_bandwidth_bytes_per_s", 0, _MOST_BYTES, "demand.memory_bandwidth_bytes_per_s",
+    Number("memory_bandwidth_bytes_per_s", 0, _MAX_BYTES, "demand.memory_bandwidth_bytes_per_s",
            default=0, value=round, optional=True, unit="bytes"),  # of the whole job; 0: not known
     Text("on_stop", "on_stop", _known, optional=True, pattern="|".join(get_args(OnStop)),
          fault="is unknown", allowed=f"{', '.join(get_args(OnStop))}, or empty for overheads.on_stop"),

@@ -19,7 +19,7 @@ USE = "inference"
 _GROUP = "signals"
 _DAY_S = 86_400
 _DAYS_REPEATED = 7
-_MOST_BEND = 50.0  # of the daily curve, up or down
+_MAX_BEND = 50.0  # of the daily curve, up or down
 _TOLERANCE = 1e-6
 
 
@@ -137,7 +137,7 @@ def _with_mean(curve: Floats, noise: Floats, p: InferenceUse.Parameters) -> Floa
     def mean_beyond(bend: float) -> float:
         return float(scaled(bend).mean()) - p.mean
 
-    return scaled(_root(mean_beyond, 1 / _MOST_BEND, _MOST_BEND))
+    return scaled(_root(mean_beyond, 1 / _MAX_BEND, _MAX_BEND))
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

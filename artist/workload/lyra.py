@@ -42,7 +42,7 @@ _MODELS = (
     *("ResNet18", "ResNet50", "VGG11", "VGG16", "MobileNetV2"),
     *("BERT-large", "Transformer", "GNMT", "LSTM", "DeepSpeech"),
 )
-_MOST_SHARPNESS = 4.0
+_MAX_SHARPNESS = 4.0
 _WIDEST = 16  # no job asks for more than this part of a cluster, or a machine
 _FAR = 0.1  # a mean waiting time this far from the requested one counts as missed
 
@@ -252,7 +252,7 @@ def draw_arrivals_s(
     if chosen.queueing_s is None:
         return sharpened(1.0)
     wanted_s = known.queueing_s if isinstance(chosen.queueing_s, str) else chosen.queueing_s
-    sharpness, found_s = steer(mean_s, wanted_s, _MOST_SHARPNESS)
+    sharpness, found_s = steer(mean_s, wanted_s, _MAX_SHARPNESS)
     if abs(found_s - wanted_s) > _FAR * wanted_s:
         _tell_of_queueing(chosen, wanted_s, found_s)
     return sharpened(sharpness)

@@ -27,7 +27,7 @@ class Series(Strict):
 
     Attributes
     ----------
-    most_jobs
+    max_jobs
         Most jobs of a series.
     pace_s, pace_spread
         Median over the series of their mean gap, and the standard deviation of its logarithm.
@@ -41,7 +41,7 @@ class Series(Strict):
         power: with 4, one in five of all jobs, and two in three of those at 0.9.
     """
 
-    most_jobs: PositiveInt
+    max_jobs: PositiveInt
     pace_s: PositiveFloat
     pace_spread: NonNegativeFloat
     level_spread: NonNegativeFloat
@@ -62,7 +62,7 @@ def series_of(series: Series | None, draws: np.ndarray) -> np.ndarray:
     jobs = len(draws)
     if series is None:
         return np.arange(jobs)
-    sizes = np.minimum(1.0 / (1.0 - draws), min(series.most_jobs, jobs)).astype(np.int64)
+    sizes = np.minimum(1.0 / (1.0 - draws), min(series.max_jobs, jobs)).astype(np.int64)
     return np.repeat(np.arange(jobs), sizes)[:jobs]
 
 

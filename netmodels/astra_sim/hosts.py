@@ -20,7 +20,7 @@ from netmodels.collectives.dimensions import SeenTiers, sent_together
 from netmodels.fabric.fabric import Dimension
 from netmodels.fabric.shape import Shape, Tier, gpus
 
-_LEAST_LATENCY_NS = 1.0
+_MIN_LATENCY_NS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Network:
         number, self.switches = self.hosts + self.switches, self.switches + 1
         one_way = dimension.latency_ns if dimension.kind == "switch" else dimension.latency_ns / 2
         for node in nodes:
-            latency = max(one_way - node.depth_ns, _LEAST_LATENCY_NS)
+            latency = max(one_way - node.depth_ns, _MIN_LATENCY_NS)
             rate = sent_together(node.below, dimension, len(nodes))
             self.links.append(Link((number, node.number), round(rate * 8e9), latency, tier))
         below = tuple(part for node in nodes for part in node.below)

@@ -34,7 +34,7 @@ ARGUMENTS = (
     "--remote-memory-configuration=memory.json",
     "--logical-topology-configuration=logical.json",
 )
-_MOST_MESSAGE = 2**31 - 1  # message sizes are C ints
+_MAX_MESSAGE = 2**31 - 1  # message sizes are C ints
 _PARTS = {
     "double_binary_tree": 1,
     "halving_doubling": 2,
@@ -71,7 +71,7 @@ def files(
     check_system(profile, system, levels)
     algorithms = [system.algorithm_of(level.tier) for level in levels]
     largest = max((layer.gradient_bytes for layer in profile.layers), default=0) // system.chunks
-    if largest // min(_PARTS.get(name, min(dims)) for name in algorithms) > _MOST_MESSAGE:
+    if largest // min(_PARTS.get(name, min(dims)) for name in algorithms) > _MAX_MESSAGE:
         raise InputError(
             f"a message of {profile.name} is longer than ns-3's 2 GiB",
             where="network.system.chunks",

@@ -11,7 +11,7 @@ from netmodels.astra_sim.inputs import TRACE
 from netmodels.astra_sim.process import ProgramError
 from netmodels.inputs.errors import InputError
 
-_MOST_FAILURES = 3  # failed runs whose folders a model keeps: with a fallback there may be hundreds
+_MAX_FAILURES = 3  # failed runs whose folders a model keeps: with a fallback there may be hundreds
 
 
 class Scratch:
@@ -67,7 +67,7 @@ class Scratch:
             yield folder
         except ProgramError:
             self._failures += 1
-            stays = stays or self._failures <= _MOST_FAILURES
+            stays = stays or self._failures <= _MAX_FAILURES
             raise
         finally:
             if not stays:

@@ -14,7 +14,7 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
-from netmodels.calibration.fit import MOST_LAUNCH_NS, Method
+from netmodels.calibration.fit import MAX_LAUNCH_NS, Method
 from netmodels.inputs.errors import InputError
 from netmodels.inputs.schema import first_problem, read_yaml
 from netmodels.profiles.layers import Layer, Profile
@@ -60,8 +60,8 @@ class CalibratedModel(_Part):
     """
 
     compute_scale: Annotated[float, Field(strict=True, ge=1e-9, le=1e9)] = 1.0
-    launch_ns: Annotated[StrictInt, Field(ge=0, le=MOST_LAUNCH_NS)] = 0
-    update_ns: Annotated[StrictInt, Field(ge=0, le=MOST_LAUNCH_NS)] | None = None
+    launch_ns: Annotated[StrictInt, Field(ge=0, le=MAX_LAUNCH_NS)] = 0
+    update_ns: Annotated[StrictInt, Field(ge=0, le=MAX_LAUNCH_NS)] | None = None
     measured: Fraction | None = None
     before: Fraction | None = None
     achieved: Fraction | None = None

@@ -22,8 +22,8 @@ from netmodels.profiles.layers import Profile
 
 Method = Literal["scale_compute", "launch_overhead"]
 
-LEAST_SCALE, MOST_SCALE = 1e-6, 1e3
-MOST_LAUNCH_NS = 10**10
+MIN_SCALE, MAX_SCALE = 1e-6, 1e3
+MAX_LAUNCH_NS = 10**10
 TOLERANCE = 0.01  # of the measured overhead; whole ns, and update delays, may leave gaps
 
 Ask = Callable[[Profile], float]
@@ -116,7 +116,7 @@ def calibrate(
 
 def _scale(measured: float, profile: Profile, ask: Ask) -> float:
     """Return the scale of the nearest overhead, which falls as the scale rises."""
-    low, high = LEAST_SCALE, MOST_SCALE
+    low, high = MIN_SCALE, MAX_SCALE
     most, least = ask(profile.scaled(low)), ask(profile.scaled(high))
     if not least <= measured <= most:
         what = "no scale of compute gives this overhead"
@@ -132,7 +132,7 @@ def _scale(measured: float, profile: Profile, ask: Ask) -> float:
 
 def _launch_ns(measured: float, profile: Profile, ask: Ask) -> int:
     """Return the launch of the nearest overhead, which rises with it."""
-    low, high = 0, MOST_LAUNCH_NS
+    low, high = 0, MAX_LAUNCH_NS
     least, most = ask(profile.with_launch(low)), ask(profile.with_launch(high))
     if not least <= measured <= most:
         what = "no launch gives this overhead"

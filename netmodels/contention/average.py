@@ -19,7 +19,7 @@ import numpy as np
 
 from netmodels.collectives.ring_steps import Floats
 from netmodels.contention import mean_field
-from netmodels.contention.links import MOST_JOBS, Link
+from netmodels.contention.links import MAX_JOBS, Link
 from netmodels.contention.means import Bools, mean_of
 from netmodels.contention.sending import Sending
 from netmodels.contention.shares import Shares, crowded
@@ -42,7 +42,7 @@ def slowdowns(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: 
     found = [1.0] * len(jobs)
     if not meeting:
         return tuple(found)
-    if len(meeting) > MOST_JOBS:
+    if len(meeting) > MAX_JOBS:
         many = _crowd([jobs[n] for n in meeting], [sends[n] for n in meeting], links, capacity, uplinks)
         for number, longer in zip(meeting, many, strict=True):
             found[number] = longer

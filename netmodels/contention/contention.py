@@ -36,7 +36,7 @@ from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.ring_steps import Floats
 from netmodels.contention.average import slowdowns
 from netmodels.contention.kinds import Kind, Known, Names, kind_of, one_way
-from netmodels.contention.links import FULL, MOST_JOBS, Link, Slice, capacities
+from netmodels.contention.links import FULL, MAX_JOBS, Link, Slice, capacities
 from netmodels.contention.mean_field import Timing, components, slower
 from netmodels.contention.order import order_of
 from netmodels.contention.packet_budget import Runner
@@ -55,9 +55,9 @@ Way = Literal["average", "phases"]
 
 _STEP = 1e-3
 """Relative difference of two times that are told apart."""
-_MOST_EVENTS = 20_000
+_MAX_EVENTS = 20_000
 """That are followed in time: 0.1 s. Only jobs some 50 times as quick as another one have more of them."""
-_MOST_KEPT = 50_000  # answers, and likewise jobs
+_MAX_KEPT = 50_000  # answers, and likewise jobs
 _BUFFER_BYTES = 1 << 22
 """That may wait for a port of a switch before it pauses who sends there: in ns-3 an eighth of 32 MiB."""
 _FLUIDS = "jobs that share links are in part followed as fluids: packets would be too many"
@@ -101,7 +101,7 @@ class Contention:
         As for `netmodels.api.NetworkModel.iteration`.
     model
         Prices the parts of a job's all-reduces; an `AnalyticalModel` by default.
-    most_packets
+    max_packets
         As for `netmodels.contention.packet_phases.followed`.
 
     Attributes
@@ -117,11 +117,11 @@ class Contention:
         fabric: Fabric,
         system: SystemSettings,
         model: Priced | None = None,
-        most_packets: int | None = None,
+        max_packets: int | None = None,
     ) -> None:
         self.capacity: Mapping[Link, float] = capacities(machines, fabric, fabric.uplinks)
         self._way = way
-        self._most_packets = most_packets
+        self._max_packets = max_packets
         self._fabric = fabric
         self._system = system
         self._model = model
@@ -225,14 +225,14 @@ class Contention:
         times, waiting_ns, shift_ns
             As for `together`, but waiting relative to the profile.
         """
-        if len(jobs) > MOST_JOBS:
+        if len(jobs) > MAX_JOBS:
             return self._crowd(known, times, waiting_ns, shift_ns)
         return np.array(self._few([job.links for job in jobs], known, times, waiting_ns, shift_ns))
 
     def packets(self, jobs: Sequence[Sending]) -> list[int]:
         """Return how many packets each component of few jobs has to be followed, about; 0 if it has none."""
         found = self._components([self._of(job) for job in jobs])
-        few = [[jobs[number] for number in each] for each in found if len(each) <= MOST_JOBS]
+        few = [[jobs[number] for number in each] for each in found if len(each) <= MAX_JOBS]
         return [packets_of(each, self.capacity, self._fabric, self._system) for each in few]
 
     def _components(self, known: Sequence[Known]) -> list[list[int]]:
@@ -249,7 +249,7 @@ class Contention:
 
     def _keep(self, job: Sending, made: Sending) -> Known:
         """Remember a job as what was made, where its links are."""
-        if len(self._known) >= _MOST_KEPT:
+        if len(self._known) >= _MAX_KEPT:
             self._known.clear()
             self._traffic.clear()
             self._kinds.clear()
@@ -321,7 +321,7 @@ class Contention:
         )
         answer = self._answers.get(question)
         if answer is None:
-            if len(self._answers) >= _MOST_KEPT:
+            if len(self._answers) >= _MAX_KEPT:
                 self._answers.clear()
             jobs, capacity = [], dict[Link, float]()
             for member, own in zip(members, renamed, strict=True):
@@ -351,7 +351,7 @@ class Contention:
                 self._fabric,
                 self._system,
                 shifts,
-                most_packets=self._most_packets,
+                max_packets=self._max_packets,
                 runner=self._runner,
             )
             if found is None:
@@ -360,7 +360,7 @@ class Contention:
                 self._note(_PAUSES)
         if found is None:
             fluids = [job.joined() for job in fluids]
-            if _events(fluids) > _MOST_EVENTS:
+            if _events(fluids) > _MAX_EVENTS:
                 return slowdowns(fluids, capacity, uplinks)
             times_ns = together(fluids, capacity, shifts, uplinks=uplinks)
             found = [each / job.alone_ns for each, job in zip(times_ns, fluids, strict=True)]

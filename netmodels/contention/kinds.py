@@ -112,7 +112,7 @@ def kind_of(job: Sending, limits: Floats) -> Kind:
     sends_there = (limits < inf) & job.sent_bytes.any(axis=0)
     places = [place for place, link in enumerate(job.links) if link.way == "out" and sends_there[place]]
     shared = np.array(places, dtype=np.int64)
-    loads, sends = job.most_on(limits)[shared], job.sent_bytes[:, shared] > 0
+    loads, sends = job.max_on(limits)[shared], job.sent_bytes[:, shared] > 0
     alike = bool((sends == sends[:, :1]).all())
     return Kind(job, limits, job.alone_ns, shared, loads, loads.tolist(), alike, {})
 

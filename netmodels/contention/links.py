@@ -20,7 +20,7 @@ from netmodels.fabric.shape import Tier
 FULL = 1 + 1e-9
 """A link is overloaded beyond this load, as a share of its capacity: less comes from rounding."""
 
-MOST_JOBS = 8
+MAX_JOBS = 8
 """That are told apart, by which of them send or in time; of more of them the mean counts."""
 
 Direction = Literal["out", "in"]

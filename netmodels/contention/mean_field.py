@@ -24,7 +24,7 @@ from netmodels.collectives.ring_steps import Floats
 from netmodels.contention.links import FULL, at_a_time
 from netmodels.contention.means import Bools, Mean
 
-_MOST_ROUNDS = 50
+_MAX_ROUNDS = 50
 _SETTLED = 5e-4
 _UNDAMPED = 16
 """Rounds after which changes are halved: what jobs leave each other on several links may swing."""
@@ -108,7 +108,7 @@ def slower(
     rides = np.array(rides_ns)
     walked = alone = np.array(alone_ns) + waiting_ns
     times = np.ones(len(jobs))
-    for count in range(_MOST_ROUNDS):
+    for count in range(_MAX_ROUNDS):
         if timing is None:
             beside = (rides * times / walked)[meeting.others]
         else:

@@ -77,7 +77,7 @@ class Runner(Protocol):
 
     @property
     def packets_together(self) -> int:
-        """As `most_packets` of `netmodels.contention.packet_phases.followed`."""
+        """As `max_packets` of `netmodels.contention.packet_phases.followed`."""
         ...
 
     def packets_in(self, message_bytes: int) -> int:

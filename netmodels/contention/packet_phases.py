@@ -70,7 +70,7 @@ def followed(
     system: SystemSettings,
     shift_ns: Sequence[int] = (),
     *,
-    most_packets: int | None = None,
+    max_packets: int | None = None,
     runner: Runner | None = None,
     iterations: Sequence[int] = (),
 ) -> list[float] | None:
@@ -82,7 +82,7 @@ def followed(
         As for `netmodels.contention.phases.together`; of parallel uplinks, `path` 0 stands for all.
     fabric, system
         As for `netmodels.api.NetworkModel.iteration`.
-    most_packets
+    max_packets
         Of the jobs together, about. None: all.
     runner
         Follows the packets, as many as it says; None: `netmodels.contention.packet_jobs`.
@@ -90,8 +90,8 @@ def followed(
         Of each job, which leaves after so many, all of which count; without a runner. By default all go on
         until there are means.
     """
-    most_packets = most_packets if runner is None else runner.packets_together
-    meeting = _meeting(jobs, capacity, fabric, system, most_packets, runner, iterations)
+    max_packets = max_packets if runner is None else runner.packets_together
+    meeting = _meeting(jobs, capacity, fabric, system, max_packets, runner, iterations)
     if meeting is None:
         return None
     found = [1.0] * len(jobs)

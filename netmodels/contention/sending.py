@@ -120,9 +120,9 @@ class Sending:
 
         Of parallel uplinks, on one of them.
         """
-        return self.most_on(self.limits(capacity))
+        return self.max_on(self.limits(capacity))
 
-    def most_on(self, limits: Floats) -> Floats:
+    def max_on(self, limits: Floats) -> Floats:
         """Return the same with the capacities of its links, shape (links,).
 
         Packets come as fast as ports let them, with gaps between; fluids evenly.

@@ -15,7 +15,7 @@ from netmodels.contention.means import Bools
 from netmodels.contention.sending import Sending
 
 _GOLDEN = (5**0.5 - 1) / 2
-_MOST_WAYS = 256
+_MAX_WAYS = 256
 
 Senders = tuple[tuple[int, int], ...]
 """(job, which of its uses of the links), by job."""
@@ -149,7 +149,7 @@ def _choices(paths: int, jobs: int) -> Ints:
     """Return ways to choose a path for each job, shape (ways, jobs): all, or some by an odd stride."""
     ways = paths**jobs
     stride = 1
-    if ways > _MOST_WAYS:
+    if ways > _MAX_WAYS:
         stride = next(step for step in count(int(ways * _GOLDEN)) if gcd(step, paths) == 1)
-    numbers = [number * stride % ways for number in range(min(ways, _MOST_WAYS))]
+    numbers = [number * stride % ways for number in range(min(ways, _MAX_WAYS))]
     return np.array([[number // paths**job % paths for job in range(jobs)] for number in numbers])

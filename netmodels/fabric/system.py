@@ -12,11 +12,11 @@ from netmodels.inputs.naming import allowed_names
 Algorithm = Literal["ring", "halving_doubling", "double_binary_tree", "direct"]
 Algorithms = Algorithm | tuple[Algorithm, Algorithm, Algorithm]
 """One for all tiers, or one each for machine, rack and network."""
-_MOST_DELAY_NS = 10**12  # beyond these limits, times would exceed their integers
-_LEAST_MEMORY_GB_S, _MOST_MEMORY_GB_S = 1e-3, 1e9
+_MAX_DELAY_NS = 10**12  # beyond these limits, times would exceed their integers
+_MIN_MEMORY_GB_S, _MAX_MEMORY_GB_S = 1e-3, 1e9
 DEFAULT_BUCKET_BYTES = 25 * 2**20  # PyTorch's bucket_cap_mb, which counts 2^20 bytes
-_MOST_BUCKET_MB = 1e6
-_MOST_CHUNKS = 1024  # each is followed through the queues
+_MAX_BUCKET_MB = 1e6
+_MAX_CHUNKS = 1024  # each is followed through the queues
 
 CollectiveOptimization = Literal["bandwidth_aware", "baseline"]
 CollectiveQueue = Literal["one", "per_dimension"]
@@ -101,15 +101,15 @@ class SystemSettings:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_whole("wrong delay", "endpoint_delay_ns", self.endpoint_delay_ns, 0, _MOST_DELAY_NS)
+        _check_whole("wrong delay", "endpoint_delay_ns", self.endpoint_delay_ns, 0, _MAX_DELAY_NS)
         memory = self.local_memory_gb_s
         number = isinstance(memory, int | float) and not isinstance(memory, bool)
-        if not number or not (memory == 0 or _LEAST_MEMORY_GB_S <= memory <= _MOST_MEMORY_GB_S):
+        if not number or not (memory == 0 or _MIN_MEMORY_GB_S <= memory <= _MAX_MEMORY_GB_S):
             raise InputError(
                 "wrong memory bandwidth",
                 where="system.local_memory_gb_s",
                 found=memory,
-                allowed=f"0, or a number from {_LEAST_MEMORY_GB_S} to {_MOST_MEMORY_GB_S:g}",
+                allowed=f"0, or a number from {_MIN_MEMORY_GB_S} to {_MAX_MEMORY_GB_S:g}",
             )
         object.__setattr__(self, "local_memory_gb_s", float(memory))
         for name, allowed in _CHOICES.items():
@@ -118,7 +118,7 @@ class SystemSettings:
         _check_bucket(self.bucket_cap_mb)
         object.__setattr__(self, "collective_algorithm", _algorithms(self.collective_algorithm))
         for name in ("chunks", "chunks_in_flight"):
-            _check_whole("wrong number", name, getattr(self, name), 1, _MOST_CHUNKS)
+            _check_whole("wrong number", name, getattr(self, name), 1, _MAX_CHUNKS)
         object.__setattr__(self, "_hash", hash_of(digest_of(system_record(self))))
 
     def __hash__(self) -> int:
@@ -162,12 +162,12 @@ def _check_choice(name: str, found: object, allowed: tuple[str, ...]) -> None:
 
 def _check_bucket(found: object) -> None:
     number = isinstance(found, int | float) and not isinstance(found, bool)
-    if found is not None and not (number and 0 <= found <= _MOST_BUCKET_MB):  # type: ignore[operator]
+    if found is not None and not (number and 0 <= found <= _MAX_BUCKET_MB):  # type: ignore[operator]
         raise InputError(
             "wrong size of a bucket",
             where="system.bucket_cap_mb",
             found=found,
-            allowed=f"0 for none, or a number up to {_MOST_BUCKET_MB:g} (MiB)",
+            allowed=f"0 for none, or a number up to {_MAX_BUCKET_MB:g} (MiB)",
         )
 
 

@@ -85,7 +85,7 @@ class _Dimension(_Part):
         )
 
 
-_MOST_OF_NOMINAL = 4  # what a fit has above a data sheet is far less; a byte has 8 bits
+_MAX_OF_NOMINAL = 4  # what a fit has above a data sheet is far less; a byte has 8 bits
 
 Dimensions = Annotated[list[_Dimension], Field(min_length=1)]
 
@@ -271,13 +271,13 @@ def _check_nccl(nccl: _Nccl, usual: Tiers, where: str) -> None:
     """Raise InputError for bandwidths far above a tier's (Gb/s for GB/s), and racks nearer than machines."""
     for tier, dimensions in zip(TIERS, usual, strict=True):
         stated: _NcclTier | None = getattr(nccl, tier)
-        most = _MOST_OF_NOMINAL * max(each.bandwidth_bytes_per_ns for each in dimensions)
+        most = _MAX_OF_NOMINAL * max(each.bandwidth_bytes_per_ns for each in dimensions)
         if stated and stated.gpu_gb_s > most:
             raise InputError(
                 "far above the bandwidth of the tier itself",
                 where=f"{where}, nccl.{tier}.gpu_gb_s",
                 found=stated.gpu_gb_s,
-                allowed=f"GB/s (10^9 byte/s), up to {most:g}: {_MOST_OF_NOMINAL} times fabric.{tier}",
+                allowed=f"GB/s (10^9 byte/s), up to {most:g}: {_MAX_OF_NOMINAL} times fabric.{tier}",
             )
     if nccl.network is None:
         return

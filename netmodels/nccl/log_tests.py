@@ -8,8 +8,8 @@ from netmodels.inputs.errors import InputError
 from netmodels.nccl.log_lines import Line, Rank, library_of, line_of, program_of
 
 _BLOCK = ("time", "algbw", "busbw", "#wrong")
-MOST_GB_S = 50_000.0  # a GPU's own memory is slower
-MOST_US = 1e10
+MAX_GB_S = 50_000.0  # a GPU's own memory is slower
+MAX_US = 1e10
 _PAIR = 2  # of times, out of place and in place
 
 
@@ -173,17 +173,17 @@ class Test:
         """Raise InputError for a row whose time, size and bandwidth contradict each other."""
         if row.size_bytes == 0:
             return
-        if not 0 < row.time_us <= MOST_US:
+        if not 0 < row.time_us <= MAX_US:
             raise self._bad(
-                row.line, "no time of a collective", row.time_us, f"us, more than 0, up to {MOST_US:g}"
+                row.line, "no time of a collective", row.time_us, f"us, more than 0, up to {MAX_US:g}"
             )
         expected = row.size_bytes / row.time_us / 1e3
         if abs(expected - row.algbw_gb_s) > 0.02 + 0.06 * expected:
             what = "size, time and algbw do not fit together"
             found = f"{row.size_bytes} bytes, {row.time_us} us, {row.algbw_gb_s} GB/s"
             raise self._bad(row.line, what, found, f"about {expected:.2f} GB/s: bytes, us and 10^9 byte/s")
-        if max(row.algbw_gb_s, row.busbw_gb_s) > MOST_GB_S:
-            raise self._bad(row.line, "no bandwidth of GPUs", row.busbw_gb_s, f"GB/s up to {MOST_GB_S:g}")
+        if max(row.algbw_gb_s, row.busbw_gb_s) > MAX_GB_S:
+            raise self._bad(row.line, "no bandwidth of GPUs", row.busbw_gb_s, f"GB/s up to {MAX_GB_S:g}")
 
     def _bad(self, line: int, what: str, found: object, allowed: str) -> InputError:
         return InputError(what, where=f"{self.path}, line {line}", found=found, allowed=allowed)

@@ -15,14 +15,14 @@ from typing import get_args
 from netmodels.inputs.errors import InputError
 from netmodels.inputs.naming import allowed_names
 from netmodels.nccl.log_lines import plain
-from netmodels.nccl.log_tests import MOST_GB_S, MOST_US
+from netmodels.nccl.log_tests import MAX_GB_S, MAX_US
 from netmodels.nccl.logs import COLLECTIVES, Given, Logs, read_log, text_of
 from netmodels.nccl.model import NcclCollective
 from netmodels.nccl.runs import MeasuredRun
 
 _COLUMNS = ("collective", "machines", "gpus_per_machine", "bytes", "time_us")
 _MOST = {"machines": 1_000_000, "gpus_per_machine": 1024, "bytes": 2**53}
-_MOST_FILES = 1000  # of a folder: more are a home directory
+_MAX_FILES = 1000  # of a folder: more are a home directory
 
 
 def files_of(names: Sequence[str], field: str) -> tuple[list[Path], list[Path]]:
@@ -45,9 +45,9 @@ def files_of(names: Sequence[str], field: str) -> tuple[list[Path], list[Path]]:
     for name in names:
         path = Path(name).expanduser()
         if path.is_dir():
-            found = list(islice((each for each in path.rglob("*") if each.is_file()), _MOST_FILES + 1))
-            if len(found) > _MOST_FILES:
-                allowed = f"a folder of logs, up to {_MOST_FILES} files; or a pattern such as 'logs/*.out'"
+            found = list(islice((each for each in path.rglob("*") if each.is_file()), _MAX_FILES + 1))
+            if len(found) > _MAX_FILES:
+                allowed = f"a folder of logs, up to {_MAX_FILES} files; or a pattern such as 'logs/*.out'"
                 raise InputError("too many files", where=field, found=name, allowed=allowed)
             found = sorted(each for each in found if each.name[0] != ".")
             inside.update(dict.fromkeys(found))
@@ -202,10 +202,10 @@ class _Cells:
             value = float(self.text("time_us"))
         except ValueError:
             value = float("nan")
-        if not (isfinite(value) and 0 < value <= MOST_US):
-            raise self._bad("time_us", "no time of a collective", f"us, more than 0, up to {MOST_US:g}")
-        if self.whole("bytes") / value / 1e3 > MOST_GB_S:
-            allowed = f"us: {self.text('bytes')} bytes in this time are more than {MOST_GB_S:g} GB/s"
+        if not (isfinite(value) and 0 < value <= MAX_US):
+            raise self._bad("time_us", "no time of a collective", f"us, more than 0, up to {MAX_US:g}")
+        if self.whole("bytes") / value / 1e3 > MAX_GB_S:
+            allowed = f"us: {self.text('bytes')} bytes in this time are more than {MAX_GB_S:g} GB/s"
             raise self._bad("time_us", "too short for its bytes", allowed)
         return value
 

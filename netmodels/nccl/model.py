@@ -70,7 +70,7 @@ Floats = npt.NDArray[np.float64]
 Place = tuple[tuple[int, ...], ...]
 """GPUs by rack and machine."""
 
-_MOST_FILLING = 5.0  # latencies of a pipeline: where chunks stop growing
+_MAX_FILLING = 5.0  # latencies of a pipeline: where chunks stop growing
 
 
 def collective_us(collective: NcclCollective, sizes_bytes: Floats, place: Place, nccl: NcclFabric) -> Floats:
@@ -106,7 +106,7 @@ class _Seen:
         rack = nccl.rack.sends_gb_s(*unit)
         return rack if self.racks == 1 else min(rack, nccl.network.sends_gb_s(*unit))
 
-    def least_gb_s(self, nccl: NcclFabric) -> float:
+    def min_gb_s(self, nccl: NcclFabric) -> float:
         """Return what leaves the machine that sends least; rings and trees leave a rack by one machine."""
         rack = min(nccl.rack.sends_gb_s(*unit) for unit in self.units)
         if self.racks == 1:
@@ -137,12 +137,12 @@ def _sent_us(size_bytes: Floats, gb_s: float) -> Floats:
 
 
 def _pipe(latency_us: float, sent_us: Floats, filling: float) -> Floats:
-    limit = 1 + (2 * filling / _MOST_FILLING) ** 2 * sent_us / latency_us
+    limit = 1 + (2 * filling / _MAX_FILLING) ** 2 * sent_us / latency_us
     return latency_us + sent_us + 2 * filling * np.sqrt(latency_us * sent_us / limit)
 
 
 def _chunks(latency_us: float, sent_us: Floats, filling: float) -> Floats:
-    most = filling / (_MOST_FILLING * latency_us)
+    most = filling / (_MAX_FILLING * latency_us)
     return latency_us + sent_us + filling * sent_us / np.hypot(1, most * sent_us)
 
 
@@ -162,7 +162,7 @@ def _all_reduce(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
         inside = nccl.switch_gb_s or max(nccl.inside_gb_s, nccl.channels_gb_s)
         sent = _sent_us(share, min(inside, most))
         return np.minimum(_small(latency, sent, nccl), _large(latency, sent, nccl))
-    leaves, through = seen.least_gb_s(nccl), nccl.channels_gb_s or nccl.inside_gb_s
+    leaves, through = seen.min_gb_s(nccl), nccl.channels_gb_s or nccl.inside_gb_s
     crossing = 1 if seen.machines == 2 else 2
     sent = np.maximum(_sent_us(crossing * sizes, leaves), _sent_us(share, through))
     tree = np.minimum(_small(latency, sent, nccl), _large(latency, sent, nccl))
@@ -179,7 +179,7 @@ def _ring(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
         quick = np.minimum(_small(latency, sent, nccl), _large(latency, sent, nccl))
         return np.minimum(quick, nccl.start_us + steps * nccl.bulk_round_us + sent)
     far = seen.far_us(nccl)
-    sent = _sent_us(share, min(seen.least_gb_s(nccl), nccl.channels_gb_s or nccl.inside_gb_s))
+    sent = _sent_us(share, min(seen.min_gb_s(nccl), nccl.channels_gb_s or nccl.inside_gb_s))
     large = nccl.start_us + steps * nccl.bulk_round_us + far + sent
     return np.minimum(_small(latency + far, sent, nccl), large)
 

@@ -39,7 +39,7 @@ Kept = Callable[[Mapping[str, object], Callable[[], Mapping[str, Any]]], Mapping
 """Returns the answer to a question that was asked before, or else the one that it is given."""
 
 _LONGEST_PAYLOAD = 65_000  # bytes; with headers, what IPv4 allows
-_MOST_MESSAGE = 2**31 - 1  # bytes: two of them may wait on a connection
+_MAX_MESSAGE = 2**31 - 1  # bytes: two of them may wait on a connection
 
 # Nothing is lost and congestion control never limits: what limits a connection is the receiver's buffer.
 _ATTRIBUTES = {
@@ -64,7 +64,7 @@ class Ns3Parameters(BaseModel):
     packets_a_message
         Messages of more packets go in longer ones, of up to 65,000 bytes, where one job is alone and there
         are no windows.
-    most_packets
+    max_packets
         A question that takes more is refused before ns-3 begins; a packet over two to six links takes 20 to
         60 us.
     packets_together
@@ -80,7 +80,7 @@ class Ns3Parameters(BaseModel):
 
     payload_bytes: int = Field(8000, ge=500, le=_LONGEST_PAYLOAD)
     packets_a_message: int = Field(64, ge=16)
-    most_packets: int = Field(10_000_000, ge=1)
+    max_packets: int = Field(10_000_000, ge=1)
     packets_together: int = Field(60_000, ge=1000)
     timeout_s: float = Field(3600, gt=0, le=1e6)
     attributes: dict[str, str | int | float | bool] | None = None
@@ -265,12 +265,12 @@ class Ns3Model:
             largest = max(size for _, _, size in messages)
             payload = max(payload, min(-(-largest // self.parameters.packets_a_message), _LONGEST_PAYLOAD))
         packets = sum(count * packets_in(size, payload) for (_, _, size), count in messages.items())
-        if packets > self.parameters.most_packets:
+        if packets > self.parameters.max_packets:
             raise InputError(
                 "too many packets",
-                where="network.model.most_packets",
+                where="network.model.max_packets",
                 found=packets,
-                allowed=f"at most {self.parameters.most_packets}; a larger network.model.payload_bytes "
+                allowed=f"at most {self.parameters.max_packets}; a larger network.model.payload_bytes "
                 f"(now {payload}) takes fewer",
             )
         return self._answer(jobs, links, messages, system, payload, uplinks=uplinks)
@@ -288,7 +288,7 @@ class Ns3Model:
     ) -> Ends:
         """Return the answer to a question that was asked before, or ask the worker."""
         largest = max(size for _, _, size in messages)
-        if largest > _MOST_MESSAGE:
+        if largest > _MAX_MESSAGE:
             raise InputError(
                 "a message is longer than 2 GiB",
                 where="network.system.bucket_cap_mb",

@@ -60,7 +60,7 @@ class Graph:
     ----------
     hosts
         GPUs; the first so many nodes.
-    least_ns
+    min_ns
         The least latency of links that have several.
 
     Attributes
@@ -70,7 +70,7 @@ class Graph:
     """
 
     hosts: int
-    least_ns: Mapping[object, int] = field(default_factory=dict)
+    min_ns: Mapping[object, int] = field(default_factory=dict)
     wires: list[Wire] = field(default_factory=list)
     _numbers: dict[object, int] = field(default_factory=dict)  # of links
     _same: dict[object, object] = field(default_factory=dict)  # an end of a link, and another one there
@@ -112,11 +112,11 @@ class Graph:
     def _of(self, lane: Lane, name: object) -> list[tuple[object, Wire]]:
         """Return a link, by the name if packets never queue there, and what takes the rest of its latency."""
         link, wire = lane
-        if not isinstance(link, Link) or (least_ns := self.least_ns.get(_upwards(link))) is None:
+        if not isinstance(link, Link) or (min_ns := self.min_ns.get(_upwards(link))) is None:
             return [(link or name, wire)]
         behind = Own((wire.latency_ns, link._replace(way="out")), link.way)
-        rest = _faster(wire)._replace(latency_ns=wire.latency_ns - least_ns)
-        found: list[tuple[object, Wire]] = [(link, wire._replace(latency_ns=least_ns)), (behind, rest)]
+        rest = _faster(wire)._replace(latency_ns=wire.latency_ns - min_ns)
+        found: list[tuple[object, Wire]] = [(link, wire._replace(latency_ns=min_ns)), (behind, rest)]
         return found if link.way == "out" else found[::-1]
 
     def _number(self, link: object, wire: Wire) -> int:
@@ -137,7 +137,7 @@ class Graph:
         return end
 
 
-def _least_ns(lanes: Iterable[Lane]) -> dict[object, int]:
+def _min_ns(lanes: Iterable[Lane]) -> dict[object, int]:
     """Return the least latency of each link that has several."""
     found: dict[object, set[int]] = {}
     for link, wire in lanes:
@@ -232,7 +232,7 @@ def question(
             for out, to in ports
         ]
     ways = [way for lanes in lanes_of.values() for both in lanes for way in both]
-    graph, connections = Graph(network.hosts, _least_ns(chain.from_iterable(ways))), []
+    graph, connections = Graph(network.hosts, _min_ns(chain.from_iterable(ways))), []
     for (sender, receiver), lanes in lanes_of.items():
         found = list(dict.fromkeys(lanes))
         wires = [lane.wire for lane in found[0][0]]

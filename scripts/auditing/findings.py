@@ -2,7 +2,7 @@
 
 from math import isclose
 
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 RELATIVE = 1e-12  # of statistics: sums and percentiles of floats
 
 
@@ -59,7 +59,7 @@ class Findings:
             faults = self.faults.get(check, [])
             verdict = f"WRONG {len(faults):>6,} of" if faults else "ok"
             lines.append(f"  {verdict:<15} {count:>9,}  {check}")
-            lines += [f"    {fault}" for fault in faults[:MOST_SHOWN]]
-            if len(faults) > MOST_SHOWN:
-                lines.append(f"    and {len(faults) - MOST_SHOWN:,} more")
+            lines += [f"    {fault}" for fault in faults[:MAX_SHOWN]]
+            if len(faults) > MAX_SHOWN:
+                lines.append(f"    and {len(faults) - MAX_SHOWN:,} more")
         return lines + [f"  not recounted: {text}" for text in self.unknown]

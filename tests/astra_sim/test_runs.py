@@ -148,9 +148,9 @@ def test_nothing_goes_on_asking_when_the_command_is_killed(fake, tmp_path):
     wait_for(lambda: not processes_in(tmp_path))
 
 
-def wait_for(condition: Callable[[], bool], most_s: float = 60.0) -> None:
+def wait_for(condition: Callable[[], bool], max_s: float = 60.0) -> None:
     """Wait until something holds; fail if it never does."""
-    end = time.monotonic() + most_s
+    end = time.monotonic() + max_s
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.1)

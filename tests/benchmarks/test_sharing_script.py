@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("size", "how", "most_ms"),
+    ("size", "how", "max_ms"),
     [
         ((20, 6, 40), "equal", 0.3),
         ((1000, 6, 10_000), "equal", 2.5),
@@ -16,12 +16,12 @@ import pytest
         ((1000, 20, 10_000), "random", 20),
     ],
 )
-def test_fair_rates_take_milliseconds(size, how, most_ms):
+def test_fair_rates_take_milliseconds(size, how, max_ms):
     """0.05 to 2.3 ms (scripts/benchmark_sharing.py); the goals, five to twenty times that, are allowed.
 
     Processor time, the median of ten, the build of the incidence included.
     """
-    assert median(benchmark_sharing.times_ms(benchmark_sharing.fair_of(*size, how), 10)) < most_ms
+    assert median(benchmark_sharing.times_ms(benchmark_sharing.fair_of(*size, how), 10)) < max_ms
 
 
 def test_it_prints_a_line_per_case_and_what_rises(capsys):

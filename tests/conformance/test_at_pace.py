@@ -368,10 +368,10 @@ class TestMuriThatGroups(PolicyConformance):
         autouse=True, params=[("srsf", "blossom", 4), ("las2d", "blossom", 3), ("las2d", "priority", 4)]
     )
     def _kind(self, request: pytest.FixtureRequest) -> None:
-        self.order, self.matching, self.most_jobs = request.param
+        self.order, self.matching, self.max_jobs = request.param
 
     def make_policy(self) -> Policy:
-        how = {"order": self.order, "matching": self.matching, "most_jobs": self.most_jobs}
+        how = {"order": self.order, "matching": self.matching, "max_jobs": self.max_jobs}
         return Muri(**how, on_events=True, interval_s=3, profiling_noise=0.2)
 
     def make_performance(self) -> Performance:
@@ -383,7 +383,7 @@ class TestMuriThatGroups(PolicyConformance):
         _, events = self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2))
         held = [event.allocation for event in events if isinstance(event, Start | Change)]
         sizes = {allocation.group.name.count("+") + 1 for allocation in held if allocation.group}
-        assert {2, self.most_jobs} <= sizes <= set(range(2, self.most_jobs + 1))
+        assert {2, self.max_jobs} <= sizes <= set(range(2, self.max_jobs + 1))
 
 
 LYRA = {

@@ -17,8 +17,8 @@ from artist.bad_input.explain import two_lines
 from artist.errors import InputError
 
 _SOME_CPU_S = 8.0  # of one input: far above all that is good, far below an endless loop
-_MOST_GROWTH = 400 * 2**20
-_MOST_RESERVED = 3 * 2**30  # on top of what the process has: protects the machine from a mistake of ours
+_MAX_GROWTH = 400 * 2**20
+_MAX_RESERVED = 3 * 2**30  # on top of what the process has: protects the machine from a mistake of ours
 _FACTOR = 15 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 1
 _UNFORESEEN = re.compile(r"configuration: \w*(Error|Warning|Exception)\b|bug of the program|Traceback")
 _NOTE = re.compile(r"\d+ (of|like) ")  # what readers say that they leave out, change or draw
@@ -44,7 +44,7 @@ def guarded() -> Iterator[None]:
     before, limits = _peak_bytes(), resource.getrlimit(resource.RLIMIT_AS)
     previous = signal.signal(signal.SIGPROF, _too_slow)
     if sys.platform == "linux":
-        most = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + _MOST_RESERVED
+        most = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + _MAX_RESERVED
         resource.setrlimit(resource.RLIMIT_AS, (most, limits[1]))
     signal.setitimer(signal.ITIMER_PROF, _SOME_CPU_S)
     try:
@@ -53,7 +53,7 @@ def guarded() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, previous)
         resource.setrlimit(resource.RLIMIT_AS, limits)
-    assert _peak_bytes() - before < _MOST_GROWTH, "one input took hundreds of MB"
+    assert _peak_bytes() - before < _MAX_GROWTH, "one input took hundreds of MB"
 
 
 def result_of(do: Callable[[], Result]) -> Result | None:

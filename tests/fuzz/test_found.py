@@ -19,7 +19,8 @@ from artist.errors import InputError
 from artist.pricing.command import main as network
 from artist.pricing.placements import parse_shape
 from artist.run.build import build, check_config
-from artist.run.config import MOST_S, StopConfig
+from artist.run.config import MAX_S as MAX_CONFIG_S
+from artist.run.config import StopConfig
 from artist.workload.arrivals import CompressArrivals, PoissonArrivals
 from artist.workload.fields import MAX_S
 from artist.workload.filters import Selection
@@ -289,7 +290,7 @@ def test_a_capacity_event_without_its_last_cells(folder: Path) -> None:
 
 def test_one_longest_time_for_all() -> None:
     """The frame of the configuration cannot import that of the traces, so it is there twice."""
-    assert MOST_S == MAX_S
+    assert MAX_CONFIG_S == MAX_S
     assert StopConfig(time_s=MAX_S)
 
 

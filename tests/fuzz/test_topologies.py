@@ -23,7 +23,7 @@ from tests.fuzz.mutations import damaged, texts, trees
 from tests.fuzz.oracle import fuzzed, result_of
 
 FILES = sorted(data_path("topologies").glob("*.yaml"), key=str)
-_MOST_NS = 2**63
+_MAX_NS = 2**63
 
 
 @cache
@@ -39,7 +39,7 @@ def used(raw: Any) -> Topology:
     shapes = list(tier_shapes(2, topology).values())
     profiles = [get_profile("VGG11")]
     prices = price_iterations(profiles, shapes, AnalyticalModel(), topology, topology.fabric.system)
-    assert all(0 < price.total_ns < _MOST_NS for price in prices)
+    assert all(0 < price.total_ns < _MAX_NS for price in prices)
     assert price_table(prices, [])
     assert price_csv(prices, [])
     return topology

@@ -123,9 +123,9 @@ def test_what_it_cannot_run_is_refused(model, starts, setting, value):
 
 def test_long_questions_are_refused_before_ns3_begins(model, starts):
     """4 GPUs, 6 messages of 1,000 bytes each, 24 packets; a message of 3 GB; both in words."""
-    assert ask(model(most_packets=24))
+    assert ask(model(max_packets=24))
     with pytest.raises(InputError, match="too many packets\n  found 24"):
-        ask(model(most_packets=23))
+        ask(model(max_packets=23))
     large = Profile("large", (Layer("a", 10, 10, 20, 12_000_000_000),))
     with pytest.raises(InputError, match="longer than 2 GiB"):
         model().iteration(large, FOUR, FABRIC, FABRIC.system)

@@ -126,7 +126,7 @@ def jobs_of(rng: np.random.Generator, cluster: Cluster, n: int = 50) -> list[Job
     """Return jobs of all kinds, that the first machine's GPU type is enough for."""
     own = [m for m in cluster.machines if m.gpu_type == cluster.machines[0].gpu_type]
     ask = all(m.cpus >= m.gpus for m in own)
-    most_gpus, most_cpus = sum(m.gpus for m in own), int(cluster.cpus.max())
+    max_gpus, max_cpus = sum(m.gpus for m in own), int(cluster.cpus.max())
     jobs, at = [], 0.0
     for i in range(n):
         at += float(rng.exponential(1.5)) * float(rng.choice([0.01, 1, 3])) + 1e-3
@@ -134,9 +134,9 @@ def jobs_of(rng: np.random.Generator, cluster: Cluster, n: int = 50) -> list[Job
         more: dict[str, Any] = {"memory_bytes": int(rng.integers(9))} if rng.random() < 0.3 else {}
         if rng.random() < 0.5:
             more["memory_bandwidth_bytes_per_s"] = int(rng.choice([0, 0, 100]))
-            spec = cpu_job(f"j{i}", int(rng.integers(1, most_cpus + 1)), seconds, at)
+            spec = cpu_job(f"j{i}", int(rng.integers(1, max_cpus + 1)), seconds, at)
         else:
-            gpus = min(int(rng.choice([1, 1, 1, 2, 2, 3, 4, 6, 8])), most_gpus)
+            gpus = min(int(rng.choice([1, 1, 1, 2, 2, 3, 4, 6, 8])), max_gpus)
             more |= ({}, {}, {"min_gpus": 1, "max_gpus": gpus}, {"fungible": True})[rng.integers(4)]
             more |= {"gpu_types": (own[0].gpu_type,)} if rng.random() < 0.2 else {}
             spec = job(

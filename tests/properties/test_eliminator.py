@@ -19,7 +19,7 @@ from artist.performance.bandwidth import slice_on
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.placed import PlacedPerformance
-from artist.policies.coda.eliminator import LEAST_CAP, THRESHOLD, eliminator_of
+from artist.policies.coda.eliminator import MIN_CAP, THRESHOLD, eliminator_of
 from artist.policies.coda.policy import Coda
 from artist.policies.parts.cpu_jobs import place_cpus
 from artist.policies.parts.placer import placer_of
@@ -136,7 +136,7 @@ def test_capped_machines_that_train_draw_three_quarters_at_most(jobs, seed, coda
         others, total = sum(gpu_jobs.values()), sum(gpu_jobs.values()) + sum(cpu_jobs.values())
         uncapped = sum(draws / allocation(job).bandwidth_cap for job, draws in cpu_jobs.items())
         if gpu_jobs:
-            assert total <= LIMIT * (1 + 1e-9) or set(caps.values()) == {LEAST_CAP} or not caps
+            assert total <= LIMIT * (1 + 1e-9) or set(caps.values()) == {MIN_CAP} or not caps
         if any(len(allocation(job).slices) > 1 for job in caps):
             return
         if not gpu_jobs or others + uncapped <= LIMIT:

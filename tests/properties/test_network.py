@@ -196,8 +196,8 @@ def test_rings_of_packets_are_nearly_monotone(transport, most):
     for _ in range(60):
         topology, tier = draw.choice(SHIPPED), draw.choice(["machine", "rack", "network"])
         kind, racks = topology.default_machine_type, draw.randint(1, 3)
-        most_gpus = topology.machine_type().gpus
-        machines = [(at % racks, kind, draw.randint(1, most_gpus)) for at in range(draw.randint(racks, 6))]
+        max_gpus = topology.machine_type().gpus
+        machines = [(at % racks, kind, draw.randint(1, max_gpus)) for at in range(draw.randint(racks, 6))]
         if len(machines) < 2:
             continue
         question = ("all_reduce", int(10 ** draw.uniform(3, 8.5)), shape_of(machines))
@@ -315,10 +315,10 @@ def test_irregular_lies_between_the_regular_shapes_around_it(profile, racks, dim
     answer = MODEL.iteration(profile, shape, flat, system).comm_ns
     whole = product(*({floor(level.members), ceil(level.members)} for level in view.levels))
     around = [iteration_on(profile, regular(view, members), system).comm_ns for members in whole]
-    least_machine, least_rack = min(map(min, racks)), min(map(sum, racks))
+    min_machine, min_rack = min(map(min, racks)), min(map(sum, racks))
     small = [
         MODEL.iteration(profile, shape_of_racks(each), flat, system).comm_ns
-        for each in ([[least_machine, least_machine]], [[least_machine], [least_machine]], [[least_rack]] * 2)
+        for each in ([[min_machine, min_machine]], [[min_machine], [min_machine]], [[min_rack]] * 2)
     ]
     # Parts are whole bytes and steps whole ns, of which a collective has up to a hundred.
     slack, rest_ns = 1e-4, 300 * len(profile.layers)
@@ -340,8 +340,8 @@ def test_no_machine_sends_more_than_its_ports(drawn, racks, speeds):
         for speed, used in zip(speeds[1:3], (max(map(len, racks)) > 1, len(racks) > 1), strict=True)
         if used
     )
-    least_ns = profile.parameter_bytes / (min(map(min, racks)) * widest)
-    assert answer.comm_ns >= least_ns * (1 - 1e-4) - len(drawn) * 10
+    min_ns = profile.parameter_bytes / (min(map(min, racks)) * widest)
+    assert answer.comm_ns >= min_ns * (1 - 1e-4) - len(drawn) * 10
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])

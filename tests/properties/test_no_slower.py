@@ -25,7 +25,7 @@ GIB = 1 << 30
 MODELS = {  # not as measured
     "GNMT": Sensitivity((0.5, 1), (1, 1), 1, 0, None, 20 * GIB, 10 * GIB),
     "ResNet18": Sensitivity((1, 3, 9), (1, 3, 6), 1, 150 * GIB, 3.0, 10 * GIB, 10 * GIB),
-    "BAT": Sensitivity((2.7,), (1,), beyond=0.04, most_beyond=0.2, across=2),
+    "BAT": Sensitivity((2.7,), (1,), beyond=0.04, max_beyond=0.2, across=2),
     "AlexNet": Sensitivity((1, 2), (1, 1.5), 1, 300 * GIB, 0.4, 5 * GIB, 5 * GIB),
 }
 POINTS = [[20.0, 62.5, 125.0, 187.5, 250.0], [1.0]]

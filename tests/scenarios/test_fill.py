@@ -106,7 +106,7 @@ def test_a_group_goes_where_all_of_it_has_cpus():
     stages = (Stages(0, 0, seconds_to_ns(1), 0), Stages(0, seconds_to_ns(1), 0, 0))
     jobs = [replace(job(f"j{i}", 1, 4, cpus=5), stages=stages[i % 2]) for i in range(4)]
     cluster = Cluster([Machine("m0", 0, "a", 1, cpus=8), Machine("m1", 0, "b", 1, cpus=12)])
-    policy = Muri(order="las2d", most_jobs=2, on_events=True, interval_s=None, fill="as_asked")
+    policy = Muri(order="las2d", max_jobs=2, on_events=True, interval_s=None, fill="as_asked")
     _, events = run_checked(jobs, cluster, policy)
     starts = [e.allocation for e in events if isinstance(e, Start) and not e.time_ns]
     held = [(a.slices[0].machine, a.slices[0].cpus, a.group is not None) for a in starts]

@@ -64,7 +64,7 @@ def test_jobs_of_different_resources_share_a_gpu():
     result, events = run(jobs)
     assert seconds(result, "finish_ns") == [12, 12]
     assert groups_of(events) == ["0+1"]
-    alone, _ = run(jobs, most_jobs=1)
+    alone, _ = run(jobs, max_jobs=1)
     assert seconds(alone, "finish_ns") == [12, 24]
 
 
@@ -108,7 +108,7 @@ def test_a_group_is_parted_when_there_is_room():
 def test_the_first_that_fill_the_cluster_in_groups_are_taken():
     """Groups of two on one GPU: the shortest two, b and c, run; a waits although it would fit them better."""
     jobs = [staged("a", CPU, 4), staged("b", GPU, 2), staged("c", NETWORK, 2)]
-    result, events = run(jobs, most_jobs=2)
+    result, events = run(jobs, max_jobs=2)
     assert groups_of(events) == ["1+2"]
     assert seconds(result, "finish_ns") == [24, 8, 8]
     result, _ = run(jobs)
@@ -137,10 +137,10 @@ def test_profiles_that_agree_to_three_digits_are_alike():
 def test_neighbours_share_without_the_matching():
     """A and b on the CPU, c and d on the GPU: matched a + c, b + d; as neighbours a + b, c + d, in turn."""
     jobs = [staged(name, stages, 2) for name, stages in zip("abcd", (CPU, CPU, GPU, GPU), strict=True)]
-    result, events = run(jobs, gpus=2, most_jobs=2)
+    result, events = run(jobs, gpus=2, max_jobs=2)
     assert groups_of(events) == ["0+2", "1+3"]
     assert seconds(result, "finish_ns") == [8, 8, 8, 8]
-    result, events = run(jobs, gpus=2, most_jobs=2, matching="priority")
+    result, events = run(jobs, gpus=2, max_jobs=2, matching="priority")
     assert groups_of(events) == []
     assert seconds(result, "finish_ns") == [8, 8, 16, 16]
 
@@ -208,4 +208,4 @@ def test_noise_spoils_the_plan_and_nothing_else():
 def test_groups_of_five_are_refused():
     """There are four resources, so a fifth member would always wait."""
     with pytest.raises(ValueError, match="less than or equal to 4"):
-        Muri(order="srsf", most_jobs=5)
+        Muri(order="srsf", max_jobs=5)

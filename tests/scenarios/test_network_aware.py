@@ -100,7 +100,7 @@ def test_shifted_jobs_share_an_uplink_at_no_cost(placement):
 
 def test_among_many_jobs_only_the_placed_one_is_shifted(monkeypatch):
     """Of more than 1, say: b begins half a second after a, as above, and a is not asked to move."""
-    monkeypatch.setattr("artist.policies.network_aware.policy._MOST_TURNED", 1)
+    monkeypatch.setattr("artist.policies.network_aware.policy._MAX_TURNED", 1)
     made = []
 
     class Noting(NetworkAware):

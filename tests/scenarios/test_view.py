@@ -82,7 +82,7 @@ def test_those_that_wait_are_a_part_of_all():
 
     def end(v, p):
         note(v, p)
-        assert v.waiting.least_gpus.tolist() == [1, 1]
+        assert v.waiting.min_feasible_gpus.tolist() == [1, 1]
         p.place(0, on((0, 2)))
         p.place(1, on((1, 1)))
 

@@ -87,9 +87,7 @@ def test_muri_with_groups_of_one_is_its_base_order(order: str, seed: int) -> Non
     jobs, machine = generated_jobs(seed, 40), tiny_cluster(1, 12)
     how = {"order": order, "placement": "best_fit", "interval_s": 3}
     base = Ordered(**how, preemptive=True, backfill=True)
-    assert finish_ns(Muri(**how, most_jobs=1, on_events=True), jobs, machine) == finish_ns(
-        base, jobs, machine
-    )
+    assert finish_ns(Muri(**how, max_jobs=1, on_events=True), jobs, machine) == finish_ns(base, jobs, machine)
 
 
 @SEEDS

@@ -8,7 +8,7 @@ from weakref import ref
 from artist.core.cluster import Allocation
 from artist.core.job import JobSpec
 from artist.performance.api import Logged, Running
-from netmodels.api import FULL, MOST_JOBS, Link, Sender
+from netmodels.api import FULL, MAX_JOBS, Link, Sender
 
 
 class Gone(NamedTuple):
@@ -145,7 +145,7 @@ class Kept:
 
         None does if none would with all others on its links sending as often as they may at no cost.
         """
-        may = self._slowed_by_few if len(jobs) <= MOST_JOBS else self._slowed_by_many
+        may = self._slowed_by_few if len(jobs) <= MAX_JOBS else self._slowed_by_many
         return any(map(may, jobs.values()))
 
     def _slowed_by_many(self, job: Crosser) -> bool:

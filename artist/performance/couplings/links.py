@@ -31,7 +31,7 @@ from artist.performance.couplings.crossing import (
 from artist.performance.effects.compute import Compute, scaled
 from netmodels.api import Profile, Sender, Sending, SharedLinks
 
-_MOST_KEPT = 50_000
+_MAX_KEPT = 50_000
 
 
 _AloneThere = Callable[[JobSpec, Allocation, Cluster], IterationParts]
@@ -207,7 +207,7 @@ class Links:
             return job
         job = self._made(spec, allocation, cluster)
         if job is not None:
-            if len(self._crossers) >= _MOST_KEPT:
+            if len(self._crossers) >= _MAX_KEPT:
                 self._crossers.clear()
             self._crossers[number] = job
         return job
@@ -235,7 +235,7 @@ class Links:
         question = spec.model, spec.demand, allocation
         sender = self._senders.get(question)
         if sender is None:
-            if len(self._senders) >= _MOST_KEPT:
+            if len(self._senders) >= _MAX_KEPT:
                 self._senders.clear()
             machines, profile = cluster.machines, self._profile(spec.model)
             factor = self._compute.factor(spec.demand, allocation, cluster, measured_speed=1.0)

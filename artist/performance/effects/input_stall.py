@@ -21,7 +21,7 @@ from artist.units import BYTES_PER_GIB
 Parts = Sequence[float] | None
 MeasuredWith = Literal["share", "request"]
 
-LEAST_RATE = 0.01
+MIN_RATE = 0.01
 """Rate of a job that pages because its processes have too little memory, or has no CPUs (ASSUMPTION)."""
 
 
@@ -146,7 +146,7 @@ class InputStall:
             asked = (0, 0)
         slices = _held(gpus, machine, *asked)
         rate = _rate(known, slices, None)
-        if rate <= LEAST_RATE:
+        if rate <= MIN_RATE:
             raise _too_little(known, model, gpus, machine, asked, slices)
         spare = _spare(known, slices, None, measured_speed / known.speed) if known.beyond else 0.0
         return max(known.dragged(spare), measured_speed / (known.speed * rate))
@@ -202,7 +202,7 @@ def _rate(model: Sensitivity, slices: Sequence[Slice], parts: Parts) -> float:
             continue
         spare = s.memory_bytes - model.needs(s.gpus)
         if spare < 0:
-            return LEAST_RATE
+            return MIN_RATE
         cache_bytes += spare
         cpus = s.cpus / s.gpus
         if counts is not None:
@@ -212,7 +212,7 @@ def _rate(model: Sensitivity, slices: Sequence[Slice], parts: Parts) -> float:
             prepared /= parts[place]
             most = max(most, parts[place])
         rate = min(rate, prepared)
-    return max(LEAST_RATE, min(rate, model.fetched(cache_bytes) / most))
+    return max(MIN_RATE, min(rate, model.fetched(cache_bytes) / most))
 
 
 def _rate_on_grid(
@@ -240,7 +240,7 @@ def _rate_on_grid(
         rate = np.minimum(rate, prepared)
         before = upto
     fed = np.minimum(rate, model.fetched_on_grid(np.maximum(cache_bytes, 0)) / most)
-    fed = np.maximum(LEAST_RATE, np.where(paging, LEAST_RATE, fed))
+    fed = np.maximum(MIN_RATE, np.where(paging, MIN_RATE, fed))
     return fed
 
 

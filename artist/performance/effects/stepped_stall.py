@@ -21,8 +21,8 @@ class Steps(NamedTuple):
     best_cpus: int
     best_bytes: int
     best_rate: float
-    least_cpus: int
-    least_bytes: int
+    min_cpus: int
+    min_bytes: int
     share_rate: float
 
 
@@ -62,7 +62,7 @@ class SteppedStall(InputStall):
         memory_bytes = sum(s.memory_bytes for s in allocation.slices)
         if cpus >= steps.best_cpus and memory_bytes >= steps.best_bytes:
             return steps.best_rate
-        if cpus >= steps.least_cpus and memory_bytes >= steps.least_bytes:
+        if cpus >= steps.min_cpus and memory_bytes >= steps.min_bytes:
             return steps.share_rate
         return min(super().rate(model, allocation, cluster), steps.share_rate)
 
@@ -72,7 +72,7 @@ class SteppedStall(InputStall):
         """Return `rate` with other CPUs and memory in all."""
         steps = self._steps(model, allocation, cluster)
         best = (cpus >= steps.best_cpus) & (memory_bytes >= steps.best_bytes)
-        least = (cpus >= steps.least_cpus) & (memory_bytes >= steps.least_bytes)
+        least = (cpus >= steps.min_cpus) & (memory_bytes >= steps.min_bytes)
         curve = super().rate_on_grid(model, allocation, cluster, cpus, memory_bytes)
         below = np.where(least, steps.share_rate, np.minimum(curve, steps.share_rate))
         return np.where(best, steps.best_rate, below)

@@ -40,9 +40,9 @@ def points(
     ([1, 2, 3], [21474836480, 67108864000, 107374182400])
     """
     machines = -(-gpus // machine.gpus)
-    most_cpus, most_bytes = machine.cpus * machines, machine.memory_bytes * machines
-    memory = sorted({min(round(point * BYTES_PER_GIB) * gpus, most_bytes) for point in memory_points_gib})
-    return list(range(min(most_cpus, 1), most_cpus + 1)), memory
+    max_cpus, max_bytes = machine.cpus * machines, machine.memory_bytes * machines
+    memory = sorted({min(round(point * BYTES_PER_GIB) * gpus, max_bytes) for point in memory_points_gib})
+    return list(range(min(max_cpus, 1), max_cpus + 1)), memory
 
 
 def share_of(machine: Machine, gpus: int) -> tuple[int, int]:

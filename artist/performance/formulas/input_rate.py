@@ -42,7 +42,7 @@ class Sensitivity:
         Throughput of a GPU that never waits; 0 for the last one measured.
     beyond
         Share of its speed that a job loses with each CPU per GPU above those that its GPUs need.
-    most_beyond
+    max_beyond
         Limit of that loss.
     across
         Most CPUs that a job of several machines needs on each of them, however many GPUs are there; 0: as
@@ -64,7 +64,7 @@ class Sensitivity:
     gpu_bytes: int = 0
     full: float = 0.0
     beyond: float = 0.0
-    most_beyond: float = 0.0
+    max_beyond: float = 0.0
     across: int = 0
     memory_bandwidth_bytes_per_s: int = 0
     bandwidth_loss: float = 0.0
@@ -88,11 +88,11 @@ class Sensitivity:
 
     def dragged(self, spare_cpus: float) -> float:
         """Return the relative time of a job with so many CPUs per GPU beyond those that it needs."""
-        return 1 / (1 - min(self.most_beyond, self.beyond * spare_cpus)) if spare_cpus > 0 else 1.0
+        return 1 / (1 - min(self.max_beyond, self.beyond * spare_cpus)) if spare_cpus > 0 else 1.0
 
     def dragged_on_grid(self, spare_cpus: Floats) -> Floats:
         """Return `dragged` for each of many."""
-        return 1 / (1 - np.minimum(self.most_beyond, self.beyond * np.maximum(spare_cpus, 0)))
+        return 1 / (1 - np.minimum(self.max_beyond, self.beyond * np.maximum(spare_cpus, 0)))
 
     def needs(self, gpus: int) -> int:
         """Return the memory that the processes of a job need on a machine, in bytes."""

@@ -1,14 +1,14 @@
 """Jobs packed on the same GPUs, some of which run only in the time that others leave idle. Pure formulas.
 
 Jobs with promised GPUs share them as `artist.performance.formulas.packing` says, as if no other were there.
-Opportunistic jobs share what is left of the time in the same way. They always get `LEAST_SHARE`, or they
+Opportunistic jobs share what is left of the time in the same way. They always get `MIN_SHARE`, or they
 would never end beside a job that never pauses; nor do GPUs run kernels so exactly by priority.
 """
 
 from collections.abc import Iterable
 from math import fsum
 
-LEAST_SHARE = 0.01  # of the GPUs' time, as far as opportunistic jobs want it
+MIN_SHARE = 0.01  # of the GPUs' time, as far as opportunistic jobs want it
 
 
 def slowdowns(
@@ -31,7 +31,7 @@ def slowdowns(
     (1.0, 2.0)
     """
     wanted = fsum(opportunistic)
-    kept = min(wanted, LEAST_SHARE * gpus)
+    kept = min(wanted, MIN_SHARE * gpus)
     busy = fsum(guaranteed)
     slower = max(1.0, busy / (gpus - kept))
     idle = max(gpus - busy / slower, kept)

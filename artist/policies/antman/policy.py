@@ -187,7 +187,7 @@ class _Room:
         gpus, accepts = places.sum(axis=1), self._free.accepts
         if accepts is not None:
             gpus *= accepts
-        if gpus.sum() < demand.least_gpus:
+        if gpus.sum() < demand.min_feasible_gpus:
             return None
         free = Free(self._free.cluster, gpus, self._cpus, self._memory, accepts)
         allocation = self._placer.place(free, demand)

@@ -130,4 +130,4 @@ class Ordered:
             free_gpus -= allocation.gpus
             waiting -= 1
         if self._first_blocks and (blocked := self._queue.first()):  # not refused: too few are free
-            plan.wait_for_gpus(blocked[0].least_gpus)
+            plan.wait_for_gpus(blocked[0].min_feasible_gpus)

@@ -97,7 +97,7 @@ class Walk:
         self.cpus = self.best = self._start = cpus
         self.steps = 0
         self._tolerance, self._most = tolerance, inf if most is None else most
-        self._most_seen = 0.0
+        self._max_seen = 0.0
         self._grows = False
 
     def next(self, utilization: float, may_grow: Callable[[int], bool]) -> int | None:
@@ -111,9 +111,9 @@ class Walk:
             Whether the job can have so many CPUs now; asked only about more than it holds.
         """
         self.steps += 1
-        better = self.steps == 1 or utilization > self._most_seen + self._tolerance
+        better = self.steps == 1 or utilization > self._max_seen + self._tolerance
         if better:
-            self.best, self._most_seen = self.cpus, utilization
+            self.best, self._max_seen = self.cpus, utilization
         if not self._grows and not (better and self.best > 1):
             self._grows, better = True, self.best == self._start
         tried = self.best + (1 if self._grows else -1)
@@ -170,18 +170,18 @@ class TunedCores(CoreAllocator):
     is that of the category, one less if input is pipelined, one less with many weights, one more if input is
     complex to prepare. If the category is not known, the owner's history in any category counts.
 
-    A job on several machines has at most `most_across` CPUs on each, however many GPUs it has there (section
+    A job on several machines has at most `max_across` CPUs on each, however many GPUs it has there (section
     IV-B), and does not enter history: what it holds there is not per GPU.
     """
 
     def __init__(
         self,
         tolerance: float = 0.002,
-        most_across: int = 2,
+        max_across: int = 2,
         starts: Mapping[str, int] = STARTS,
         traits: Mapping[str, Traits] = TRAITS,
     ) -> None:
-        self._tolerance, self._most_across = tolerance, most_across
+        self._tolerance, self._max_across = tolerance, max_across
         self._starts, self._traits = starts, traits
         self._history: dict[tuple[str, str | None], float] = {}  # by owner and category, None for any
 
@@ -197,12 +197,12 @@ class TunedCores(CoreAllocator):
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
         """Return the CPUs on each machine, given what `start` or a walk says and the GPUs on each machine."""
         if len(gpus) > 1:
-            return [min(round(cpus), self._most_across)] * len(gpus)
+            return [min(round(cpus), self._max_across)] * len(gpus)
         return super().on_machines(cpus, gpus)
 
     def walk(self, job: GpuJob, cpus: float, machines: int) -> Walk:
         """Return the walk of a job that starts with so many CPUs."""
-        most = self._most_across if machines > 1 else None
+        most = self._max_across if machines > 1 else None
         start = round(cpus) if most is None else min(round(cpus), most)
         return Walk(max(1, start), tolerance=self._tolerance, most=most)
 

@@ -25,7 +25,7 @@ from artist.policies.parts.parameters import check_part
 
 THRESHOLD = 0.75
 """Share of a machine's memory bandwidth from which GPU jobs are affected (section IV-C)."""
-LEAST_CAP = 0.05  # ASSUMPTION
+MIN_CAP = 0.05  # ASSUMPTION
 _CAPS_PER_UNIT = 1000  # caps are rounded down to these steps, so that the total stays below
 _SLACK = 1e-6  # of a step, so that a cap computed again stays the same
 
@@ -271,7 +271,7 @@ def _cap_of(here: Drawn, limit: float) -> float:
     if not (here.trains and uncapped) or here.others + uncapped <= limit:
         return 1.0
     fits = floor((limit - here.others) / uncapped * _CAPS_PER_UNIT + _SLACK) / _CAPS_PER_UNIT
-    return max(LEAST_CAP, fits)
+    return max(MIN_CAP, fits)
 
 
 def _machines_of(view: ClusterView, plan: PlanBuilder) -> set[int]:

@@ -219,7 +219,9 @@ class GpuArray:
         free, places = self._cpus.avail, self._places
         taken: list[Found] = []
         most, largest = free.buckets.most(self._arrays.small), self._cluster.gpus_of_largest[0]
-        if any(most < held.wish.demand.least_gpus <= held.wish.demand.gpus <= largest for held in moving):
+        if any(
+            most < held.wish.demand.min_feasible_gpus <= held.wish.demand.gpus <= largest for held in moving
+        ):
             return None
         asked = [(wish, set_of(machines))]
         asked += [(self._again(held), self._arrays.small) for held in moving]

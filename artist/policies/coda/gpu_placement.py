@@ -56,11 +56,11 @@ class GpuPlaces:
     cluster: Cluster
     chooser: Chooser
     allocator: CoreAllocator
-    _most_cpus: int = field(init=False)
+    _max_cpus: int = field(init=False)
     _possible: dict[tuple[Demand, float], None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._most_cpus = int(self.cluster.cpus.max(initial=0))
+        self._max_cpus = int(self.cluster.cpus.max(initial=0))
 
     def wish(self, info: GpuJob, demand: Demand, cpus: float | None = None) -> Wish:
         """Return what a job is to start with: so many CPUs per GPU, or what the allocator says.
@@ -77,7 +77,7 @@ class GpuPlaces:
                 self._check(wish)
                 self._possible[demand, start] = None
             return wish
-        start = min(start, self._most_cpus or start)
+        start = min(start, self._max_cpus or start)
         return Wish(info, demand, (start, *range(ceil(start) - 1, 0, -1)), fixed=False)
 
     def _check(self, wish: Wish) -> None:
@@ -98,7 +98,7 @@ class GpuPlaces:
         preferred
             Sets of machines (`artist.core.buckets`), the best first.
         """
-        if wish.demand.least_gpus > free.total_gpus:
+        if wish.demand.min_feasible_gpus > free.total_gpus:
             return None
         least = bisect_left(self.cluster.gpus_of_largest, wish.demand.gpus) + 1
         for place, cpus in enumerate(wish.cpus):
@@ -113,7 +113,7 @@ class GpuPlaces:
 
     def anywhere(self, free: Free, wish: Wish, preferred: Sequence[int]) -> Found | None:
         """Return a place on any number of machines, if need be of all sets together."""
-        if wish.demand.least_gpus > free.total_gpus or not self._fits(free, wish):
+        if wish.demand.min_feasible_gpus > free.total_gpus or not self._fits(free, wish):
             return None
         together = [*preferred, ALL] if len(preferred) > 1 else preferred
         for among in together:
@@ -159,7 +159,7 @@ class GpuPlaces:
             if asked:
                 fewer[m] = min(fewer[m], int(free.memory_bytes[m]) * need // asked)
             lost += count - fewer[m]
-        if free.total_gpus - lost < wish.demand.least_gpus:
+        if free.total_gpus - lost < wish.demand.min_feasible_gpus:
             return None
         return free.with_fewer_gpus(fewer) if fewer else free
 

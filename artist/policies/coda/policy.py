@@ -76,7 +76,7 @@ class Coda:
 
     def __post_init__(self) -> None:
         self._allocator = allocator_of(self.allocator)
-        self.least_cpus_per_gpu = None if isinstance(self._allocator, Requested) else 1
+        self.min_cpus_per_gpu = None if isinstance(self._allocator, Requested) else 1
         self._eliminator = eliminator_of(self.eliminator)
         self._holds_gpus = Holdings(lambda gpus, cpus: (gpus,))
         self._holds_cpus = Holdings(lambda gpus, cpus: (cpus,))

@@ -96,7 +96,7 @@ class Offers:
         return allocation
 
     def _found(self, demand: Demand, widest: Tier) -> Allocation | None:
-        if (demand, widest) in self._no or demand.least_gpus > self._all.total_gpus:
+        if (demand, widest) in self._no or demand.min_feasible_gpus > self._all.total_gpus:
             return None
         narrowest = int(demand.gpus > self.view.cluster.largest_machine)
         for tier in TIERS[narrowest : TIERS.index(widest) + 1]:

@@ -60,7 +60,7 @@ class Growth:
                 continue
             if not all(accepts[s.machine] for s in held.slices):
                 continue
-            gpus = _most_gpus(free, demand, held)
+            gpus = _max_gpus(free, demand, held)
             if gpus is None:
                 continue
             if view.now_ns < self._quiet_since + self._idle_ns:
@@ -81,7 +81,7 @@ class Growth:
         return all(packing.place(view.demand(job), self._placer) is not None for job in waiting)
 
 
-def _most_gpus(free: Free, demand: Demand, held: Allocation) -> dict[int, int] | None:
+def _max_gpus(free: Free, demand: Demand, held: Allocation) -> dict[int, int] | None:
     """Return the most GPUs by machine that a job may have on its machines; None if it holds as many."""
     own, idle = held.gpu_map(), free.gpus
     for more in range(sum(int(idle[m]) for m in own), 0, -1):

@@ -129,7 +129,7 @@ class Gandiva:
         if not view.n_waiting:
             return
         packing, waiting = Packing(view.free()), view.waiting
-        for job in waiting.job[waiting.least_gpus <= view.free_gpus].tolist():
+        for job in waiting.job[waiting.min_feasible_gpus <= view.free_gpus].tolist():
             allocation = packing.place(view.demand(job), self._placer)
             if allocation is not None:
                 plan.place(job, allocation)
@@ -157,7 +157,7 @@ class Gandiva:
             if held is None or len(held.slices) < 2 or not held.gpus or held.group or job in plan.changes:
                 continue
             demand = view.demand(job)
-            if not apart(held, demand.least_gpus, view.cluster):
+            if not apart(held, demand.min_feasible_gpus, view.cluster):
                 continue
             free.give(held)
             found = self._nearest.place(free, demand)

@@ -97,7 +97,7 @@ class ExtraWorkers:
         machines = self._machines_of(kind)
         if short := self._change(growing, extra, machines):
             self._ask_others([job for job in growing if job.job not in short], machines, pending=pending)
-        if all(held[job.job].extra == _most_worth(job) for job in growing):
+        if all(held[job.job].extra == _max_worth(job) for job in growing):
             self._content[kind] = self._workers.version
 
     def _ask_others(self, jobs: list[Growing], machines: int, *, pending: bool) -> None:
@@ -193,6 +193,6 @@ class ExtraWorkers:
         return steps
 
 
-def _most_worth(job: Growing) -> int:
+def _max_worth(job: Growing) -> int:
     """Return the extra workers with which a job is fastest."""
     return int(job.reduction_ns.argmax()) + 1 if job.reduction_ns.max(initial=0) > 0 else 0

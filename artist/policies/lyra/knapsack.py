@@ -25,7 +25,7 @@ Group = tuple[Ints, Floats]
 Options = list[tuple[int, float]]
 
 _ROUNDING = 1e-9  # of the value of an answer: bounds that differ by less are equal
-_MOST_GAINS = 16  # more would hardly tighten the bounds
+_MAX_GAINS = 16  # more would hardly tighten the bounds
 
 
 class _Items(NamedTuple):
@@ -146,7 +146,7 @@ def _price(capacity: int, items: _Items, heavy: Ints) -> tuple[float, Ints]:
 def _filled(capacity: int, items: _Items, taken: Ints) -> Ints:
     """Return the given items, with the greatest gains that fit beside them."""
     taken = taken.copy()
-    for _ in range(_MOST_GAINS):
+    for _ in range(_MAX_GAINS):
         left = capacity - int(items.weight[taken].sum())
         gain = items.value - items.value[taken][items.group]
         gain[items.weight - items.weight[taken][items.group] > left] = 0

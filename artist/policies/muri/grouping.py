@@ -9,7 +9,7 @@ Paper: Zhao et al., Muri, SIGCOMM 2022, section 4.2, Algorithm 1. What it leaves
 
 - Groups of at most three: the first round makes pairs of two thirds of the jobs, the second adds singles.
 - A job that finds no partner stays alone; more pairs come before heavier ones.
-- If there are more jobs than can be matched at once (`MOST_JOBS`, or any number of `MOST_KINDS` kinds), the
+- If there are more jobs than can be matched at once (`MAX_JOBS`, or any number of `MAX_KINDS` kinds), the
   first ones by priority are matched, then the next, so the time of a plan is proportional to the jobs.
 """
 
@@ -24,11 +24,11 @@ import numpy as np
 
 from artist.core.arrays import Floats
 from artist.performance.formulas.interleaving import FORMULA, Clock, efficiencies
-from artist.policies.muri.matching import MOST_JOBS, MOST_KINDS, Pairs, heaviest_pairs
+from artist.policies.muri.matching import MAX_JOBS, MAX_KINDS, Pairs, heaviest_pairs
 
 Kinds = tuple[int, ...]  # of the members of a group, sorted
 _Matching = list[tuple[Pairs, float]]
-_MOST_REMEMBERED = 20_000
+_MAX_REMEMBERED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class GroupingRule:
 
     Attributes
     ----------
-    most_jobs
+    max_jobs
         Of a group, 1 to 4.
     matching
         blossom: pairs by efficiency; priority: neighbours in order of priority.
@@ -45,7 +45,7 @@ class GroupingRule:
         How long an iteration of a group takes.
     """
 
-    most_jobs: int = 4
+    max_jobs: int = 4
     matching: Literal["blossom", "priority"] = "blossom"
     clock: Clock = FORMULA
 
@@ -141,7 +141,7 @@ class Grouping:
             GPUs in the cluster.
         """
         nodes = [Shared((job,)) for job in jobs]
-        for round_ in range((0, 0, 1, 2, 2)[self._rule.most_jobs]):
+        for round_ in range((0, 0, 1, 2, 2)[self._rule.max_jobs]):
             excess = sum(node.gpus for node in nodes) - capacity
             if excess <= 0:
                 break
@@ -168,10 +168,10 @@ class Grouping:
 
     def _by_priority(self, bucket: Sequence[Shared], round_: int) -> list[tuple[float, Shared, Shared]]:
         """Return neighbours in order of priority, with no weight."""
-        step = 3 if self._rule.most_jobs == 3 and not round_ else 2
+        step = 3 if self._rule.max_jobs == 3 and not round_ else 2
         firsts = range(0, len(bucket) - 1, step)
         pairs = [(0.0, bucket[i], bucket[i + 1]) for i in firsts]
-        most = self._rule.most_jobs
+        most = self._rule.max_jobs
         return [pair for pair in pairs if len(pair[1].members) + len(pair[2].members) <= most]
 
     def _by_efficiency(self, bucket: Sequence[Shared], round_: int) -> list[tuple[float, Shared, Shared]]:
@@ -180,7 +180,7 @@ class Grouping:
         for by_kinds in _blocks(bucket) if len(bucket) > 1 else ():
             kinds = sorted(by_kinds)
             counts = tuple([len(by_kinds[each]) for each in kinds])
-            most = sum(counts) // 3 if self._rule.most_jobs == 3 and not round_ else None
+            most = sum(counts) // 3 if self._rule.max_jobs == 3 and not round_ else None
             for (a, b, times), weight in self._matching(tuple(kinds), counts, most):
                 ones, others = by_kinds[kinds[a]], by_kinds[kinds[b]]
                 found += [(weight, one, other) for one, other in _take_pairs(ones, others, times)]
@@ -192,7 +192,7 @@ class Grouping:
         known = self._matchings.get(key)
         if known is None:
             weights = self._weights(kinds)
-            if len(self._matchings) >= _MOST_REMEMBERED:
+            if len(self._matchings) >= _MAX_REMEMBERED:
                 self._matchings.clear()
             pairs = heaviest_pairs(counts, weights, most)
             known = self._matchings[key] = [(pair, float(weights[pair[:2]])) for pair in pairs]
@@ -208,7 +208,7 @@ class Grouping:
         weights = np.full((len(kinds), len(kinds)), np.nan)
         for one, other in product((1, 2), repeat=2):
             these = (sizes[first] == one) & (sizes[second] == other)
-            if one + other <= self._rule.most_jobs and these.any():
+            if one + other <= self._rule.max_jobs and these.any():
                 a, b = first[these], second[these]
                 together = np.concatenate((stages[a, :one], stages[b, :other]), axis=1)
                 weights[a, b] = weights[b, a] = efficiencies(together, self._rule.clock.times(together))
@@ -233,7 +233,7 @@ def _blocks(bucket: Iterable[Shared]) -> Iterator[dict[Kinds, list[Shared]]]:
     block: dict[Kinds, list[Shared]] = {}
     jobs = 0
     for node in bucket:
-        if jobs >= MOST_JOBS and len(block) + (node.kinds not in block) > MOST_KINDS:
+        if jobs >= MAX_JOBS and len(block) + (node.kinds not in block) > MAX_KINDS:
             yield block
             block, jobs = {}, 0
         block.setdefault(node.kinds, []).append(node)

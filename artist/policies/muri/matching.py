@@ -1,10 +1,10 @@
 """Matching of greatest weight among jobs of a few kinds: which kinds pair, how often. Shared by policies.
 
 Jobs of one kind are identical, so a matching is a table: how many pairs there are of kinds a and b. Up to
-`MOST_JOBS` jobs are matched one by one by the Blossom algorithm (rustworkx), exactly: the heaviest of the
+`MAX_JOBS` jobs are matched one by one by the Blossom algorithm (rustworkx), exactly: the heaviest of the
 matchings with as many pairs as possible, weights being rounded to 2^-30. For more jobs, the linear relaxation
 over pairs of kinds (HiGHS) says how many pairs of each two kinds there are in the best matching that may
-halve pairs. All but the last few of each two kinds are kept; the jobs of those, up to `MOST_JOBS`, and single
+halve pairs. All but the last few of each two kinds are kept; the jobs of those, up to `MAX_JOBS`, and single
 ones are matched one by one.
 
 A pair is halved at most once for each two kinds, so the loss is at most the weight of kinds / 2 pairs. Of 240
@@ -23,8 +23,8 @@ import rustworkx as rx
 
 from artist.core.arrays import Floats, Ints
 
-MOST_JOBS = 128  # to match one by one; takes 10 ms
-MOST_KINDS = 64  # of more jobs; the relaxation then has two thousand unknowns and takes 10 ms
+MAX_JOBS = 128  # to match one by one; takes 10 ms
+MAX_KINDS = 64  # of more jobs; the relaxation then has two thousand unknowns and takes 10 ms
 _WHOLE = 2.0**30
 _NEARLY = 1e-6  # a number of the relaxation this close to a whole number is whole
 
@@ -43,7 +43,7 @@ def heaviest_pairs(counts: Sequence[int], weights: Floats, most: int | None = No
     Parameters
     ----------
     counts
-        Jobs of each kind; at most `MOST_KINDS` kinds if there are more than `MOST_JOBS` jobs.
+        Jobs of each kind; at most `MAX_KINDS` kinds if there are more than `MAX_JOBS` jobs.
     weights
         Weight of a pair by kinds, from 0 to 1, shape (n_kinds, n_kinds), symmetric; NaN forbids a pair.
     most
@@ -51,7 +51,7 @@ def heaviest_pairs(counts: Sequence[int], weights: Floats, most: int | None = No
     """
     left = np.array(counts, dtype=np.int64)
     times = np.zeros(weights.shape, dtype=np.int64)
-    if left.sum() > MOST_JOBS:
+    if left.sum() > MAX_JOBS:
         times, left = _relaxed(left, weights, most)
     for a, b in _one_by_one(left, weights, None if most is None else most - int(times.sum())):
         times[a, b] += 1
@@ -75,10 +75,10 @@ def _relaxed(counts: Ints, weights: Floats, most: int | None) -> tuple[Ints, Int
         raise RuntimeError(f"the relaxation of a matching was not solved: {answer.message}")
     whole = np.floor(answer.x + _NEARLY).astype(np.int64)
     single = counts - (uses @ whole)[:-1]
-    for spare in range(MOST_JOBS, -1, -1):
+    for spare in range(MAX_JOBS, -1, -1):
         kept = np.maximum(whole - spare, 0)
         left = (uses @ (whole - kept))[:-1] + np.minimum(single, 2 + spare)
-        if left.sum() <= MOST_JOBS:
+        if left.sum() <= MAX_JOBS:
             break
     times = np.zeros(weights.shape, dtype=np.int64)
     times[first, second] = kept

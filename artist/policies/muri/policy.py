@@ -2,7 +2,7 @@
 
 In plain words: jobs are ranked by remaining service (Muri-S, which knows durations) or by attained service
 (Muri-L, which does not). If all of them fit the cluster, each runs alone. Otherwise the first jobs that fill
-it in groups of `most_jobs` are taken: for each place of a number of GPUs, as many jobs of that demand. They
+it in groups of `max_jobs` are taken: for each place of a number of GPUs, as many jobs of that demand. They
 are grouped (`artist.policies.muri.grouping`) as far as their demand exceeds the cluster, and placed by
 descending demand on the fewest machines (`artist.policies.muri.group_placement`). Other running jobs are
 stopped.
@@ -62,7 +62,7 @@ class Muri:
     knows_stages = True
 
     order: AnyOrder
-    most_jobs: int = Field(default=4, ge=1, le=4)
+    max_jobs: int = Field(default=4, ge=1, le=4)
     matching: Literal["blossom", "priority"] = "blossom"
     ordering: Ordering = "best"
     loading: Loading = "whole"
@@ -79,7 +79,7 @@ class Muri:
         self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
         clock = Clock(self.group_slowdown, self.ordering, self.loading)
-        self._grouping = Grouping(GroupingRule(self.most_jobs, self.matching, clock))
+        self._grouping = Grouping(GroupingRule(self.max_jobs, self.matching, clock))
         self._noise = child_generator(self.seed, "profiling")
         self._kinds: dict[tuple[str, ...], int] = {}
         self._kind: dict[int, int] = {}  # by job
@@ -184,7 +184,7 @@ class Muri:
 
     def _taken(self, jobs: Ints, gpus: Ints, capacity: int) -> Bools:
         """Return which ranked jobs would fill the cluster in whole groups, shape (n,)."""
-        most = self.most_jobs
+        most = self.max_jobs
         if int(gpus.sum()) <= capacity or most == 1:
             return take_first(gpus, capacity, skip=True) & (gpus > 0)
         places: dict[Hashable, int] = {}  # free places of the last group of each bucket
@@ -216,7 +216,7 @@ def _bucket(job: int, demand: Demand) -> Hashable:
 
 def _gpus(jobs: JobColumns, capacity: int) -> Ints:
     """Return the GPUs to count for each job, shape (n,): those it holds, asks for, or can use at most."""
-    asked = np.where(jobs.gpus > capacity, jobs.least_gpus, jobs.gpus)
+    asked = np.where(jobs.gpus > capacity, jobs.min_feasible_gpus, jobs.gpus)
     return np.where(jobs.running, jobs.held_gpus, asked)
 
 

@@ -29,8 +29,8 @@ from artist.core.link_use import LinkName, LinkUse
 
 Floats = npt.NDArray[np.float64]
 _STEPS = 120
-_MOST_STEPS = 64 * _STEPS
-_MOST_TURNS = 2 * _STEPS
+_MAX_STEPS = 64 * _STEPS
+_MAX_TURNS = 2 * _STEPS
 _AT_ONCE = 1 << 16
 _ROUNDS = 8
 _SAME = 1e-9
@@ -78,7 +78,7 @@ def _step_ns(tied: Sequence[Tied]) -> float:
 
 def _common(perimeters: Sequence[int]) -> int:
     """Return the perimeter, in steps, of the circle that all go around whole times."""
-    return min(lcm(*perimeters), max(_MOST_STEPS, *perimeters))
+    return min(lcm(*perimeters), max(_MAX_STEPS, *perimeters))
 
 
 def _circle(link: LinkName, jobs: Tied, step_ns: float) -> Floats:
@@ -118,7 +118,7 @@ def _best(rest: Floats, circle: Floats, others: Sequence[int]) -> tuple[npt.NDAr
         Perimeters of the circles that are the rest.
     """
     differ = gcd(_common(others), len(circle))
-    every = -(-differ // _MOST_TURNS)
+    every = -(-differ // _MAX_TURNS)
     rounds = np.resize(circle, len(rest) + len(circle))  # turned by n steps from its nth step before the last
     turned = sliding_window_view(rounds, len(rest))[len(circle) : len(circle) - differ : -every]
     many = max(1, _AT_ONCE // len(rest))

@@ -49,7 +49,7 @@ from artist.policies.network_aware.shifts import Interleaved, interleaved
 from artist.policies.parts.parameters import STRICT, check_part
 
 _LITTLE = 1e-9
-_MOST_TURNED = 8
+_MAX_TURNED = 8
 AnyPolicy = Annotated[Policy, PlainValidator(lambda value: check_part(value, (), "decide"))]
 
 
@@ -174,7 +174,7 @@ class _Judge:
             return Interleaved({}, {})
         self._users.put(job, allocation)
         if allocation not in self._asked:
-            uses, kept_ns = self._users.joined(job, _MOST_TURNED), dict[int, int]()
+            uses, kept_ns = self._users.joined(job, _MAX_TURNED), dict[int, int]()
             if uses is None:
                 uses = self._users.beside(job)
                 kept_ns = {each: self._shift_now_ns(each) for each in uses if each != job}

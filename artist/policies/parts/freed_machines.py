@@ -52,6 +52,8 @@ class Freed:
             return True
         gpus, cpus, memory = free.gpus, free.cpus, free.memory_bytes
         return any(
-            cpus[m] >= demand.cpus and gpus[m] >= demand.least_gpus and memory[m] >= demand.memory_bytes
+            cpus[m] >= demand.cpus
+            and gpus[m] >= demand.min_feasible_gpus
+            and memory[m] >= demand.memory_bytes
             for m in self._machines
         )

@@ -50,7 +50,7 @@ class MachineChooser(ABC):
     def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait; `free` is unchanged."""
         asked = gpus_to_place(free, demand, among)
-        if demand.least_gpus > free.total_gpus:
+        if demand.min_feasible_gpus > free.total_gpus:
             return None
         if free.cluster.same_kind and not (demand.gpu_types or demand.fungible):
             return self._on(free, among, asked, demand)
@@ -118,7 +118,7 @@ class Consolidate(MachineChooser):
         if (free.total_gpus if usable == ALL else sum(racks)) < need:
             return None
         if self._widest == "machine":
-            least = _least_machines(free, usable, need)
+            least = _min_machines(free, usable, need)
             if least < 2:
                 return None
             fewest = buckets.fewest(need, usable)
@@ -337,7 +337,7 @@ def take_in_order(free: Free, order: Iterable[int], need: int) -> dict[int, int]
     return None
 
 
-def _least_machines(free: Free, usable: int, need: int) -> int:
+def _min_machines(free: Free, usable: int, need: int) -> int:
     """Return how many machines a demand takes in an empty cluster; one too many if it never fits."""
     if free.whole and usable == ALL:
         return bisect_left(free.cluster.gpus_of_largest, need) + 1

@@ -112,7 +112,7 @@ def run_first(
     _place(view, plan, packing, started, placer, skip=skip)
     if packing.free.total_gpus:  # placed jobs are taken from it only now
         others = ~wanted if skip else running > wanted
-        rest = jobs[others & (columns.least_gpus[ranked] <= free.total_gpus)]
+        rest = jobs[others & (columns.min_feasible_gpus[ranked] <= free.total_gpus)]
         _use_leftovers(view, plan, packing, victims, rest.tolist(), placer)
     start_cpu_jobs(view, plan, packing.free, cpu_jobs, skip=skip)
 

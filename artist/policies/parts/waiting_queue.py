@@ -57,10 +57,10 @@ class WaitingQueue:
         else:
             row.append(entry)
 
-    def first(self, most_gpus: int | None = None) -> tuple[Demand, int] | None:
+    def first(self, max_gpus: int | None = None) -> tuple[Demand, int] | None:
         """Return the first job of the lanes whose first demand is not refused; it stays queued.
 
-        With `most_gpus`, demands for more are passed over as well.
+        With `max_gpus`, demands for more are passed over as well.
         """
         refused = self._refused
         best: _Entry | None = None
@@ -68,7 +68,7 @@ class WaitingQueue:
             first = _foremost(*lane)[0]
             if best is not None and first > best:
                 continue
-            fits = most_gpus is None or first[2].least_gpus <= most_gpus
+            fits = max_gpus is None or first[2].min_feasible_gpus <= max_gpus
             if fits and not (refused and first[2] in refused):  # a demand takes time to look up
                 best = first
         return None if best is None else (best[2], best[1])

@@ -23,7 +23,7 @@ class Greedy(Packer):
 
     def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
         """Return what a job gets, None to wait; room only shrinks, so what was refused stays refused."""
-        if not room.most_gpus() or need.job in room.slices:
+        if not room.max_gpus() or need.job in room.slices:
             return None
         kind = (need.gpus, need.cpus, need.memory_bytes, need.among, need.demand.max_machines)
         if kind in room.refused:

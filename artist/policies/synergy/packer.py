@@ -93,13 +93,13 @@ def consolidated(room: Room, need: Need, level: Level, held: int | None = None) 
     m = room.tightest(need, level, held)
     if m is not None:
         return [(m, need.gpus)]
-    if need.gpus == 1 or room.most_gpus(need.among) >= need.gpus:
+    if need.gpus == 1 or room.max_gpus(need.among) >= need.gpus:
         return None
     where = on_fewest(room, need, level)
     if where is None or level is nothing:
         return where
-    least_many = room.fewest(need, nothing)
-    return where if least_many is None or len(where) <= len(least_many) else None
+    min_many = room.fewest(need, nothing)
+    return where if min_many is None or len(where) <= len(min_many) else None
 
 
 def on_fewest(room: Room, need: Need, level: Level) -> Where | None:

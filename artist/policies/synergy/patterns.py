@@ -30,7 +30,7 @@ import numpy as np
 from artist.core.arrays import Floats, Ints
 
 _FRAGMENT = 100.0  # cost of a GPU of a job to be fragmented; that of a whole machine's CPUs is 1
-_MOST_REMEMBERED = 1024
+_MAX_REMEMBERED = 1024
 _NODES = 20  # of the search for one pattern
 
 
@@ -60,7 +60,7 @@ class Pattern(NamedTuple):
     machines: int
 
 
-@lru_cache(_MOST_REMEMBERED)
+@lru_cache(_MAX_REMEMBERED)
 def patterns(wishes: tuple[Wish, ...], sites: tuple[Site, ...]) -> list[list[Pattern]]:
     """Return the patterns of each site's machines; jobs in none of them are left."""
     packing = _Packing(wishes, sites)

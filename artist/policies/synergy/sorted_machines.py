@@ -62,7 +62,7 @@ class Room:
         """Return the facts of a machine that matter; identical machines share one object."""
         return self._kinds[m]
 
-    def most_gpus(self, among: int = ALL) -> int:
+    def max_gpus(self, among: int = ALL) -> int:
         """Return the free GPUs of the emptiest of some machines."""
         if among == ALL:
             return self._order[-1][0]

@@ -8,13 +8,13 @@ import numpy as np
 
 from artist.core.arrays import Bools, Floats, Ints
 
-_MOST_CELLS = 20_000_000  # bidders x GPUs up to which the answer is exact; about 0.1 s
+_MAX_CELLS = 20_000_000  # bidders x GPUs up to which the answer is exact; about 0.1 s
 
 
-def winners(gains: Floats, gpus: Ints, capacity: int, most_cells: int = _MOST_CELLS) -> Bools:
+def winners(gains: Floats, gpus: Ints, capacity: int, max_cells: int = _MAX_CELLS) -> Bools:
     """Return which bidders win, shape (n,): those that fit together and have the largest sum of gains.
 
-    Exact, by dynamic programming, up to `most_cells` = bidders x GPUs; beyond that by gain per GPU, as far
+    Exact, by dynamic programming, up to `max_cells` = bidders x GPUs; beyond that by gain per GPU, as far
     as there is room, which loses less than the largest gain of one bidder. Among equals the first win.
 
     Parameters
@@ -32,7 +32,7 @@ def winners(gains: Floats, gpus: Ints, capacity: int, most_cells: int = _MOST_CE
     array([False,  True,  True])
     """
     capacity = min(capacity, int(gpus.sum()))
-    if len(gpus) * capacity > most_cells:
+    if len(gpus) * capacity > max_cells:
         return _by_density(gains, gpus, capacity)
     return _best(gains.tolist(), gpus.tolist(), capacity)
 

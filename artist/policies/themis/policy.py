@@ -107,7 +107,7 @@ class Themis:
         urgent = standing.newcomers & (standing.rho >= standing.worst)
         broken = _best_off(view, jobs, leased, standing.rho, int(jobs.gpus[urgent].sum()))
         offered = view.free_gpus + int(jobs.held_gpus[~leased | broken].sum())
-        if int(view.waiting.least_gpus.min()) <= offered:
+        if int(view.waiting.min_feasible_gpus.min()) <= offered:
             won = urgent if broken.any() else self._won(jobs, standing, ~leased, offered)
             claims = np.select([leased & ~broken, won, broken], [0, 1, 2], 3)
             ranked = jobs.job[np.lexsort((-standing.rho, claims))]

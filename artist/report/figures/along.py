@@ -7,7 +7,7 @@ from artist.results.compare import Comparison
 from artist.results.names import is_number, labels, spoken
 from artist.results.scenarios import Contest, of_policy
 
-_MOST_SETS, _MOST_LINES, _MOST_VALUES = 4, 8, 12
+_MAX_SETS, _MAX_LINES, _MAX_VALUES = 4, 8, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def along(comparison: Comparison, contest: Contest) -> Along | None:
     for row in there:
         kind = tuple(groups[row].shown[i] for i in rest)
         rows.setdefault(kind, {})[names[row], groups[row].values[swept]] = row
-    if len(rows) > _MOST_SETS or len(lines) > _MOST_LINES or not 2 <= len(at) <= _MOST_VALUES:
+    if len(rows) > _MAX_SETS or len(lines) > _MAX_LINES or not 2 <= len(at) <= _MAX_VALUES:
         return None
     keys = [comparison.keys[i] for i in rest]
     telling = [len({kind[i] for kind in rows}) > 1 for i in range(len(rest))]

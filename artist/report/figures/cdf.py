@@ -11,7 +11,7 @@ from artist.report.figures.facets import Facets, facets, without_idle
 from artist.report.figures.looks import example_lines, style
 from artist.report.figures.panels import WIDTH_IN, columns, head, label_rows, legend, panels
 from artist.report.figures.time_axis import log_time_axis
-from artist.results.digest import LEAST_WAIT_S, Digest, Distribution
+from artist.results.digest import MIN_WAIT_S, Digest, Distribution
 from artist.results.scenarios import Contest
 
 _CDF = "Fraction of all submitted jobs that completed within the time. The earlier a line rises, the better."
@@ -50,7 +50,7 @@ def queueing_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = 
     """Draw the distribution of waiting times over finished jobs; lines begin at those that did not wait."""
     layout, _ = queueing_panels(digests, contest)
     lines = [(name, {row: digests[row].queueing for row in rows}) for name, rows in layout.sets]
-    return draw_cdf(layout, lines, "time in the queue", "no job has waited", width_in, LEAST_WAIT_S)
+    return draw_cdf(layout, lines, "time in the queue", "no job has waited", width_in, MIN_WAIT_S)
 
 
 def queueing_panels(digests: Sequence[Digest], contest: Contest) -> tuple[Facets, tuple[str, ...]]:
@@ -65,7 +65,7 @@ def draw_cdf(
     label: str,
     nothing: str,
     width_in: float,
-    least_s: float = 0.0,
+    min_s: float = 0.0,
     *,
     dots: bool = False,
     axis: Callable[..., None] = log_time_axis,
@@ -80,7 +80,7 @@ def draw_cdf(
         Title, and the distribution of each row, of each panel.
     label, nothing
         Of the horizontal axes, and what stands there if no line has a point.
-    least_s
+    min_s
         If not 0, lines begin at the fraction that is less than this.
     dots
         Whether there is a dot where they begin.
@@ -88,7 +88,7 @@ def draw_cdf(
         What makes the horizontal axis: `log_time_axis`, or one for other numbers.
     """
     drawn = [each for _, rows in lines for each in rows.values() if len(each.times_s)]
-    low = max(least_s, min((float(each.times_s[0]) for each in drawn), default=0.0))
+    low = max(min_s, min((float(each.times_s[0]) for each in drawn), default=0.0))
     high = max((float(each.times_s[-1]) for each in drawn), default=0.0)
     only = len(lines) == 1
     height = 2.6 if not only else 4.2 if width_in == WIDTH_IN else 3.4
@@ -97,7 +97,7 @@ def draw_cdf(
         for axes, (name, rows) in zip(places, lines, strict=True):
             for row, each in rows.items():
                 x, y = each.times_s, each.fractions
-                if least_s:
+                if min_s:
                     x = np.concatenate([[low], x, [high]])  # what has not waited is at the left edge
                     y = np.concatenate([[each.below], y, [y[-1] if len(y) else each.below]])
                 elif len(x):

@@ -23,7 +23,7 @@ _CAPTION = (
 )
 _FLOOR = " Less than 0.01 % is drawn at 0.01 %."
 _LEAST = 1e-4  # less is drawn there
-_MOST_MODELS = 12
+_MAX_MODELS = 12
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
@@ -41,13 +41,13 @@ def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: flo
     layout = facets([each.group for each in digests], contest)
     found = [dict(each.overheads) for each in digests]
     tiers = [tier for tier in TIERS if any(tier == at for each in found for _, at in each)]
-    models = sorted({model for each in found for model, _ in each})[:_MOST_MODELS]
+    models = sorted({model for each in found for model, _ in each})[:_MAX_MODELS]
     both = [(tier, name, rows) for name, rows in layout.sets for tier in tiers] or [("", "", ())]
     most = max(len(rows) for _, rows in layout.sets)
     with style():
         figure, places = panels(
             len(both), 0.5 + max(2, len(models)) * min(0.6, 0.12 + 0.05 * most), layout.texts,
-            shared=False, same_y=True, width_in=width_in, most_columns=max(1, len(tiers)),
+            shared=False, same_y=True, width_in=width_in, max_columns=max(1, len(tiers)),
         )  # fmt: skip
         if not tiers:
             places[0].text(0.5, 0.5, "no job used several GPUs", ha="center", transform=places[0].transAxes)

@@ -28,7 +28,7 @@ _SLOWDOWN = (
     "time without contention, from 0.1 % on. Lower is better."
 )
 _LEAST = 0.1  # %; a job that lost less lost nothing
-_LEAST_TOP = 1.0  # %, of an axis, so that a line of next to nothing lies at the bottom
+_MIN_TOP = 1.0  # %, of an axis, so that a line of next to nothing lies at the bottom
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
@@ -39,7 +39,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     read = dict(zip(rows, _gauges([digests[row] for row in rows]), strict=True))
     thinned = any(gauge.thinned for each in read.values() for gauge in each.values())
     use = _USE + f"{AVERAGED}." * thinned + of_scenario(rows, contest) + first(digests)
-    in_use = partial(in_panels, digests, contest, read, "% of capacity, or of links", most_columns=len(_USES))
+    in_use = partial(in_panels, digests, contest, read, "% of capacity, or of links", max_columns=len(_USES))
     lost = {row: _lost(each) for row, each in enumerate(digests) if _has(each)}
     slower = partial(slowed_jobs, digests, contest, lost)
     drawn = [Drawing("link_use", "Use of links", use, in_use)] if read[rows[0]] else []
@@ -89,7 +89,7 @@ def slowed_jobs(
                 axes.set_xticks([])
             if axes in places[-columns(places) :]:
                 axes.set_xlabel("time added by contention (%)")
-        places[0].set_ylim(0, max(_LEAST_TOP, places[0].get_ylim()[1]))
+        places[0].set_ylim(0, max(_MIN_TOP, places[0].get_ylim()[1]))
         label_rows(figure, "% of jobs", layout.texts)
         legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))
         return figure

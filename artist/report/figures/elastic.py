@@ -23,7 +23,7 @@ from artist.results.scenarios import Contest
 Rows = Mapping[int, Elastic]
 
 _SPANS = 240  # areas with more corners make large files
-_MOST_JOBS = 40  # with a line each
+_MAX_JOBS = 40  # with a line each
 _LEVELS = (
     "Elastic jobs that run, over time: those that hold the least GPUs that they take, those that hold the "
     "most, and those in between. Above a panel: the parts of their running time."
@@ -48,7 +48,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     averaged = f"{AVERAGED}." * any(each.thinned for gauges in counts.values() for each in gauges)
     levels = partial(levels_over_time, digests, read, counts)
     made = [Drawing("elastic_jobs", "Elastic jobs", _LEVELS + averaged + more, levels)]
-    few = {row: each for row, each in read.items() if 0 < len(each.jobs) <= _MOST_JOBS}
+    few = {row: each for row, each in read.items() if 0 < len(each.jobs) <= _MAX_JOBS}
     if few:
         caption = _JOBS + _WORTHS + more
         lines = partial(job_by_job, digests, few)

@@ -12,10 +12,10 @@ from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.scenarios import Contest, scenario_rows
 
-MOST_PANELS = 12
-_MOST_GROUPS = 20  # more lines than this in one panel cannot be told apart
-_MOST_LINES = 6  # in each of several panels
-_MOST_PICTURES = 6
+MAX_PANELS = 12
+_MAX_GROUPS = 20  # more lines than this in one panel cannot be told apart
+_MAX_LINES = 6  # in each of several panels
+_MAX_PICTURES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def facets(groups: Sequence[Replicates], contest: Contest) -> Facets:
     """
     sets = scenario_rows(len(groups), contest)
     names = list(dict.fromkeys(contest.contenders[: len(groups)]))
-    if 1 < len(sets) <= MOST_PANELS and 1 < len(names) <= _MOST_LINES:
+    if 1 < len(sets) <= MAX_PANELS and 1 < len(names) <= _MAX_LINES:
         numbers = [names.index(contest.contenders[row]) for row in range(len(groups))]
         lines, dots = tuple(map(marked_look, numbers)), tuple(map(points, numbers))
         return Facets(sets, lines, dots, tuple(names), tuple(map(numbers.index, range(len(names)))))
@@ -101,10 +101,10 @@ def chosen(
         return max(float(np.nan_to_num(digests[row].parts_s[0])) for row in rows)
 
     sets = [[row for row in rows if wanted(digests[row])] for _, rows in scenario_rows(len(digests), contest)]
-    return max(filter(None, sets), key=waiting_s)[:_MOST_PICTURES]
+    return max(filter(None, sets), key=waiting_s)[:_MAX_PICTURES]
 
 
-def most_drawn(contest: Contest) -> int:
+def max_drawn(contest: Contest) -> int:
     """Return how many rows can be drawn so that they can be told apart."""
-    few = 1 < len(contest.scenarios) <= MOST_PANELS and 1 < len(set(contest.contenders)) <= _MOST_LINES
-    return MOST_PANELS * _MOST_LINES if few else _MOST_GROUPS
+    few = 1 < len(contest.scenarios) <= MAX_PANELS and 1 < len(set(contest.contenders)) <= _MAX_LINES
+    return MAX_PANELS * _MAX_LINES if few else _MAX_GROUPS

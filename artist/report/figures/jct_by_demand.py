@@ -47,7 +47,7 @@ def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float =
         height = 3.2 if len(both) == 2 else 2.3
         figure, places = panels(
             len(both), height, layout.texts,
-            same_y=True, width_in=width_in, shared=False, most_columns=2,
+            same_y=True, width_in=width_in, shared=False, max_columns=2,
         )  # fmt: skip
         lines: dict[int, Any] = {}
         for axes, (column, name, rows) in zip(places, both, strict=True):

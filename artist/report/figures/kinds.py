@@ -12,7 +12,7 @@ from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario,
 from artist.report.figures.facets import chosen, facets
 from artist.report.figures.panels import WIDTH_IN, group_texts
 from artist.report.figures.resources import in_panels
-from artist.results.digest import LEAST_WAIT_S, Digest, Distribution, Gauge, distribution
+from artist.results.digest import MIN_WAIT_S, Digest, Distribution, Gauge, distribution
 from artist.results.kinds import Kinds, has_kinds, read_kinds, read_waits
 from artist.results.scenarios import Contest
 from artist.results.steps import Floats
@@ -94,7 +94,7 @@ def _waits(digest: Digest) -> tuple[Distribution, ...]:
     pairs = [read_waits(run) for run in digest.group.runs]
     gpu = np.concatenate([each.of_gpu for each in pairs])
     queueing_s = np.concatenate([each.queueing_s for each in pairs])
-    return tuple(distribution(queueing_s[of], int(of.sum()), LEAST_WAIT_S) for of in (gpu, ~gpu))
+    return tuple(distribution(queueing_s[of], int(of.sum()), MIN_WAIT_S) for of in (gpu, ~gpu))
 
 
 def queueing_by_kind(
@@ -110,6 +110,4 @@ def queueing_by_kind(
     lines = [
         (title, {row: each[number] for row, each in waits.items()}) for number, title in enumerate(_KINDS)
     ]
-    return draw_cdf(
-        layout, lines, "time in the queue", "no job has waited", width_in, LEAST_WAIT_S, dots=True
-    )
+    return draw_cdf(layout, lines, "time in the queue", "no job has waited", width_in, MIN_WAIT_S, dots=True)

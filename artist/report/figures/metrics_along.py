@@ -83,7 +83,7 @@ def metrics_along(
     with style():
         figure, places = panels(
             len(chosen) * len(found.sets), 1.9, found.lines, shared=False,
-            width_in=width_in, most_columns=3, least_columns=2,
+            width_in=width_in, max_columns=3, min_columns=2,
         )  # fmt: skip
         pairs = [(name, rows, metric) for name, rows in found.sets for metric in chosen]
         for axes, (name, rows, metric) in zip(places, pairs, strict=True):

@@ -45,7 +45,7 @@ def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> Figure
     end_s = max(each.end_s for each in pictures)
     scale, unit = time_unit(end_s)
     with style():
-        figure, places = panels(len(pictures), 1.9, keyed, width_in=width_in, most_columns=1)
+        figure, places = panels(len(pictures), 1.9, keyed, width_in=width_in, max_columns=1)
         for axes, each in zip(places, pictures, strict=True):
             axes.imshow(
                 each.pixels,

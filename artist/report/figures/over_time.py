@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from artist.recording.names import BLOCKING
 from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, without_panel
-from artist.report.figures.facets import MOST_PANELS, Facets, facets, only, without_idle
+from artist.report.figures.facets import MAX_PANELS, Facets, facets, only, without_idle
 from artist.report.figures.looks import example_lines, look, style
 from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, label_rows, legend, panels, title
 from artist.report.figures.time_axis import time_unit
@@ -87,7 +87,7 @@ def over_time(digests: Sequence[Digest], gauge: str, contest: Contest, width_in:
         figure, places = panels(
             len(layout.sets), 3.6 if only else 1.6 if shared else 1.9, layout.texts,
             shared=shared, same_y=len(set(tops)) == 1, width_in=width_in,
-            least_columns=2 if len(layout.sets) > _TALL else 1,
+            min_columns=2 if len(layout.sets) > _TALL else 1,
         )  # fmt: skip
         for axes, (name, rows), span_s, top in zip(places, layout.sets, spans_s, tops, strict=True):
             scale, unit = time_unit(span_s)
@@ -123,7 +123,7 @@ def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tup
     lines_at_most = _BUSY_OVERLAID if busy else _OVERLAID
     ends_s = [each.end_s or 1.0 for each in digests]
     falls = gauge == "unfinished_jobs"  # to nothing: a short line is seen beside a long one
-    apart = max(ends_s) > _ALIKE * min(ends_s) and not falls and len(groups) <= MOST_PANELS
+    apart = max(ends_s) > _ALIKE * min(ends_s) and not falls and len(groups) <= MAX_PANELS
     if apart or max(len(rows) for _, rows in layout.sets) > lines_at_most:
         layout = _one_each(groups, contest)
     if busy and any(

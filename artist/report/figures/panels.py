@@ -28,8 +28,8 @@ def panels(
     shared: bool = True,
     same_y: bool = False,
     width_in: float = WIDTH_IN,
-    most_columns: int | None = None,
-    least_columns: int = 1,
+    max_columns: int | None = None,
+    min_columns: int = 1,
 ) -> "tuple[Figure, list[Axes]]":
     """Return a figure and its panels, with room below for the legend.
 
@@ -41,14 +41,14 @@ def panels(
         What the legend will say.
     shared, same_y
         Whether all have the same axis of time, and the same vertical axis.
-    most_columns, least_columns
+    max_columns, min_columns
         Panels beside each other, in a wide figure (if None, 2 or 3, whichever fills rows) and in a narrow
         one.
     """
     from matplotlib.figure import Figure
 
-    most_columns = most_columns or (3 if count in (3, 5, 6) else 2)
-    columns = min(count, least_columns if width_in < WIDTH_IN else most_columns)
+    max_columns = max_columns or (3 if count in (3, 5, 6) else 2)
+    columns = min(count, min_columns if width_in < WIDTH_IN else max_columns)
     rows = -(-count // columns)
     legend_in = _LINE_IN * (_legend_lines(texts, width_in) + 1)
     figure = Figure(figsize=(width_in, 0.5 + height_in * rows + legend_in), layout="constrained")

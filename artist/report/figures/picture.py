@@ -12,7 +12,7 @@ from artist.results.occupancy import Stays, read_stays, used_gpus
 from artist.results.run import Run
 
 _BINS = 700
-_MOST_ROWS = 560
+_MAX_ROWS = 560
 # From light (small jobs) to dark (large ones), so that it reads in grey too; idle GPUs are white.
 COLOURS = ("#fee391", "#fec44f", "#f28c28", "#c4508b", "#6a3d9a", "#1b1247")
 Pixels = npt.NDArray[np.uint8]
@@ -45,8 +45,8 @@ def picture(group: Replicates, end_s: float) -> Picture:
     stays = read_stays(run)
     per_machine = int(stays.gpus.max()) if len(stays.gpus) else 1
     positions, machines = _positions(run, stays, per_machine)
-    lines = max(1, min(per_machine, _MOST_ROWS // max(machines, 1)))
-    together = -(-machines // _MOST_ROWS)  # machines that share a line
+    lines = max(1, min(per_machine, _MAX_ROWS // max(machines, 1)))
+    together = -(-machines // _MAX_ROWS)  # machines that share a line
     n_rows = -(-machines // together)
     end_s = end_s or 1.0
     used = used_gpus(

@@ -14,7 +14,7 @@ from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.profiling import other_series
 
-_MOST_LINES = 8  # of a panel; beyond, those that changed most often
+_MAX_LINES = 8  # of a panel; beyond, those that changed most often
 _CAPTION = (
     "Values that a policy kept of itself over time, such as the timers of delay scheduling; each "
     "holds until the next one."
@@ -40,11 +40,11 @@ def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> F
     end_s = max(float(group.runs[0].numbers("timeline", ["time_s"])[0][-1]) for group in groups)
     scale, unit = time_unit(end_s)
     with style():
-        figure, places = panels(len(groups), 2.8, key_texts(groups), width_in=width_in, most_columns=1)
+        figure, places = panels(len(groups), 2.8, key_texts(groups), width_in=width_in, max_columns=1)
         for axes, group, frame in zip(places, groups, frames, strict=True):
             by_name = [(str(name), lines) for name, lines in frame.groupby("name", sort=True)]
             by_name.sort(key=lambda each: -len(each[1]))
-            lines_of = sorted(by_name[:_MOST_LINES], key=lambda each: each[0])
+            lines_of = sorted(by_name[:_MAX_LINES], key=lambda each: each[0])
             for number, (name, lines) in enumerate(lines_of):
                 times = np.append(lines["time_s"], end_s) / scale
                 values = np.append(lines["value"], lines["value"].iloc[-1])

@@ -87,7 +87,7 @@ def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WID
         label=f"time ({unit})",
         limits=(0, end_s / scale),
         width_in=width_in,
-        most_columns=1 if len(read) <= _FEW else 2,
+        max_columns=1 if len(read) <= _FEW else 2,
     )
     figure.supylabel("GPUs", fontsize=9)
     return figure

@@ -35,7 +35,7 @@ _SPANS = (
     (60.0, "minute"), (300.0, "5 minutes"), (3600.0, "hour"), (6 * 3600.0, "6 hours"), (86_400.0, "day"),
     (7 * 86_400.0, "week"), (28 * 86_400.0, "4 weeks"),
 )  # fmt: skip
-_MOST_BARS = 32
+_MAX_BARS = 32
 _DOTS: Any = {
     "color": "white", "linestyle": "none", "marker": "o", "markersize": 4.5, "markeredgecolor": "black",
 }  # fmt: skip
@@ -71,7 +71,7 @@ def _is_recorded(digest: Digest) -> bool:
 
 def span(end_s: float) -> tuple[float, str]:
     """Return a span of time, and its name, of which a run has as few as can be drawn beside each other."""
-    return next((each for each in _SPANS if end_s <= _MOST_BARS * each[0]), _SPANS[-1])
+    return next((each for each in _SPANS if end_s <= _MAX_BARS * each[0]), _SPANS[-1])
 
 
 def reclaims(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:

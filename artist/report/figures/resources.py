@@ -25,7 +25,7 @@ _SHARES = (
     "while they compute, as many CPUs as prepare the input at the speed at which a job runs, and the memory "
     "of its processes and of what it caches."
 )
-_LEAST_TOP = 1.0  # of an axis, so that a line of next to nothing lies at the bottom
+_MIN_TOP = 1.0  # of an axis, so that a line of next to nothing lies at the bottom
 _SHARE_ORDER = ("gpus_held", "cpus_held", "memory_held", "gpus_used", "cpus_used", "memory_used")
 
 
@@ -90,7 +90,7 @@ def in_panels(
     *,
     scale_y: float = 100.0,
     same_y: bool = True,
-    most_columns: int | None = None,
+    max_columns: int | None = None,
 ) -> Figure:
     """Draw gauges, a panel a gauge and a line a row; of replicates, the first.
 
@@ -102,7 +102,7 @@ def in_panels(
         Of the vertical axes, and what 1 is there.
     same_y
         Whether the panels have the same vertical axis.
-    most_columns
+    max_columns
         As for `panels`.
     """
     layout = facets([each.group for each in digests], contest)
@@ -112,7 +112,7 @@ def in_panels(
     titles = list(next(iter(read.values())))
     with style():
         figure, places = panels(
-            len(titles), 2.2, texts, same_y=same_y, width_in=width_in, most_columns=most_columns
+            len(titles), 2.2, texts, same_y=same_y, width_in=width_in, max_columns=max_columns
         )
         for axes, title in zip(places, titles, strict=True):
             for row, gauges in read.items():
@@ -127,7 +127,7 @@ def in_panels(
             if axes in places[-columns(places) :]:
                 axes.set_xlabel(f"time ({unit})")
         for axes in places[: 1 if same_y else None]:
-            axes.set_ylim(0, max(_LEAST_TOP, axes.get_ylim()[1]))
+            axes.set_ylim(0, max(_MIN_TOP, axes.get_ylim()[1]))
         label_rows(figure, label, texts)
         legend(figure, texts, example_lines([layout.looks[row] for row in read]))
         return figure

@@ -46,7 +46,7 @@ def row_panels(
     width_in: float,
     same_x: bool = True,
     same_y: bool = True,
-    most_columns: int | None = None,
+    max_columns: int | None = None,
     said: Mapping[int, str] | None = None,
 ) -> Figure:
     """Draw what was read of each row in a panel of its own.
@@ -61,7 +61,7 @@ def row_panels(
         Of the horizontal axes.
     same_x, same_y
         Whether the panels have the same axes; a vertical one then begins at 0.
-    most_columns
+    max_columns
         Panels beside each other in a wide figure; see `panels`.
     said
         What stands above a panel, on a line of its own below the name of its row.
@@ -70,7 +70,7 @@ def row_panels(
     with style():
         figure, places = panels(
             len(read), height_in, texts,
-            shared=same_x, same_y=same_y, width_in=width_in, most_columns=most_columns,
+            shared=same_x, same_y=same_y, width_in=width_in, max_columns=max_columns,
         )  # fmt: skip
         for axes, (row, each) in zip(places, read.items(), strict=True):
             draw(axes, each)

@@ -13,7 +13,7 @@ from artist.report.figures.kinds import have_kinds
 from artist.report.figures.looks import example_lines, style
 from artist.report.figures.panels import WIDTH_IN, group_texts, legend, panels
 from artist.report.figures.time_axis import log_time_axis
-from artist.results.digest import LEAST_WAIT_S, Digest
+from artist.results.digest import MIN_WAIT_S, Digest
 from artist.results.kinds import read_waits
 from artist.results.names import clip, natural
 from artist.results.scenarios import Contest
@@ -26,7 +26,7 @@ _CAPTION = (
 )
 _AT_EDGE = " At the lower edge: 1 s or less."
 _MEANS = " Means over replicates."
-_MOST_USERS = 40
+_MAX_USERS = 40
 _SIDES = ("users with GPU jobs", "CPU jobs only")
 _ASIDE = 0.5  # how far apart the first and the last row of a user are, in steps between users
 
@@ -42,7 +42,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     if not count:
         return []
     left_out = len({user for each in tails.values() for user in each}) - count
-    caption = _CAPTION + _AT_EDGE * (min(_seconds(tails)) <= LEAST_WAIT_S) + _MEANS * several(digests)
+    caption = _CAPTION + _AT_EDGE * (min(_seconds(tails)) <= MIN_WAIT_S) + _MEANS * several(digests)
     caption += of_scenario(rows, contest)
     caption += f" The last {left_out} users by name are left out." * bool(left_out)
     draw = partial(tails_by_user, digests, contest, tails, sides)
@@ -65,7 +65,7 @@ def _tails(digest: Digest) -> dict[str, tuple[float, bool]]:
 
 def _users(tails: Tails) -> tuple[list[str], list[str]]:
     """Return users with GPU jobs under some row, and the others, each in natural order."""
-    users = sorted({user for each in tails.values() for user in each}, key=natural)[:_MOST_USERS]
+    users = sorted({user for each in tails.values() for user in each}, key=natural)[:_MAX_USERS]
     with_gpus = {user for each in tails.values() for user, (_, has) in each.items() if has}
     return [user for user in users if user in with_gpus], [user for user in users if user not in with_gpus]
 
@@ -90,9 +90,9 @@ def tails_by_user(
         figure, (axes,) = panels(1, 3.2, texts, width_in=width_in)
         for number, (row, found) in enumerate(tails.items()):
             aside = _ASIDE * ((number + 0.5) / len(tails) - 0.5)
-            y = [max(found[user][0], LEAST_WAIT_S) if user in found else np.nan for user in users]
+            y = [max(found[user][0], MIN_WAIT_S) if user in found else np.nan for user in users]
             axes.plot(x + aside, y, clip_on=False, zorder=3, **layout.points[row])
-        log_time_axis(axes, max(min(_seconds(tails)), LEAST_WAIT_S), max(*_seconds(tails), 60.0), along="y")
+        log_time_axis(axes, max(min(_seconds(tails)), MIN_WAIT_S), max(*_seconds(tails), 60.0), along="y")
         axes.set_xticks(x, [clip(user, 12) for user in users], rotation=60, ha="right", fontsize=7.5)
         axes.set(xlim=(-0.7, x[-1] + 0.7), ylabel="99th percentile of queueing")
         _name_sides(axes, sides)

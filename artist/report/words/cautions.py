@@ -9,7 +9,7 @@ from artist.results.digest import Digest
 from artist.results.names import listed
 from artist.results.scenarios import Contest
 
-_LEAST_WAITING, _LEAST_SHARE = 5.0, 0.1
+_MIN_WAITING, _MIN_SHARE = 5.0, 0.1
 
 
 def cautions(comparison: Comparison, contest: Contest, digests: Sequence[Digest]) -> list[tuple[str, str]]:
@@ -60,8 +60,8 @@ def growing(digests: Sequence[Digest]) -> list[int]:
     """
     found = []
     for row, each in enumerate(digests):
-        if each.drift is not None and each.drift.last >= _LEAST_WAITING:
-            waits = each.parts_s[0] >= _LEAST_SHARE * each.parts_s.sum()
+        if each.drift is not None and each.drift.last >= _MIN_WAITING:
+            waits = each.parts_s[0] >= _MIN_SHARE * each.parts_s.sum()
             if waits and (each.drift.grows or each.drift.last > 3 * each.drift.first):
                 found.append((-each.drift.last, row))
     return [row for _, row in sorted(found)]

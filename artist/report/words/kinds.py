@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from artist.report.words.verdicts import MOST_CLAUSES, at_scenarios
-from artist.report.words.wording import MOST_ROWS, duration, few, per_cent, under_each
+from artist.report.words.verdicts import MAX_CLAUSES, at_scenarios
+from artist.report.words.wording import MAX_ROWS, duration, few, per_cent, under_each
 from artist.results.compare import Comparison, Replicates
 from artist.results.measures import is_level
 from artist.results.names import listed
@@ -102,7 +102,7 @@ def _together(cases: Sequence[_Case], say: Callable[[_Case], str], path: Sequenc
         values = list(pair[0].of(*path).values())
         return values[-1] - values[0] if values else 0.0
 
-    widest = sorted(told, key=spread, reverse=True)[:MOST_CLAUSES]
+    widest = sorted(told, key=spread, reverse=True)[:MAX_CLAUSES]
     text = "; ".join(at_scenarios([pair[0].scenario]) + pair[1] for pair in told if pair in widest)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
@@ -143,7 +143,7 @@ def _waiting(case: _Case) -> str:
 def _shares(shares: Mapping[str, float], words: str) -> str:
     """Return a share under each row, of many rows the least and the greatest."""
     text = listed(under_each(list(shares.items()), words))
-    return text + f", the least and the most under {len(shares)} policies" * (len(shares) > MOST_ROWS)
+    return text + f", the least and the most under {len(shares)} policies" * (len(shares) > MAX_ROWS)
 
 
 def _price(case: _Case) -> str:
@@ -189,13 +189,13 @@ def _aborted(case: _Case) -> str:
         f"{count:,.{int(count != round(count))}f} times{mean * (len(case.said[name]) > 1)} under {name}"
         for name, count in aborted.items()
     ]
-    return f"CPU jobs were stopped {listed(texts[-MOST_ROWS:])}" if texts else ""
+    return f"CPU jobs were stopped {listed(texts[-MAX_ROWS:])}" if texts else ""
 
 
 def _cpus(case: _Case) -> str:
     """Return how many GPU jobs got other CPUs than they asked for."""
     more, fewer = case.of("more_cpus"), case.of("fewer_cpus")
-    names = [name for name in more if more[name] or fewer[name]][-MOST_ROWS:]
+    names = [name for name in more if more[name] or fewer[name]][-MAX_ROWS:]
     if not names:
         return ""
     first, *others = ((name, per_cent(more[name]), per_cent(fewer[name])) for name in names)

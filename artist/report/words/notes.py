@@ -69,7 +69,7 @@ PROFILING = (
     "shorter ones included."
 )
 _MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
-_MOST_VALUES, _MOST_CHARS = 8, 90
+_MAX_VALUES, _MAX_CHARS = 8, 90
 _MEMBERS = (
     "The {count} with most GPU time over all rows, in every row. JCT and queue are over their finished jobs."
 )
@@ -88,8 +88,8 @@ def lead(comparison: Comparison) -> str:
         comparison.keys, zip(*(g.shown for g in comparison.groups), strict=True), strict=True
     ):
         values = list(dict.fromkeys(value or "none" for value in column))
-        shown = values if len(values) <= _MOST_VALUES else [*values[:_MOST_VALUES], "..."]
-        if sum(map(len, shown)) > _MOST_CHARS:
+        shown = values if len(values) <= _MAX_VALUES else [*values[:_MAX_VALUES], "..."]
+        if sum(map(len, shown)) > _MAX_CHARS:
             shown = [f"({len(values)} values)"]
         if len(values) > 1 or len(comparison.keys) == 1:
             words = spoken(key, shown)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Sequence
 
 from artist.report.words.axes import SMALL, mean_jct, ratios
-from artist.report.words.verdicts import MOST_CLAUSES, Verdict, at_scenarios, verdicts
+from artist.report.words.verdicts import MAX_CLAUSES, Verdict, at_scenarios, verdicts
 from artist.report.words.wording import at_most, begun, duration, few, longer, per_cent
 from artist.results.compare import Comparison
 from artist.results.digest import Digest
@@ -40,9 +40,9 @@ def which(
     always = [name for name in first[0] if all(name in own for own in first)] if clear else []
     chosen = [listed(few(always or own)) for own in first]
     groups = {name: [each for each, own in zip(clear, chosen, strict=True) if own == name] for name in chosen}
-    ranked = sorted(groups.items(), key=lambda pair: -len(pair[1]))[:MOST_CLAUSES]
+    ranked = sorted(groups.items(), key=lambda pair: -len(pair[1]))[:MAX_CLAUSES]
     clauses = [_lead(name, cases, len(found), contest, growing) for name, cases in ranked]
-    clauses += ["elsewhere others (table below)"] * (len(groups) > MOST_CLAUSES)
+    clauses += ["elsewhere others (table below)"] * (len(groups) > MAX_CLAUSES)
     if even:
         apart = max(each.above(row) for each in even for row in each.scenario.rows)
         least = f"at most {at_most(apart)} apart" if apart <= even[0].limit else "less than 1 s apart"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from artist.report.words.wording import MOST_ROWS, few, per_cent, under_each
+from artist.report.words.wording import MAX_ROWS, few, per_cent, under_each
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.names import listed
@@ -97,7 +97,7 @@ def _short_of(name: str, groups: Sequence[Replicates]) -> str:
     clauses = [
         f"for {_mean(found, 'server_s'):,.0f} server-seconds, at worst by "
         f"{_count(max(each['worst_servers'] for each in found), 'machine')}, under {group.name}"
-        for group, found in lacked[:MOST_ROWS]
+        for group, found in lacked[:MAX_ROWS]
     ]
     rest = len(lacked) - len(clauses)
     clauses += [f"for less under {_count(rest, 'other')}"] * bool(rest)
@@ -111,7 +111,7 @@ def _returned(groups: Sequence[Replicates]) -> str:
     known = [(group, found) for group, found in known if _mean(found, "machines")]
     if not known:
         return ""
-    if len(known) <= MOST_ROWS:
+    if len(known) <= MAX_ROWS:
         return "; ".join(f"{group.name} returned {_how(found)}" for group, found in known) + "."
     jobs = [_mean(found, "preempted_jobs") / _mean(found, "machines") for _, found in known]
     ends = (("fewest", jobs.index(min(jobs))), ("most", jobs.index(max(jobs))))

@@ -26,7 +26,7 @@ _FREE = "starting, moving and preempting a job cost no time"
 _PAPERS = {"Derived": "Synergy", "Lyra": "Lyra", "Coda": "CODA"}
 _GENERATORS = ("Synthetic", *_PAPERS)
 _NAMING = ("Derived", "Coda")  # sources that name the model of every job
-_MOST_TEXTS, _MOST_MODELS = 3, 6
+_MAX_TEXTS, _MAX_MODELS = 3, 6
 
 
 def setting(
@@ -56,7 +56,7 @@ def setting(
         clauses = [text for part in parts if (text := together(part, configs))]
         clauses = ["delays as jobs state them" if delayed and text == _FREE else text for text in clauses]
         sizes = sorted({int(count) for count in gpus if count > 0})
-        if topic == "Cluster" and clauses and 0 < len(sizes) <= _MOST_TEXTS:
+        if topic == "Cluster" and clauses and 0 < len(sizes) <= _MAX_TEXTS:
             clauses.append(f"{listed([str(size) for size in sizes])} GPUs in all")
         if topic == "Cluster" and clauses and (text := speeds(configs)):
             clauses.append(text)
@@ -68,7 +68,7 @@ def setting(
 def together(part: Callable[[Mapping[str, Any]], str], configs: Sequence[Mapping[str, Any]]) -> str:
     """Return what configs say, each text once; empty if they say too many different things."""
     texts = list(dict.fromkeys(filter(None, (part(config) for config in configs))))
-    return " or ".join(texts) if len(texts) <= _MOST_TEXTS else ""
+    return " or ".join(texts) if len(texts) <= _MAX_TEXTS else ""
 
 
 def _section(config: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
@@ -125,9 +125,7 @@ def _models(config: Mapping[str, Any]) -> str:
         return ""
     names = section.get("names")
     if section.get("rule") == "uniform" and isinstance(names, list) and names:
-        which = (
-            listed([str(name) for name in names]) if len(names) <= _MOST_MODELS else f"{len(names)} models"
-        )
+        which = listed([str(name) for name in names]) if len(names) <= _MAX_MODELS else f"{len(names)} models"
         return f"models drawn evenly from {which} where jobs name none"
     if section.get("rule") == "fixed" and section.get("name"):
         return f"model {section['name']} where jobs name none"

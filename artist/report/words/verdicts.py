@@ -10,7 +10,7 @@ from artist.results.measures import Estimate, Metric, comparable, difference, is
 from artist.results.names import spoken
 from artist.results.scenarios import Contest, Scenario
 
-MOST_CLAUSES = 4
+MAX_CLAUSES = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 MINUS = "\u2212"
-_MOST_NAMES = 5
-MOST_ROWS = 4  # told one by one
+_MAX_NAMES = 5
+MAX_ROWS = 4  # told one by one
 _WORDS = ("any", "at ", "choose", "jobs", "of ", "practically", "the ", "under ")
 _TIMES = ((3600.0, "h", 5400.0), (60.0, "min", 90.0), (1.0, "s", 0.0))  # seconds, unit, from how many on
 
@@ -64,12 +64,12 @@ def often(counts: Mapping[str, int], of: int, cases: str) -> str:
 
 def few(names: Sequence[str]) -> list[str]:
     """Return names, of many the first two and how many others there are."""
-    return list(names) if len(names) <= _MOST_NAMES else [*names[:2], f"{len(names) - 2} others"]
+    return list(names) if len(names) <= _MAX_NAMES else [*names[:2], f"{len(names) - 2} others"]
 
 
 def under_each(shares: Sequence[tuple[str, float]], words: str) -> list[str]:
     """Return a share under each name, of many the first and the last; the first tells of what it is one."""
-    ends = shares if len(shares) <= MOST_ROWS else [shares[0], shares[-1]]
+    ends = shares if len(shares) <= MAX_ROWS else [shares[0], shares[-1]]
     return [
         f"{per_cent(share)}{'' if i else f' {words}'} under {name}" for i, (name, share) in enumerate(ends)
     ]

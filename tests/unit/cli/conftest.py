@@ -87,14 +87,14 @@ from artist.policies.parts.placer import placer_of
 
 
 class Least:
-    def __init__(self, most_gpus):
-        self.most_gpus = most_gpus
+    def __init__(self, max_gpus):
+        self.max_gpus = max_gpus
         self.placer = placer_of("consolidate", "proportional")
 
     def decide(self, view):
         plan, free, jobs = view.plan(), view.free(), view.jobs
         for row in np.lexsort((jobs.job, jobs.gpus)):
-            if not jobs.running[row] and jobs.gpus[row] <= self.most_gpus:
+            if not jobs.running[row] and jobs.gpus[row] <= self.max_gpus:
                 job = int(jobs.job[row])
                 allocation = self.placer.place(free, view.demand(job))
                 if allocation is not None:

@@ -46,7 +46,7 @@ def test_the_machine_side_of_a_model_is_read_in_bytes() -> None:
     """2.5 GB/s are 2.5e9 bytes/s for each GPU; what `synergy` does not say is nothing at all."""
     path = Path("own.yaml")
     path.write_text(
-        "gpu_speed: 1\nmodels:\n  GNMT:\n    throughput: {2: 1}\n    beyond: 0.02\n    most_beyond: 0.1\n"
+        "gpu_speed: 1\nmodels:\n  GNMT:\n    throughput: {2: 1}\n    beyond: 0.02\n    max_beyond: 0.1\n"
         "    across: 3\n    memory_bandwidth_gb_s: 2.5\n    bandwidth_loss: 0.4\n    pcie_greedy: true\n"
         "    gpu_utilization: 0.9\n    process_gib: {machine: 0, gpu: 0}\n"
     )
@@ -55,7 +55,7 @@ def test_the_machine_side_of_a_model_is_read_in_bytes() -> None:
         (2,),
         (1,),
         beyond=0.02,
-        most_beyond=0.1,
+        max_beyond=0.1,
         across=3,
         memory_bandwidth_bytes_per_s=2_500_000_000,
         bandwidth_loss=0.4,

@@ -31,7 +31,7 @@ from netmodels.profiles.profile import get_profile
 
 GIB = 1 << 30
 SPEED = 0.14
-NET = Sensitivity((4,), (1,), SPEED, beyond=0.01, most_beyond=0.05, across=2)
+NET = Sensitivity((4,), (1,), SPEED, beyond=0.01, max_beyond=0.05, across=2)
 STORED = replace(NET, dataset_bytes=100 * GIB, uncached=0.5)
 SMALL = replace(NET, cpus=(1.5,))
 MODELS = {"net": NET, "stored": STORED, "small": SMALL}

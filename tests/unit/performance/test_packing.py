@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.performance.formulas.opportunistic import LEAST_SHARE, slowdowns
+from artist.performance.formulas.opportunistic import MIN_SHARE, slowdowns
 from artist.performance.formulas.packing import busy_share, slowdown
 
 SHARES = st.lists(st.floats(0.001, 1.0), min_size=1, max_size=8)
@@ -55,5 +55,5 @@ def test_without_opportunistic_jobs_nothing_changes(shares):
 def test_opportunistic_jobs_cost_the_others_next_to_nothing(guaranteed, opportunistic):
     """At most the least share; and the GPUs are never busy for more than all of the time."""
     first, second = slowdowns(guaranteed, opportunistic)
-    assert slowdown(guaranteed) <= first <= slowdown(guaranteed) / (1 - LEAST_SHARE) + 1e-12
+    assert slowdown(guaranteed) <= first <= slowdown(guaranteed) / (1 - MIN_SHARE) + 1e-12
     assert sum(guaranteed) / first + sum(opportunistic) / second <= 1 + 1e-9

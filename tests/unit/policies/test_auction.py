@@ -38,7 +38,7 @@ def test_nobody_else_together_gains_more(bids, capacity):
 def test_the_quick_answer_lacks_less_than_one_bidder(bids, capacity):
     """With too many bidders for the exact answer; at worst the one that first did not fit is missed."""
     gains, gpus = columns(bids)
-    won = winners(gains, gpus, capacity, most_cells=-1)
+    won = winners(gains, gpus, capacity, max_cells=-1)
     assert gpus[won].sum() <= capacity
     assert gains[won].sum() > largest_sum(bids, capacity) - max(gains, default=1) - 1e-9
 
@@ -46,7 +46,7 @@ def test_the_quick_answer_lacks_less_than_one_bidder(bids, capacity):
 def test_among_equals_the_first_win():
     """Results must not depend on how a solver breaks ties."""
     equal = np.ones(3), np.array([2, 2, 2])
-    assert winners(*equal, 4).tolist() == winners(*equal, 4, most_cells=-1).tolist() == [True, True, False]
+    assert winners(*equal, 4).tolist() == winners(*equal, 4, max_cells=-1).tolist() == [True, True, False]
 
 
 def test_a_large_auction_is_quick_and_fits():

@@ -176,7 +176,7 @@ def test_on_several_machines_a_job_has_two_cpus_on_each():
     walk = allocator.walk(asks("BAT", gpus=4), 5, 2)
     assert walked(walk, lambda cpus: cpus / 6) == ([2, 1], 2)
     assert walked(allocator.walk(asks(gpus=4), 1, 2), lambda cpus: cpus / 6) == ([1, 2], 2)
-    assert TunedCores(most_across=1).on_machines(5, [3, 1]) == [1, 1]
+    assert TunedCores(max_across=1).on_machines(5, [3, 1]) == [1, 1]
 
 
 def test_the_start_is_the_most_that_a_job_of_the_owner_and_category_held():

@@ -9,7 +9,7 @@ import pytest
 from artist.performance.effects.stages import measured_shares
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock
 from artist.policies.muri.grouping import Candidate, Grouping, GroupingRule
-from artist.policies.muri.matching import MOST_JOBS
+from artist.policies.muri.matching import MAX_JOBS
 
 CPU, GPU, NETWORK, STORAGE = (0, 4, 0, 0), (0, 0, 4, 0), (0, 0, 0, 4), (4, 0, 0, 0)
 
@@ -58,7 +58,7 @@ def test_groups_are_no_larger_than_the_rule_says(most, sizes):
     """
     seven = [CPU, GPU, NETWORK, STORAGE, CPU, GPU, NETWORK]
     for matching in ("blossom", "priority"):
-        found = grouped(seven, 1, most_jobs=most, matching=matching)
+        found = grouped(seven, 1, max_jobs=most, matching=matching)
         assert sorted(map(len, found), reverse=True) == sizes
 
 
@@ -111,7 +111,7 @@ def test_a_plan_for_a_thousand_jobs_takes_less_than_a_second():
 def test_more_different_jobs_than_can_be_matched_at_once_are_matched_in_blocks():
     """300 jobs, all different, in pairs: the first 128 among themselves, the next 128, the last 44."""
     stages = [(1000 + job, 2000 - job, 1500, job) for job in range(300)]
-    blocks = [{job // MOST_JOBS for job in jobs} for jobs in grouped(stages, 1, most_jobs=2)]
+    blocks = [{job // MAX_JOBS for job in jobs} for jobs in grouped(stages, 1, max_jobs=2)]
     assert [len(block) for block in blocks] == [1] * 150
     assert [sum(block == {n} for block in blocks) for n in range(3)] == [64, 64, 22]
 
@@ -119,12 +119,12 @@ def test_more_different_jobs_than_can_be_matched_at_once_are_matched_in_blocks()
 def test_128_different_jobs_are_one_block():
     """64 that use the CPU, then 64 that use the GPU: only unlike ones gain, so all pairs go across."""
     stages = [(0, 1000 + job, 0, 0) for job in range(64)] + [(0, 0, 1000 + job, 0) for job in range(64)]
-    assert all(jobs[0] < 64 <= jobs[1] for jobs in grouped(stages, 1, most_jobs=2))
+    assert all(jobs[0] < 64 <= jobs[1] for jobs in grouped(stages, 1, max_jobs=2))
 
 
 def test_many_jobs_of_few_kinds_are_one_block():
     """200 CPU jobs before 200 GPU jobs: all share with one of the others, though 128 are alike at first."""
-    assert all(jobs[0] < 200 <= jobs[1] for jobs in grouped([CPU] * 200 + [GPU] * 200, 1, most_jobs=2))
+    assert all(jobs[0] < 200 <= jobs[1] for jobs in grouped([CPU] * 200 + [GPU] * 200, 1, max_jobs=2))
 
 
 def test_the_time_of_a_plan_grows_with_the_jobs():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from artist.policies.muri import matching
-from artist.policies.muri.matching import MOST_JOBS, MOST_KINDS, Pairs, heaviest_pairs
+from artist.policies.muri.matching import MAX_JOBS, MAX_KINDS, Pairs, heaviest_pairs
 
 FORBIDDEN = float("nan")
 
@@ -117,7 +117,7 @@ def test_half_pairs_are_not_rounded_up():
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.integers(2, MOST_KINDS), st.integers(MOST_JOBS + 1, 1000), st.integers(0, 2**32), st.booleans())
+@given(st.integers(2, MAX_KINDS), st.integers(MAX_JOBS + 1, 1000), st.integers(0, 2**32), st.booleans())
 def test_less_is_lost_than_a_pair_for_each_two_kinds(kinds, jobs, seed, few):
     """All but one job are paired. Half of the heaviest assignment is a bound, and halves can be kinds / 2."""
     counts, weights = drawn(kinds, jobs, seed, few=few)
@@ -136,7 +136,7 @@ def test_of_many_jobs_of_few_kinds_nothing_is_lost(seed, most, monkeypatch):
     """160 jobs of eight kinds weigh as much as matched one by one, all pairs or the 50 heaviest."""
     counts, weights = drawn(8, 160, seed, few=seed % 2 == 0)
     by_kinds = weight_of(heaviest_pairs(counts, weights, most), weights)
-    monkeypatch.setattr(matching, "MOST_JOBS", 1000)
+    monkeypatch.setattr(matching, "MAX_JOBS", 1000)
     assert by_kinds == pytest.approx(weight_of(heaviest_pairs(counts, weights, most), weights), abs=1e-6)
 
 
@@ -187,7 +187,7 @@ def test_all_different_jobs_weigh_as_much_as_with_networkx(n, seed, forbidden, f
 
 def test_the_longest_matching_takes_a_fraction_of_a_second():
     """10,000 jobs of 64 kinds: 5,000 pairs; and 128 jobs that are all different: 64."""
-    for counts in ([157] * 16 + [156] * 48, [1] * MOST_JOBS):
+    for counts in ([157] * 16 + [156] * 48, [1] * MAX_JOBS):
         _, weights = drawn(len(counts), 1, 0)
         began = time.process_time()
         pairs = heaviest_pairs(counts, weights)

@@ -165,19 +165,19 @@ Shapes = st.lists(
 )
 
 
-def believed(shapes: Sequence[Shape], most_gpus: int) -> list[Believed]:
+def believed(shapes: Sequence[Shape], max_gpus: int) -> list[Believed]:
     """Return the first jobs that fit; input rates rise with CPUs and with memory, the slower one counts."""
     jobs: list[Believed] = []
     for shape in shapes:
-        if sum(job.gpus for job in jobs) + shape[0] <= most_gpus:
+        if sum(job.gpus for job in jobs) + shape[0] <= max_gpus:
             jobs.append(Believed(shape[0], partial(_speed, shape)))
     return jobs
 
 
 def _speed(shape: Shape, cpus: float, gib: float) -> float:
-    gpus, most_cpus, most_gib, without_cpus, without_gib = shape
-    by_cpus = without_cpus + (1 - without_cpus) * min(cpus / gpus / most_cpus, 1.0)
-    return min(by_cpus, without_gib + (1 - without_gib) * min(gib / gpus / most_gib, 1.0))
+    gpus, max_cpus, max_gib, without_cpus, without_gib = shape
+    by_cpus = without_cpus + (1 - without_cpus) * min(cpus / gpus / max_cpus, 1.0)
+    return min(by_cpus, without_gib + (1 - without_gib) * min(gib / gpus / max_gib, 1.0))
 
 
 def relative(job: Believed, cluster: Cluster, allocation: Allocation) -> float:

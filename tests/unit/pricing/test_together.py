@@ -94,7 +94,7 @@ def test_packets_are_counted_by_component(topology, caplog):
     jobs = parse_jobs(["model 1+1", "model 1+1", "model 0+0+1+1", "model 0+0+1+1"], four)
     system = replace(four.fabric.system, transport="windows", across_machines="flat_ring")
     for most in (8320, 8319):
-        price_together(jobs, [profile] * 4, AnalyticalModel(), four, system, most_packets=most)
+        price_together(jobs, [profile] * 4, AnalyticalModel(), four, system, max_packets=most)
         assert [record.args[0] for record in caplog.records] == ["16,640"] * (most < 8320)
 
 

@@ -18,7 +18,7 @@ from artist.report.page.links_table import links_table
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest
 from artist.results.folder import read_run
-from artist.results.links import most_contended, read_slowdowns
+from artist.results.links import read_slowdowns, top_contended
 from artist.results.run import Run
 from artist.results.scenarios import contest
 
@@ -149,16 +149,16 @@ def test_rows_without_contention_are_left_out(shared_run: Callable[..., Run], pa
 
 def test_the_most_contended_links(shared_run: Callable[..., Run]) -> None:
     """Means over replicates, 40 and 20 % of the time for m1; the uplink never was. Both ways are one."""
-    links = most_contended([shared_run("fifo"), shared_run("fifo", seed=2, crowded=0.2)], 10)
+    links = top_contended([shared_run("fifo"), shared_run("fifo", seed=2, crowded=0.2)], 10)
     assert [(link.name, link.gbit_s) for link in links] == [("port of m1", 100), ("port of m0", 100)]
     assert [link.contended for link in links] == pytest.approx([0.3, 0.1])
     assert [link.use for link in links] == pytest.approx([0.5, 0.2])
-    assert most_contended([shared_run("las")], 1)[0].name == "port of m1"
+    assert top_contended([shared_run("las")], 1)[0].name == "port of m1"
 
 
 def test_the_table_of_links(shared_run: Callable[..., Run]) -> None:
     """In per cent; a line between rows of the comparison; no table where no link was contended."""
-    table = links_table({name: most_contended([shared_run(name)], 10) for name in ("fifo", "srtf")})
+    table = links_table({name: top_contended([shared_run(name)], 10) for name in ("fifo", "srtf")})
     assert table is not None
     shown = [[cell.text for cell in row] for row in table.rows]
     assert shown[:2] == [

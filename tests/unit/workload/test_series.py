@@ -21,7 +21,7 @@ from artist.workload.synthetic import (
 )
 
 PLAIN = Series(
-    most_jobs=4,
+    max_jobs=4,
     pace_s=10,
     pace_spread=0,
     level_spread=0.5,
@@ -113,7 +113,7 @@ def test_the_more_work_a_job_is_the_more_often_it_comes_by_itself() -> None:
 
 def in_bursts(alone_power: float) -> pd.DataFrame:
     """Return 20,000 jobs of 1 or 8 GPUs and 1 to 4 s in every other of 1,000 hours, of different levels."""
-    series = {"most_jobs": 50, "pace_s": 1, "level_spread": 2, "same_duration": 1, "alone_power": alone_power}
+    series = {"max_jobs": 50, "pace_s": 1, "level_spread": 2, "same_duration": 1, "alone_power": alone_power}
     known = GeneratorTable(
         source={},
         jobs_per_day=1,

@@ -208,8 +208,8 @@ class Division:
         """
         if len(share.slices) == 1:
             return True
-        least_ns, share_ns = view.performance.alone([job, job], [least, share]).tolist()
-        return bool(least_ns <= share_ns)
+        min_ns, share_ns = view.performance.alone([job, job], [least, share]).tolist()
+        return bool(min_ns <= share_ns)
 
     def _left(self, view: ClusterView, machine: int, least: Mapping[int, Allocation]) -> Left:
         """Return what is left of a machine when each job there has its least, or what the plan gives it."""

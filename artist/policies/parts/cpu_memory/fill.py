@@ -140,7 +140,7 @@ class AsAsked(Fill):
 
     def room(self, free: Free, demand: Demand) -> Free | None:
         """Return what is free with as many GPUs of each machine as there are CPUs and memory for."""
-        if demand.least_gpus > free.total_gpus:
+        if demand.min_feasible_gpus > free.total_gpus:
             return None
         if not demand.cpus and not demand.memory_bytes:
             return free
@@ -152,7 +152,7 @@ class AsAsked(Fill):
             gpus = np.minimum(gpus, free.cpus * of_job // demand.cpus)
         if demand.memory_bytes:
             gpus = np.minimum(gpus, free.memory_bytes * of_job // demand.memory_bytes)
-        if _most_on(gpus, demand.max_machines) < demand.least_gpus:
+        if _max_on(gpus, demand.max_machines) < demand.min_feasible_gpus:
             return None
         sizes = free.sizes
         if demand.cpus:
@@ -317,10 +317,10 @@ def divided(amount: int, counts: Iterable[int]) -> list[int]:
     return [amount * b // ends[-1] - amount * a // ends[-1] for a, b in pairwise(ends)]
 
 
-def _most_on(gpus: Ints, machines: int) -> int:
+def _max_on(gpus: Ints, machines: int) -> int:
     """Return the most GPUs on so many machines; 0 for any number of them.
 
-    >>> _most_on(np.array([1, 3, 2]), 2)
+    >>> _max_on(np.array([1, 3, 2]), 2)
     5
     """
     if not 0 < machines < len(gpus):

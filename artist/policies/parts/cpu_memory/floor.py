@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from artist.core.cluster import Allocation, Slice
 from artist.core.view import ClusterView
 
-_MOST_REMEMBERED = 20_000
+_MAX_REMEMBERED = 20_000
 
 
 class Floor:
@@ -24,7 +24,7 @@ class Floor:
             return slices
         found = self._known.get((job, slices))
         if found is None:
-            if len(self._known) == _MOST_REMEMBERED:
+            if len(self._known) == _MAX_REMEMBERED:
                 self._known.clear()
             found = self._known[job, slices] = _raised(view, job, slices)
         return found

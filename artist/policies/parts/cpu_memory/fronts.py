@@ -15,7 +15,7 @@ from artist.performance.formulas.best_case import share_of
 from artist.policies.parts.cpu_memory.best_case import BestCases, times_on
 
 DIGITS = 6  # of a worth: jobs whose times differ by less are identical
-_MOST_REMEMBERED = 20_000
+_MAX_REMEMBERED = 20_000
 
 
 class Point(NamedTuple):
@@ -59,7 +59,7 @@ class Fronts:
         ):
             alike = (model, view.demand(job), compute_ns, held, machine.kind)
             if alike not in self._of:
-                if len(self._of) == _MOST_REMEMBERED:
+                if len(self._of) == _MAX_REMEMBERED:
                     self._of.clear()
                 self._of[alike] = self._tried(view, job, held, machine)
             found.append(self._of[alike])

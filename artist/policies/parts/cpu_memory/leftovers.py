@@ -10,7 +10,7 @@ from artist.policies.parts.cpu_memory.floor import at_least
 
 Left = list[int] | dict[int, int]  # by machine
 Held = tuple[Slice, ...]
-_MOST_REMEMBERED = 20_000
+_MAX_REMEMBERED = 20_000
 _STEPS = 128  # of memory that a job can have
 
 
@@ -57,19 +57,17 @@ class HandOut:
 
     def _raised(self, need: Need, slices: Held, cpus: Left, memory: Left, view: ClusterView) -> Held:
         """Return what a job holds with more."""
-        most_cpus = _most(need, need.cpus, [(s, s.cpus + cpus[s.machine]) for s in slices])
-        most_memory = _most(
-            need, need.memory_bytes, [(s, s.memory_bytes + memory[s.machine]) for s in slices]
-        )
-        most = _with(need, slices, most_cpus, most_memory)
+        max_cpus = _most(need, need.cpus, [(s, s.cpus + cpus[s.machine]) for s in slices])
+        max_memory = _most(need, need.memory_bytes, [(s, s.memory_bytes + memory[s.machine]) for s in slices])
+        most = _with(need, slices, max_cpus, max_memory)
         if most == slices:
             return slices
-        alike = self._kind(need.job, view), _where(slices, view), slices[0][2:], most_cpus, most_memory
+        alike = self._kind(need.job, view), _where(slices, view), slices[0][2:], max_cpus, max_memory
         found = self._gains.get(alike)
         if found is None:
-            if len(self._gains) == _MOST_REMEMBERED:
+            if len(self._gains) == _MAX_REMEMBERED:
                 self._gains.clear()
-            found = self._gains[alike] = _gains(need, slices, most_cpus, most_memory, view)
+            found = self._gains[alike] = _gains(need, slices, max_cpus, max_memory, view)
         return _with(need, slices, *found)
 
     def _kind(self, job: int, view: ClusterView) -> Hashable:
@@ -88,7 +86,7 @@ def _where(slices: Held, view: ClusterView) -> Hashable:
     return tuple([s[:4] for s in slices])
 
 
-def _gains(need: Need, slices: Held, most_cpus: int, most_memory: int, view: ClusterView) -> tuple[int, int]:
+def _gains(need: Need, slices: Held, max_cpus: int, max_memory: int, view: ClusterView) -> tuple[int, int]:
     """Return the CPUs and memory in all beyond which a job does not gain."""
 
     def is_enough(cpus: int, memory_bytes: int) -> bool:
@@ -98,12 +96,12 @@ def _gains(need: Need, slices: Held, most_cpus: int, most_memory: int, view: Clu
         held = Allocation(_with(need, slices, cpus, memory_bytes))
         return int(view.performance.alone([need.job], [held])[0])
 
-    best_ns = time_ns(most_cpus, most_memory)
+    best_ns = time_ns(max_cpus, max_memory)
     steps = bisect_left(
-        range(_STEPS), True, key=lambda step: is_enough(most_cpus, most_memory * step // _STEPS)
+        range(_STEPS), True, key=lambda step: is_enough(max_cpus, max_memory * step // _STEPS)
     )
-    memory = most_memory * steps // _STEPS
-    return bisect_left(range(most_cpus), True, key=lambda cpus: is_enough(cpus, memory)), memory
+    memory = max_memory * steps // _STEPS
+    return bisect_left(range(max_cpus), True, key=lambda cpus: is_enough(cpus, memory)), memory
 
 
 def _most(need: Need, best: int, there: Sequence[tuple[Slice, int]]) -> int:

@@ -25,7 +25,7 @@ from artist.core.arrays import Floats, Ints
 
 REL_GAP = 1e-6  # of the objective: a solution is optimal to this
 _FINEST = 1 << 20  # units in a row, if no unit measures all amounts exactly
-_MOST_REMEMBERED = 4096
+_MAX_REMEMBERED = 4096
 
 
 class Option(NamedTuple):
@@ -54,7 +54,7 @@ def best_options(kinds: Sequence[Kind], limits: Sequence[int]) -> list[list[int]
     return counts
 
 
-@lru_cache(_MOST_REMEMBERED)
+@lru_cache(_MAX_REMEMBERED)
 def _solved(kinds: tuple[Kind, ...], limits: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | None:
     """Solve without HiGHS where all first options fail, or all best ones fit."""
     if not _fit(kinds, [0] * len(kinds), limits):

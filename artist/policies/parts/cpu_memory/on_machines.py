@@ -12,7 +12,7 @@ from artist.core.view import ClusterView
 from artist.policies.parts.cpu_memory.divider import Placed, held_at
 from artist.policies.parts.cpu_memory.fronts import DIGITS, Fronts, Point
 
-_MOST_REMEMBERED = 20_000
+_MAX_REMEMBERED = 20_000
 
 
 class OnMachines:
@@ -36,7 +36,7 @@ class OnMachines:
             return Placed(job, points, where)
         key = job, tuple(where.items())
         if key not in self._several:
-            if len(self._several) == _MOST_REMEMBERED:
+            if len(self._several) == _MAX_REMEMBERED:
                 self._several.clear()
             (points,) = self._fronts.of(view, [job], [sum(where.values())], [machines[first]])
             self._several[key] = _on_several(Placed(job, points, where), view, self._fronts)
@@ -51,12 +51,12 @@ def _on_several(placed: Placed, view: ClusterView, fronts: Fronts) -> Placed:
     job, points, where = placed.job, placed.points, [*placed.where.items()]
     share = Allocation(tuple(starmap(view.cluster.share, where)))
     held = [share, *held_at(placed, view.cluster)]
-    share_ns, least_ns, *other_ns = map(int, view.performance.alone([job] * len(held), held))
+    share_ns, min_ns, *other_ns = map(int, view.performance.alone([job] * len(held), held))
     weight, least = fronts.weight(share.gpus), held[1]
-    if least_ns > share_ns:
-        least, least_ns = share, share_ns
+    if min_ns > share_ns:
+        least, min_ns = share, share_ns
     amounts = (sum(s.cpus for s in least.slices), sum(s.memory_bytes for s in least.slices))
-    kept = [Point(*amounts, round(weight * (share_ns / least_ns), DIGITS))]
+    kept = [Point(*amounts, round(weight * (share_ns / min_ns), DIGITS))]
     for point, ns in zip(points[1:], other_ns, strict=True):
         if ns <= share_ns:
             kept.append(point._replace(worth=round(weight * (share_ns / ns), DIGITS)))

@@ -204,7 +204,7 @@ def test_periods_that_differ_much_meet_on_average(asked, monkeypatch):
     """Some 500 iterations while the other does one: 8 of those, and 4,000 of these, are not followed."""
     quick, slow = model(1000, 1000), model(10**6, 10**6)
     in_time, mean = (slower(links(way), (quick, on(0, 4)), (slow, on(1, 5))) for way in ("phases", "average"))
-    monkeypatch.setattr(contention, "_MOST_EVENTS", 1000)
+    monkeypatch.setattr(contention, "_MAX_EVENTS", 1000)
     cut = slower(links(), (quick, on(0, 4)), (slow, on(1, 5)))
     assert cut == mean
     assert in_time == pytest.approx(mean, rel=0.05)

@@ -208,7 +208,7 @@ def test_many_jobs_on_several_links_as_every_choice_of_senders_has_it(monkeypatc
                 used[link] += sent / (job.alone_ns * longer)
         assert max(used.values()) <= uplinks
         with monkeypatch.context() as patched:
-            patched.setattr(average, "MOST_JOBS", 99)
+            patched.setattr(average, "MAX_JOBS", 99)
             errors.append(many / slowdowns(jobs, capacity, uplinks) - 1)
     found = np.abs(np.concatenate(errors))
     assert np.median(found) < median

@@ -45,7 +45,7 @@ def sending(placement, compute_ns=300_000, size=2**20, system=SYSTEM, more=()):
 
 def slower(jobs, shifts=(), most=10**9, system=SYSTEM):
     """Return by how much longer iterations take, ns."""
-    found = followed(jobs, CAPACITY, FABRIC, system, shifts, most_packets=most)
+    found = followed(jobs, CAPACITY, FABRIC, system, shifts, max_packets=most)
     return [(longer - 1) * job.alone_ns for longer, job in zip(found, jobs, strict=True)]
 
 
@@ -124,7 +124,7 @@ def test_what_cannot_be_followed_is_not():
     for transport, most in (("ideal", 10**9), ("windows", 1)):
         system = replace(SYSTEM, transport=transport)
         jobs = [sending(each, system=system) for each in (FIRST, SECOND)]
-        assert followed(jobs, CAPACITY, FABRIC, system, most_packets=most) is None
+        assert followed(jobs, CAPACITY, FABRIC, system, max_packets=most) is None
 
 
 def test_stretched_jobs_stretch_their_rings():
@@ -163,7 +163,7 @@ def test_what_is_not_as_in_ns_3_is_said_once(settings, size, most, said, caplog)
     """Switches would pause who sends; one packet is too few to follow; level by level there is no ring."""
     system = replace(SYSTEM, **settings)
     machines = [(machine // 2, machine, "a", 4) for machine in range(4)]
-    shared = Contention("phases", machines, FABRIC, system, most_packets=most or 100_000)
+    shared = Contention("phases", machines, FABRIC, system, max_packets=most or 100_000)
     profile = Profile("one", (Layer("a", 300_000_000, 0, 0, size),))
     for placed in (FIRST, SECOND), (FIRST, FIRST):
         with caplog.at_level("WARNING"):
@@ -179,7 +179,7 @@ def test_packets_are_not_followed_over_uplinks_narrower_than_ports(caplog):
     for paths, said in ((1, 0), (2, 0), (4, 1)):
         core = replace(FABRIC.network[0], rack_bytes_per_ns=2 * PORT)
         fabric = replace(FABRIC, network=(core,), uplinks=paths)
-        shared = Contention("phases", machines, fabric, SYSTEM, most_packets=100_000)
+        shared = Contention("phases", machines, fabric, SYSTEM, max_packets=100_000)
         jobs = [shared.sending(profile, each) for each in (FIRST, SECOND)]
         with caplog.at_level("WARNING"):
             shared.together(jobs * 2)
