@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ArgsKwargs
 
+from artist.bad_input.renamed import with_replacement
 from artist.errors import InputError
 from netmodels.inputs.naming import allowed_names, in_words
 
@@ -56,8 +57,8 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def two_lines(error: InputError) -> str:
-    """Return the message as exactly two lines."""
-    first, _, rest = str(error).partition("\n  ")
+    """Return the message as exactly two lines; of an earlier version's setting it names the replacement."""
+    first, _, rest = str(with_replacement(error)).partition("\n  ")
     return f"{_one_line(first)}\n  {_one_line(rest) or 'allowed: see `artist --help` and README.md'}"
 
 

@@ -1,11 +1,13 @@
 """Bad input ends before the clock starts: two lines, exit code 2, never a traceback."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from artist.errors import InputError
+from artist import simulate
+from artist.errors import InputError, RunError
 from artist.run.parts import part
 
 Refused = Callable[..., str]
@@ -168,6 +170,34 @@ def test_an_empty_list_is_refused_in_plain_words(refused: Refused) -> None:
     message = refused("policy=synergy", "policy.memory_points_gib=[]")
     assert "policy.memory_points_gib" in message
     assert "allowed: at least 1 item\n" in message
+
+
+SINGLE, INNER = "policy=muri_l", "policy=network_aware policy@policy.of=muri_l"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "first", "replacement"),
+    [
+        (f"{SINGLE} policy.most_jobs=2", "policy.most_jobs: unknown option", "max_jobs"),
+        (f"{SINGLE} +policy.most_jobs=2", "policy.most_jobs: unknown option", "max_jobs"),
+        (f"{INNER} policy.of.most_jobs=2", "policy.of.most_jobs: unknown option", "max_jobs"),
+        ("--config-dir old policy=option", "policy.most_jobs: unknown option", "max_jobs"),
+        ("performance.sensitivity=old.yaml", "m.most_beyond: unknown field", "max_beyond"),
+    ],
+)
+def test_a_setting_of_an_earlier_version_is_refused_with_its_replacement(
+    refused: Refused, overrides: str, first: str, replacement: str
+) -> None:
+    """On the command line, of an inner policy, in a preset of the user's own, in a file, and from Python."""
+    Path("old/policy").mkdir(parents=True)
+    Path("old/policy/option.yaml").write_text("defaults: [muri_l, _self_]\nmost_jobs: 2\n")
+    Path("old.yaml").write_text("models: {m: {most_beyond: 0.1}}\n")
+    message = refused(*overrides.split())
+    assert first in message
+    assert f"allowed: {replacement}" in message
+    if not overrides.startswith("--"):
+        with pytest.raises(RunError, match=re.escape(f"allowed: {replacement}")):
+            simulate(overrides.split())
 
 
 def test_contradicting_sizes_are_explained(refused: Refused) -> None:
