@@ -1,4 +1,4 @@
-"""The examples of README.md, and of the pages on own policies and own effects, run as they stand there."""
+"""The examples of README.md, docs/ and the pages on policies, effects and networks run as printed."""
 
 import json
 import os
@@ -21,9 +21,9 @@ from artist.testing.conformance import PolicyConformance
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = README + "".join(
-    (ROOT / "artist" / part / "README.md").read_text(encoding="utf-8") for part in ("policies", "performance")
-)
+POLICIES = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+BELOW = ("docs/sweeps.md", "netmodels/README.md", "artist/policies/README.md", "artist/performance/README.md")
+PAGES = README + POLICIES + "".join((ROOT / page).read_text(encoding="utf-8") for page in BELOW)
 EXAMPLES = re.findall(r"<!-- example -->\n```bash\n(.*?)```", PAGES, flags=re.DOTALL)
 FILES = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", PAGES, flags=re.DOTALL)
 
@@ -93,8 +93,17 @@ def test_the_page_has_examples() -> None:
 
 
 def test_the_page_is_short() -> None:
-    """What a newcomer does not read to the end does not help her."""
-    assert len(README.splitlines()) < 200
+    """A newcomer reads the first page to its end: at most 900 words and one picture."""
+    assert len(README.split()) <= 900
+    assert README.count("![") == 1
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    """Every relative link of every page names a file."""
+    pages = [path for path in ROOT.rglob("*.md") if not {".venv", "runs"} & set(path.relative_to(ROOT).parts)]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda text: text.splitlines()[0][:40])
@@ -202,9 +211,8 @@ def test_cpus_memory_and_loans_matter_where_the_page_says(done: Callable[[str], 
 
 def test_every_policy_is_on_the_page() -> None:
     """The table of policies is the list of files in conf/policy/, no more and no less."""
-    section = README.split("## Policies")[1].split("## ")[0]
     rows = [
-        row.split("|")[1] for row in section.splitlines() if row.startswith("| `") and "=" not in row[:12]
+        row.split("|")[1] for row in POLICIES.splitlines() if row.startswith("| `") and "=" not in row[:12]
     ]
     listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert listed == {path.stem for path in (ROOT / "conf/policy").glob("*.yaml")}
