@@ -111,7 +111,7 @@ def test_a_lower_queue_is_preempted():
     assert _finishes(specs, policy) == [2050, 1675]
 
 
-def test_all_are_placed_anew():
+def test_all_jobs_are_placed_again_at_each_finish():
     """2 x 2 GPUs: a, b on m0, c on m1; when b ends at 10, c moves to m0 and d with 2 GPUs has m1, at once."""
     specs = agreement.job_specs(
         _work((0, 1, 40), (0, 1, 10), (0, 1, 50), (0, 2, 60)), overhead=False, last_free=False
@@ -130,7 +130,7 @@ def test_jobs_larger_than_a_machine_take_whole_ones():
 
 
 @pytest.mark.parametrize(("rule", "expected_s"), [("at_whole_second", 307), ("too_late", 393)])
-def test_when_a_queue_is_left(rule, expected_s):
+def test_jobs_leave_a_queue_at_its_service_threshold(rule, expected_s):
     """8 GPUs held for 100 s: ceil(3250 / 8) - 100; floor((3250 - 100) / 8) s."""
     left = getattr(agreement, rule)(3250, seconds_to_ns(100), 8)
     assert left == seconds_to_ns(expected_s)

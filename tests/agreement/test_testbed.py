@@ -37,7 +37,7 @@ def test_the_experiment_alone_is_near(shared):
         assert ours.row()[0] == pytest.approx(real.row()[0], rel=within)
 
 
-def test_nothing_starts_anew_without_news():
+def test_all_jobs_restart_when_one_arrives_and_none_without_an_event():
     """Every 360 s, 5 s a start. A (800 s) from 0; b (400 s), from 100, starts at 360, and a starts anew.
 
     At 720 nothing has happened since: both go on. B ends at 360 + 5 + 400 = 765; a at 5 + 800 + 5 = 810.

@@ -6,7 +6,7 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 
 
-def test_every_test_says_why_it_exists():
+def test_every_test_has_a_docstring():
     """A test without a reason cannot be judged when it fails."""
     silent = [
         f"{path.relative_to(TESTS)}:{node.lineno} {node.name}"

@@ -87,7 +87,7 @@ def test_trees_need_a_power_of_two(astra, toy, switches):
         ("aware", "hierarchical", [True, True, False]),
     ],
 )
-def test_what_is_asked_instead_of_the_placement_is_said(astra, switches, backend, way, carried):
+def test_the_shape_asked_in_place_of_the_placement_is_logged(astra, switches, backend, way, carried):
     """2+2, 2+1, 1+1: a flat ring is itself for ns-3, one dimension alone for the others.
 
     ns-3 has dimensions for 2+2 and a flat ring in their place for 2+1; 1+1 is one dimension for all.
@@ -138,7 +138,7 @@ def test_trees_that_dead_lock_are_refused(toy, switches, dimensions, in_flight, 
         inputs.check_system(toy, system, levels)
 
 
-def test_a_fabric_of_version_1_says_what_to_set(toy, switches):
+def test_a_fabric_of_version_1_is_refused_with_the_setting_to_use(toy, switches):
     """Its queues are per dimension: the message has the setting as it is typed."""
     system = replace(switches.system, collective_queue="per_dimension")
     with pytest.raises(InputError, match=r"network\.system\.collective_queue=one"):
@@ -154,7 +154,7 @@ def test_the_congestion_aware_back_end_gets_two_chunks(astra, toy, switches, tmp
     assert astra("aware", pipelined=4).version != astra("aware").version
 
 
-def test_windows_are_off_unless_said(toy, switches):
+def test_windows_are_off_by_default(toy, switches):
     """One round trip of the slowest link for all messages of a sender leaves links idle."""
     view = view_of(EVEN, switches.tiers())
     for said, written in (({}, "HAS_WIN 0"), ({"HAS_WIN": 1}, "HAS_WIN 1")):

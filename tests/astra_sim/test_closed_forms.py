@@ -87,7 +87,7 @@ def found(reference, accuracy):
 
 
 @pytest.mark.parametrize("kind", EQUAL)
-def test_what_is_expressible_is_equal(found, kind):
+def test_expressible_questions_give_equal_nanoseconds(found, kind):
     """Whatever the back end does that the model knows, it must give the same nanosecond."""
     wrong = [(each.ours_ns, each.row) for each in found[kind] if each.ours_ns != each.theirs_ns]
     assert wrong == []
@@ -95,7 +95,7 @@ def test_what_is_expressible_is_equal(found, kind):
 
 
 @pytest.mark.parametrize("kind", DIFFERENT)
-def test_what_differs_does_so_for_a_known_reason(found, kind):
+def test_differences_stay_within_bounds_of_known_reasons(found, kind):
     """A difference beyond these bounds would have a reason that we do not know."""
     count, median, worst = DIFFERENT[kind]
     errors = [abs(each.error) for each in found[kind]]
@@ -174,7 +174,7 @@ def test_recorded_runs_with_their_own_input_files(reference, accuracy, run, tota
         assert (answer.total_ns, answer.exposed_ns) == (total_ns, exposed_ns)
 
 
-def test_exposed_communication_stands_beside_the_total(accuracy):
+def test_exposed_communication_has_a_column_beside_the_total(accuracy):
     """99 ns of compute; 2 exposed, we say 1: -0.990 % of 101, and -50 %; nothing exposed: a dash."""
     answer = IterationTime(99, 1, 1)
     line = accuracy.table([accuracy.of_iteration("toy", answer, {}, 101, 2)]).splitlines()[-1]

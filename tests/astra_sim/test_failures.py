@@ -85,7 +85,7 @@ def test_no_grandchild_survives(astra, toy, switches, monkeypatch, tmp_path, mod
     assert alive.read_text() == last
 
 
-def test_a_full_disk_is_told_before_the_program_runs(astra, toy, switches, monkeypatch, tmp_path):
+def test_a_full_disk_is_refused_before_the_program_runs(astra, toy, switches, monkeypatch, tmp_path):
     """And the half-written folder is taken away."""
 
     def full(path, content):
@@ -98,7 +98,7 @@ def test_a_full_disk_is_told_before_the_program_runs(astra, toy, switches, monke
     assert not list((tmp_path / "scratch").iterdir())
 
 
-def test_a_program_that_cannot_be_started_is_told(toy, switches, tmp_path):
+def test_a_program_that_cannot_be_started_is_refused(toy, switches, tmp_path):
     """Executable by its mode, but no program."""
     odd = tmp_path / "odd"
     odd.write_bytes(b"\x7fELF and nothing more")
@@ -116,7 +116,7 @@ def test_a_program_that_cannot_be_started_is_told(toy, switches, tmp_path):
         ("other", b"#!/bin/sh\n", 0o755, "does not look like ASTRA-sim"),
     ],
 )
-def test_a_wrong_binary_is_told_when_the_model_is_made(tmp_path, name, content, mode, what):
+def test_a_wrong_binary_is_refused_when_the_model_is_made(tmp_path, name, content, mode, what):
     """Before any clock starts, with what to do."""
     path = tmp_path / name if name else None
     if path is not None and content is not None:

@@ -26,7 +26,7 @@ def test_a_trace_begins_with_its_version(toy):
     assert iteration_trace(toy, 1).startswith(b"\x07\n\x050.0.4")
 
 
-def test_the_trace_walks_the_iteration(toy):
+def test_the_trace_follows_the_iteration_timeline(toy):
     """Forward 80 us and head's gradient 11: first all-reduce at 91; then 12 + 45 = 57, then 60 + 30 = 90 us.
 
     Collectives hang on the compute node before them and are numbered as they are issued.
@@ -180,7 +180,7 @@ def test_version_1_divides_bandwidth_over_links(switches):
 @pytest.mark.parametrize(
     "changes", [{"collective_queue": "one"}, {"collective_queue": "per_dimension", "local_memory_gb_s": 1.0}]
 )
-def test_version_1_refuses_what_it_does_not_know(toy, switches, changes):
+def test_version_1_refuses_settings_of_version_2(toy, switches, changes):
     """One queue for all collectives, and the cost of reductions, came with 2.x."""
     system = replace(switches.system, **changes)
     with pytest.raises(InputError, match=r"ASTRA-sim 1\.0"):

@@ -60,7 +60,7 @@ def test_less_compute_never_hides_more(astra, toy, switches, monkeypatch, backen
     assert found == sorted(found)
 
 
-def test_version_1_does_not_say_how_long_it_communicates(astra, toy, switches, monkeypatch):
+def test_version_1_takes_the_analytical_answer_for_irregular_placements(astra, toy, switches, monkeypatch):
     """So the analytical answer stands for an irregular placement, and the program is not run."""
     monkeypatch.setenv("FAKE_MODE", "crash")
     system = replace(switches.system, collective_queue="per_dimension", local_memory_gb_s=0)

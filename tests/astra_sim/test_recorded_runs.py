@@ -21,7 +21,7 @@ NAMES = [" ".join((run["backend"], run.get("across_machines", ""), run["placemen
 
 
 @pytest.mark.parametrize("run", RUNS, ids=NAMES)
-def test_we_write_what_the_program_was_given(record, fake, tmp_path, monkeypatch, run):
+def test_input_files_equal_the_recorded_ones(record, fake, tmp_path, monkeypatch, run):
     """Byte for byte the files of the recorded run; so its answer is the answer to what we write today."""
     monkeypatch.setenv("FAKE_MODE", "empty")
     model = AstraSim(binary=fake, backend=run["backend"], scratch=str(tmp_path / "scratch"))
@@ -40,7 +40,7 @@ BY_DIMENSION = [
 
 
 @pytest.mark.parametrize("run", BY_DIMENSION, ids=lambda run: f"{run['backend']} {run['placement']}")
-def test_recorded_answers_lie_where_they_should(run):
+def test_recorded_answers_are_within_bounds_of_the_analytical_model(run):
     """The unaware back end equals the analytical model, 1.0 nearly; sharing costs up to 10 %, packets double.
 
     Two chunks overlap in a machine, which takes 3 % off. For ns-3 3+1 has no dimensions and is a ring.
@@ -55,7 +55,7 @@ def test_recorded_answers_lie_where_they_should(run):
 
 
 @pytest.mark.parametrize(("way", "least", "most"), [("flat_ring", 0.8, 1), ("tree", 0.6, 2.3)])
-def test_one_dimension_stands_for_the_machines_of_a_ring(way, least, most):
+def test_one_dimension_replaces_the_machines_of_a_ring(way, least, most):
     """Both analytical back ends against ns-3's true hosts: rings within 20 % below, trees coarsely.
 
     A ring uses all links alike; a tree has short steps inside machines, and long ones that meet on a link.
@@ -88,7 +88,7 @@ REFERENCE_RUNS = {
 
 
 @pytest.mark.parametrize("name", REFERENCE_RUNS)
-def test_the_reference_was_asked_what_we_would_ask(reference, toy, name):
+def test_the_reference_was_asked_equal_questions(reference, toy, name):
     """Network and system say the same; the trace has the same compute and the same all-reduces in order."""
     folder = reference / "recorded" / name
     network = yaml.safe_load((folder / "in_net.yml").read_text())

@@ -74,7 +74,7 @@ def test_a_warm_run_is_the_cold_run(run):
     assert 0 < warm["network_carried"] < warm["network_distinct"]
 
 
-def test_the_table_says_what_was_carried_over(fake, capsys):
+def test_the_table_has_the_share_of_carried_over_answers(fake, capsys):
     """The share of the questions, in the last column, and what it means; stdout, as the rest of the table."""
     assert (
         main([*RUN, f"network.model.binary={fake}", "network.model.backend=unaware", "output.dir=out"]) == 0
@@ -109,7 +109,7 @@ def test_a_program_without_answers_ends_questions_ahead(run, monkeypatch):
     assert summary["network_fallbacks"] == calls() - before
 
 
-def test_a_bug_of_an_own_model_is_told_once(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_bug_in_a_users_model_is_reported_once(capfd: pytest.CaptureFixture[str]) -> None:
     """By the run, with the line of the model; not by each of the processes that ask ahead."""
     Path("mine").mkdir()
     lines = (
@@ -181,7 +181,7 @@ def test_a_failing_program_ends_the_run_in_two_lines(run, monkeypatch):
     assert "Traceback" not in err
 
 
-def test_a_fallback_is_counted_and_said(run, monkeypatch):
+def test_a_fallback_is_counted_and_reported(run, monkeypatch):
     """All questions fail: all are the analytical model's, and none of that goes to disk."""
     monkeypatch.setenv("FAKE_MODE", "crash")
     code, err, summary, jobs = run("fallback", "network.fallback=analytical")
@@ -229,7 +229,7 @@ def test_eight_processes_fill_one_cache_and_ask_once(fake, toy, switches, monkey
     assert warm.hits == 4
 
 
-def test_prices_say_which_answers_were_carried_over(fake, capsys, monkeypatch):
+def test_prices_mark_carried_over_answers(fake, capsys, monkeypatch):
     """4+4 is asked; 5+3 is carried over from it; of a program that fails all are the fallback's, 5+3 too."""
     model = ("network=astra_sim", f"network.model.binary={fake}", "network.model.backend=unaware")
     more = ("model=ResNet50", "csv=prices.csv", "network.system.across_machines=hierarchical")
@@ -249,7 +249,7 @@ def test_prices_say_which_answers_were_carried_over(fake, capsys, monkeypatch):
     assert lines[-1].startswith("fallback: the network's program gave no answer:")
 
 
-def test_models_stand_side_by_side(fake, monkeypatch, capsys):
+def test_all_available_models_share_one_table(fake, monkeypatch, capsys):
     """`network=all` shows what is available: without a program the analytical model, with one both."""
     monkeypatch.delenv("ASTRA_SIM_BIN", raising=False)
     asked = ["network=all", "model=ResNet50", "shape=4+4", "network.system.across_machines=hierarchical"]

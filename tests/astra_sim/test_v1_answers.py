@@ -46,7 +46,7 @@ def test_every_answer_within_one_percent_of_the_iteration(reference, accuracy, r
     }  # fmt: skip
 
 
-def test_lowest_layer_first_is_what_fits(reference, accuracy):
+def test_lowest_layer_first_fits_the_recorded_answers(reference, accuracy):
     """The order of the queue matters: served as issued, some answers are off by more than 1 %."""
     lowest = accuracy.V1_SYSTEM
     systems = {

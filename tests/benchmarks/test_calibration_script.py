@@ -32,7 +32,7 @@ def test_it_prints_table_1_and_the_public_measurements() -> None:
     assert all(line.count("%)*") == 2 for line in machine)  # both methods meet what they were fitted to
 
 
-def test_the_page_shows_what_the_script_prints() -> None:
+def test_the_page_shows_the_output_of_the_script() -> None:
     """Of each framework, 8, 16 and 32 GPUs: measured, and what each method makes of the first."""
     lines = run("--topology")
     rows = ROW.findall(PAGE.read_text(encoding="utf-8"))

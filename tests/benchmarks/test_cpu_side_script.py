@@ -26,7 +26,7 @@ def test_the_allocator_takes_the_steps_of_table_2(run: Simulation) -> None:
     assert ends == {model: cpu_side.best_cpus(run, model, "1N1G") for model in cpu_side.STEPS}
 
 
-def test_the_page_shows_what_the_script_prints(run: Simulation) -> None:
+def test_the_page_shows_the_output_of_the_script(run: Simulation) -> None:
     """All rows of the models and of the network, as traces/README.md has them."""
     rows = [*cpu_side.models_table(run), *cpu_side.network_table(run)]
     told = ROW.findall((ROOT / "traces" / "README.md").read_text(encoding="utf-8"))
@@ -34,7 +34,7 @@ def test_the_page_shows_what_the_script_prints(run: Simulation) -> None:
     assert len(shown) == 2 * len(cpu_side.STEPS)
 
 
-def test_two_machines_cost_what_the_network_model_exposes(run: Simulation) -> None:
+def test_two_machines_cost_the_exposed_communication_of_the_network_model(run: Simulation) -> None:
     """Transformer: 1 s of compute, 0.051 s exposed on PCIe, 0.847 on 10 Gb/s: 1.847 / 1.053 = 1.755 as long.
 
     8 CPUs where 7.2 are needed cost 0.2 % of the compute on one machine; on two, 2 on each are enough. GPUs

@@ -56,7 +56,7 @@ def test_rows_are_joined_with_the_row_of_their_own_table(tmp_path: Path) -> None
     assert pair.many.micro_batches == 8
 
 
-def test_what_happens_once_a_step_weighs_more_in_a_short_step() -> None:
+def test_work_once_per_step_weighs_more_in_a_short_step() -> None:
     """1 s of 4 micro-batches, 0.2 s of them once a step: 0.2 s each. With one micro-batch: 0.2 + 0.2.
 
     So 1 / efficiency is (0.4 / 1) / (1 / 4) = 1.6. With 0.1 s more exposed on 2 machines, 0.5 x 4 = 2.
@@ -104,7 +104,7 @@ def test_a_term_that_is_not_allowed_stays_out() -> None:
     assert straggling == pytest.approx(2.0, abs=0.2)  # 4 % in two doublings
 
 
-def test_predictions_see_no_row_of_what_is_left_out() -> None:
+def test_predictions_use_no_row_of_the_case_left_out() -> None:
     """Learning the mean of what it is given: each row is predicted by the others' efficiencies alone."""
     cases = [case(2, 0.9), case(4, 0.8), case(4, 0.7)]
 

@@ -16,7 +16,7 @@ def test_a_knapsack_takes_milliseconds(items, gpus, max_ms, linear):
     assert median(benchmark_knapsack.times_ms(items, gpus, linear=linear, instances=10)) < max_ms
 
 
-def test_instances_have_as_many_items_as_asked_for():
+def test_instances_have_the_requested_number_of_items():
     """50 items, at most six a job."""
     groups = benchmark_knapsack.drawn(50, linear=True, seed=0)
     assert sum(len(weights) for weights, _ in groups) == 50

@@ -24,7 +24,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.skipif(not TORCH, reason="PyTorch is not installed: pip install 'artist-sim[measure]'")
-def test_it_writes_what_calibration_reads(tmp_path: Path) -> None:
+def test_its_files_are_read_by_calibration(tmp_path: Path) -> None:
     """AlexNet: 8 layers with the bytes of the shipped profile, a row to calibrate to, 1 and 4 KiB reduced."""
     size = ("--batch", "1", "--image", "64", "--iterations", "1", "--most-bytes", "4096")
     command = [sys.executable, str(SCRIPT), str(tmp_path), "--models", "AlexNet", *size, "--processes", "2"]
@@ -43,7 +43,7 @@ def test_it_writes_what_calibration_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(TORCH, reason="PyTorch is installed")
-def test_it_says_what_it_needs(tmp_path: Path) -> None:
+def test_without_pytorch_it_names_the_requirement(tmp_path: Path) -> None:
     """Without PyTorch: one line, no traceback."""
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(tmp_path)], capture_output=True, text=True, check=False

@@ -71,7 +71,7 @@ def test_errors_of_an_answer() -> None:
     assert large.start_up is None
 
 
-def test_nominal_figures_of_an_all_gather_count_what_a_gpu_starts_with() -> None:
+def test_nominal_figures_of_an_all_gather_count_a_gpus_own_bytes() -> None:
     """8 MB in all are 1 MB a GPU: 1 MB to 1 other machine at 50 GB/s a GPU, then 2 MB to 3 GPUs at 450.
 
     20 us and 3 x 2 MB / 450 GB/s = 13.3 us, plus steps of 2.7 us and 3 x 0.6 us and 10 ns each: 37.9 us.
@@ -109,7 +109,7 @@ def test_unknown_networks_have_no_nominal_figures_but_a_prior() -> None:
     assert found.priors["two"].rack[0].bandwidth_bytes_per_ns == 50
 
 
-def test_equal_runs_are_told_from_runs_with_other_settings() -> None:
+def test_equal_runs_are_separated_from_runs_with_other_settings() -> None:
     """Three runs of one kind: one pair with equal settings, two with others; another place or port, none."""
     rows = [{**ROW, "run": name} for name in ("a", "b")]
     rows += [{**ROW, "run": "c", "nccl": "2.21"}, {**ROW, "run": "d", "machines": "4"}]
@@ -118,7 +118,7 @@ def test_equal_runs_are_told_from_runs_with_other_settings() -> None:
     assert sorted(groups) == ["all_gather, equal settings"] + 2 * ["all_gather, other settings"]
 
 
-def test_groups_name_what_does_not_count_for_the_goals() -> None:
+def test_groups_outside_the_goals_are_named() -> None:
     """More than 64 machines, borrowed runs and series apart each have a line of their own."""
     run = MeasuredRun("x", "all_reduce", 128, 4, ())
     series = Series("s", "Alps", (), (), borrowed=True)

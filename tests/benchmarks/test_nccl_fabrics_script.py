@@ -41,7 +41,7 @@ def refitted() -> Refitted:
     return Refitted("alps_gh200", RUNS, fit(RUNS, nccl_of(replace(fabric, nccl=None))), None)
 
 
-def test_a_section_is_what_a_topology_file_reads() -> None:
+def test_a_section_is_read_back_from_a_topology_file() -> None:
     """Rounded to three digits and written as YAML, the parameters come back when the file is read."""
     found = refitted()
     content = yaml.safe_load(data_path("topologies", "alps_gh200.yaml").read_text("utf-8"))
@@ -83,7 +83,7 @@ def test_a_fabric_is_fitted_to_runs_that_were_seen() -> None:
 
 @pytest.mark.skipif(not REFERENCE.is_dir(), reason="the published runs are not part of the project")
 @pytest.mark.parametrize("name", FABRICS)
-def test_shipped_sections_are_what_the_fit_gives(name: str) -> None:
+def test_shipped_sections_equal_the_fit(name: str) -> None:
     """Whoever changes the model or the fit writes the files again: scripts/nccl_fabrics.py FOLDER --write.
 
     Within 2 %, as other versions of the optimiser stop elsewhere in a flat valley.

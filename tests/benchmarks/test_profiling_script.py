@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| \S+ \| [18] \|.*\|$", re.MULTILINE)
 
 
-def test_the_page_shows_what_the_script_prints():
+def test_the_page_shows_the_output_of_the_script():
     """Two rows a model; those of the page are among them, the paper's 8 minutes for ResNet18 too."""
     command = [sys.executable, str(ROOT / "scripts" / "profiling.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

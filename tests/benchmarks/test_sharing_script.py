@@ -24,7 +24,7 @@ def test_fair_rates_take_milliseconds(size, how, max_ms):
     assert median(benchmark_sharing.times_ms(benchmark_sharing.fair_of(*size, how), 10)) < max_ms
 
 
-def test_it_prints_a_line_per_case_and_what_rises(capsys):
+def test_it_prints_a_line_per_case_and_the_rates_that_rise(capsys):
     """Six sizes of random links, a chain; below, the lowest rate never rises."""
     assert benchmark_sharing.main(instances=1) == 0
     heading, *lines, last = [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -238,7 +238,7 @@ class TestNetworkAware(PolicyConformance):
     def make_performance(self) -> Performance:
         return Fussy()
 
-    def test_some_jobs_go_elsewhere_or_are_shifted(self) -> None:
+    def test_some_jobs_are_moved_or_shifted(self) -> None:
         """The policy's own plan is not the one that is carried out, in the suite's workload."""
         changed = 0
 

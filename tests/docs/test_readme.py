@@ -157,7 +157,7 @@ def test_the_mechanism_on_the_page_serves_all_jobs() -> None:
     Suite().test_finishes_jobs_of_several_gpu_types()
 
 
-def test_machines_with_owners_are_given_as_the_page_says(tmp_path: Path) -> None:
+def test_machines_with_owners_are_configured_as_on_the_page(tmp_path: Path) -> None:
     """Six machines of two pools; without the quotes a shell would take the brackets apart."""
     (pools,) = re.findall(r"`('cluster\.machines=.*?')`", PAGES)
     process = run(tmp_path, f"artist workload.jobs=3 {pools}")
@@ -182,14 +182,14 @@ def summaries(done: Callable[[str], Done], words: str) -> dict[tuple[str, str], 
     return rows(done(example).folder / "runs")
 
 
-def test_the_sweep_shows_what_the_page_says(done: Callable[[str], Done]) -> None:
+def test_the_sweep_shows_the_ratio_of_the_page(done: Callable[[str], Done]) -> None:
     """FIFO's mean completion time is several times SRTF's, or the example has nothing to show."""
     found = summaries(done, "output.name=first")
     fifo, srtf = (found[name, "consolidate"]["jct_s"]["mean"] for name in ("fifo", "srtf"))
     assert fifo > 3 * srtf
 
 
-def test_the_network_matters_where_the_page_says(done: Callable[[str], Done]) -> None:
+def test_the_network_matters_in_the_cases_of_the_page(done: Callable[[str], Done]) -> None:
     """Random placement costs communication and, through it, queueing."""
     found = summaries(done, "policy.placement=consolidate,random")
     near, far = found["fifo", "consolidate"], found["fifo", "random"]
@@ -197,7 +197,7 @@ def test_the_network_matters_where_the_page_says(done: Callable[[str], Done]) ->
     assert far["jct_s"]["mean"] > 1.2 * near["jct_s"]["mean"]
 
 
-def test_cpus_memory_and_loans_matter_where_the_page_says(done: Callable[[str], Done]) -> None:
+def test_cpus_memory_and_loans_matter_in_the_cases_of_the_page(done: Callable[[str], Done]) -> None:
     """Tuned CPUs and memory finish jobs sooner than shares, tuned CPUs alone than those asked for; so do
     loans and growth than FIFO without them.
     """

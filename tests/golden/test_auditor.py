@@ -76,7 +76,7 @@ def test_finishes_that_are_noticed_late_are_recounted(whole, run_under):
     assert jobs.overhead_s.tolist() == [20, 5 + 34.5, 0]
 
 
-def test_what_stops_lose_of_cpu_only_jobs_is_recounted(run_under, tmp_path):
+def test_work_that_cpu_only_jobs_lose_at_stops_is_recounted(run_under, tmp_path):
     """The machine fails at 50.5 s and joins at 60: a GPU job loses 0.5 s, one without GPUs all of 50.5 s."""
     (tmp_path / "jobs.csv").write_text(
         "job_id,submit_s,gpus,cpus,iterations,compute_s\na,0,1,0,100,1\nb,0,0,4,100,1\n"
@@ -155,7 +155,7 @@ def test_every_number_of_a_table_is_recounted(table, folder, whole):
     ("less", "more"),
     [("running_s", "overhead_s"), ("compute_s", "exposed_comm_s"), ("queueing_s", "running_s")],
 )
-def test_a_second_booked_elsewhere_is_found(less, more, folder):
+def test_a_second_booked_to_another_column_is_detected(less, more, folder):
     """Sums are kept, so that it takes the events, or the work asked for, to find it."""
     jobs = pd.read_parquet(folder / "jobs.parquet")
     jobs.loc[2, [less, more]] += [-1, 1]
@@ -210,7 +210,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_utilisation_is_recounted_where_no_trace_could_say_how_busy_gpus_were(source, folder):
+def test_utilisation_is_recounted_where_no_trace_gives_gpu_use(source, folder):
     """8 x 100 + 8 x 200.5 + 16 x 50 = 3204 GPU s of compute; 16 x 300 but for 8 x 99.5 without m1: 4004.
 
     A hundredth less is found, unless the source may say how busy GPUs were; then the bounds are 0 and that.
@@ -263,7 +263,7 @@ def test_ideal_times_are_held_against_the_trace_without_rates(run_under, folder,
     assert any(text.startswith("ideal_s (3 jobs), model") for text in audit.audit(run).unknown)
 
 
-def test_a_job_that_stands_twice_is_named(folder, capsys):
+def test_a_duplicated_job_is_named(folder, capsys):
     """A row of jobs.parquet doubled: nothing else is recounted, since it would be of no one job."""
     jobs = pd.read_parquet(folder / "jobs.parquet")
     pd.concat([jobs, jobs.iloc[:1]]).to_parquet(folder / "jobs.parquet")
@@ -321,7 +321,7 @@ def test_the_file_of_machines_is_held_against_the_events(folder, whole):
     assert _faults(folder) == ["recounted (251000000000, 'join', 'm1'), written (250000000000, 'join', 'm1')"]
 
 
-def test_the_command_says_what_is_wrong(whole, folder, tmp_path, capsys):
+def test_the_command_lists_faults_and_returns_1(whole, folder, tmp_path, capsys):
     """0 and a line a check; 1 with the fault below its check; 1 for a file that is gone; 2 without a run."""
     assert audit.main([str(whole)]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -355,7 +355,7 @@ def fed(run_under):
     return run_under("srtf", "performance.sensitivity=synergy", "output.resources=true")
 
 
-def test_what_jobs_hold_and_use_of_cpus_and_memory_is_recounted(fed, tmp_path):
+def test_cpus_and_memory_held_and_used_are_recounted(fed, tmp_path):
     """Nothing is wrong; a thousandth more is found in every number: shares, times of short jobs ..."""
     folder = Path(copytree(fed, tmp_path / "run"))
     assert _faults(folder) == []

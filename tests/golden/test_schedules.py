@@ -28,7 +28,7 @@ def test_the_schedule_is_as_it_was(policy, run_under, update_golden):
     assert golden.read_text(encoding="utf-8") == text
 
 
-def test_the_events_lead_to_what_is_written(policy, run_under):
+def test_replayed_events_lead_to_the_written_results(policy, run_under):
     """The auditor replays them: failures, elastic jobs, groups, and changes that cost something."""
     assert audit.audit(run_under(policy)).faults == {}
 
@@ -50,7 +50,7 @@ def test_no_two_presets_have_the_same_schedule():
         ("srtf", "output={rates:false,resources:true}"),
     ],
 )
-def test_what_else_a_run_may_do_is_recounted(preset, setting, run_under):
+def test_runs_with_other_settings_are_recounted(preset, setting, run_under):
     """What a stop loses, runs that end early, and runs without rates, whose iterations are left out."""
     found = audit.audit(run_under(preset, setting))
     assert found.faults == {}

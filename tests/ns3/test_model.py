@@ -111,7 +111,7 @@ def test_answers_are_kept_on_disk(model, starts, tmp_path):
         ("transport", "ideal"),
     ],
 )
-def test_what_it_cannot_run_is_refused(model, starts, setting, value):
+def test_unsupported_questions_are_refused(model, starts, setting, value):
     """With the field, before ns-3 begins."""
     one_gpu, system = shape_of([(0, TYPE, 1)]), merge_system(FABRIC.system, {setting: value})
     with pytest.raises(InputError, match=f"network.system.{setting}"):
@@ -139,7 +139,7 @@ def test_a_wrong_attribute_is_named(model, monkeypatch):
         ask(model(attributes={"ns3::TcpSocket::DelAckCount": "two"}))
 
 
-def test_without_the_package_it_says_how_to_install_it(monkeypatch):
+def test_without_the_package_the_error_names_the_installation(monkeypatch):
     """Before the clock starts."""
 
     def version(name):

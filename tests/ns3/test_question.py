@@ -30,7 +30,7 @@ def passed(found, way):
     return nodes, wires
 
 
-def test_ways_turn_at_the_first_switch_in_common():
+def test_routes_turn_at_the_first_common_switch():
     """Within a machine by its switch; between racks by three tiers of links up, and down again."""
     found = asked([RingJob((0, 1), (Layer(0, 16_000),), 1), RingJob((2, 3), (Layer(0, 16_000),), 1)])
     ways = [passed(found, way) for each in found["connections"] for way in each["ways"][0]]

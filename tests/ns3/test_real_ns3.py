@@ -16,7 +16,7 @@ TREE = Tree(
 ACROSS = (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)
 
 
-def test_a_packet_takes_what_its_links_take(real):
+def test_a_packet_takes_the_sum_of_its_links_times(real):
     """4,000 bytes, 4,042 with headers, over 800 Gb/s and back 42, 1 us each way: 2 x (40.4 + 0.4 + 1,000).
 
     Two such messages in turn, since two GPUs all-reduce in two steps, and 3 endpoint delays of 10 ns.
@@ -108,7 +108,7 @@ def test_all_to_all_sends_to_all_at_once(real):
     ("name", "value", "said"),
     [("NoSuch", 1, "knows no such attribute"), ("DelAckCount", "two", "is not properly formatted")],
 )
-def test_ns3_says_what_is_wrong_with_an_attribute(real, name, value, said):
+def test_ns3_names_a_wrong_attribute(real, name, value, said):
     """Of a name that it does not know, and of a value, at which it ends."""
     model = Ns3Model(attributes={f"ns3::TcpSocket::{name}": value})
     with pytest.raises(InputError, match=said):

@@ -47,7 +47,7 @@ def test_one_process_answers_all_questions(fake, starts):
         ("hang", "no answer within 0.3 s", ""),
     ],
 )
-def test_a_failure_says_what_happened_and_what_ns3_said(fake, starts, monkeypatch, mode, what, found):
+def test_a_failure_quotes_the_message_of_ns3(fake, starts, monkeypatch, mode, what, found):
     """Of a crash ns-3's own message, not the stack trace after it; the next question starts another."""
     monkeypatch.setenv("FAKE_MODE", mode)
     worker = fake(0.3 if mode == "hang" else 60)

@@ -43,7 +43,7 @@ def test_the_wheel_carries_all_data(site: Path, kind: str) -> None:
     assert files(site / "artist" / "_data" / kind) == files(ROOT / kind)
 
 
-def test_the_wheel_carries_what_lies_beside_modules(site: Path) -> None:
+def test_the_wheel_contains_the_data_files(site: Path) -> None:
     """The style and the script of the page, and the claims of papers: artist-report reads them there."""
     report = ROOT / "artist" / "report"
     beside = {path.relative_to(ROOT) for kind in ("css", "js", "yaml") for path in report.rglob(f"*.{kind}")}
@@ -51,7 +51,7 @@ def test_the_wheel_carries_what_lies_beside_modules(site: Path) -> None:
     assert all((site / path).read_bytes() == (ROOT / path).read_bytes() for path in beside)
 
 
-def test_the_wheel_says_that_it_is_typed(site: Path) -> None:
+def test_the_wheel_contains_py_typed(site: Path) -> None:
     """Without py.typed a type checker takes everything of ours for Any."""
     assert all((site / package / "py.typed").is_file() for package in ("artist", "netmodels"))
 

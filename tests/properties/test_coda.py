@@ -112,7 +112,7 @@ class Watched(Coda):
 
 @SEEDS
 @pytest.mark.parametrize("arrays", [True, False])
-def test_no_gpu_job_waits_for_borrowed_cpus(seed: int, arrays: bool) -> None:
+def test_no_gpu_job_waits_for_lent_cpus(seed: int, arrays: bool) -> None:
     """After each call: with the CPUs of borrowers free, no first job finds its GPUs and a CPU for each.
 
     Overloaded, so that jobs wait; tuned, so that CPUs come and go; CPU-only jobs are aborted meanwhile.
@@ -149,7 +149,7 @@ class Fair(Drf):
 
 
 @SEEDS
-def test_no_job_starts_before_that_of_a_user_who_holds_less(seed: int) -> None:
+def test_no_job_starts_before_a_fitting_job_of_a_user_with_less(seed: int) -> None:
     """Of a user with less the first job, of either kind, would not have fitted in place of it, either."""
     policy = Fair()
     run_checked(workload(seed, 1.3), cluster(), policy)
@@ -204,7 +204,7 @@ class FairArrays(Coda):
 
 @SEEDS
 @pytest.mark.parametrize("arrays", [True, False])
-def test_no_job_of_an_array_starts_before_that_of_a_user_who_holds_less(seed: int, arrays: bool) -> None:
+def test_no_job_of_an_array_starts_before_a_fitting_job_of_a_user_with_less(seed: int, arrays: bool) -> None:
     """No first job of a user with fewer GPUs, or CPUs in the CPU array, would have fitted instead."""
     policy = FairArrays(step_s=2, review_s=60, arrays=arrays)
     run_checked(workload(seed, 1.6, 320), cluster(), policy, needs_three())

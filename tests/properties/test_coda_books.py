@@ -169,7 +169,7 @@ def slow(spec: JobSpec, allocation: Any) -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_noted_is_what_there_is(kind: str) -> None:
+def test_the_books_equal_the_state_of_the_cluster(kind: str) -> None:
     """20 workloads, which reach what the kind is for: walks or halved cores, aborts, moves, and failures."""
     log: list[Event] = []
     for seed in range(20):

@@ -167,7 +167,7 @@ def test_progress_equals_a_replay_one_iteration_at_a_time(case: Case) -> None:
 
 
 @given(cases())
-def test_what_is_recorded_of_resources_is_what_a_recount_finds(case: Case) -> None:
+def test_recorded_resources_equal_a_recount(case: Case) -> None:
     """Sums that jobs join and leave are what they are counted anew; in the end they are 0, exactly."""
     specs = sorted(case.jobs, key=lambda spec: spec.submit_ns)
     performance = PlainPerformance(slow=capped)

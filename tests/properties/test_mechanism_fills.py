@@ -160,7 +160,7 @@ class Again(Recount):
 
 
 @given(cases(sorted(POLICIES), ("tune", "opt")))
-def test_what_jobs_hold_depends_on_where_they_are_only(case: Case) -> None:
+def test_resources_held_depend_on_placements_only(case: Case) -> None:
     """However it came about: the same jobs on the same GPUs hold the same CPUs and memory."""
     again = Again(case.fill)
     policy, performance = POLICIES[case.policy](case.fill), PlainPerformance(slower)

@@ -302,7 +302,7 @@ big_profiles = st.lists(big_layers, min_size=1, max_size=4).map(lambda each: Pro
 
 
 @given(big_profiles, spread, st.tuples(plain, plain, plain), systems.filter(same_everywhere))
-def test_irregular_lies_between_the_regular_shapes_around_it(profile, racks, dimensions_, system):
+def test_an_irregular_shape_costs_between_the_regular_shapes_around_it(profile, racks, dimensions_, system):
     """Each collective: not below the fastest, nor above the slowest of the shapes with whole members around.
 
     Or with as few GPUs in every machine and rack as its smallest have: those are the gates.

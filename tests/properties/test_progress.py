@@ -67,7 +67,7 @@ def test_carry_keeps_the_share_and_rounds_up(clock: tuple[int, int, int], new: i
     st.lists(st.tuples(iterations_ns, st.integers(0, 200)), min_size=1, max_size=8),
     st.integers(0, 100),
 )
-def test_a_job_that_changes_speed_equals_a_walk_with_fractions(
+def test_progress_through_changes_of_speed_equals_that_in_fractions(
     asked: int, speeds: list[tuple[int, int]], look: int
 ) -> None:
     """Through changes of speed a job is never ahead, and behind by less than 1 ns of its pace a change.

@@ -38,7 +38,7 @@ def test_an_opportunistic_job_is_slowed_down_first():
     assert seconds(result, "finish_ns") == [10, 11]
 
 
-def test_sharing_costs_what_the_experiments_of_muri_say():
+def test_sharing_costs_the_slowdown_of_muris_experiments():
     """A keeps its GPU busy for 0.5 of 10 s, b wants the rest: side by side both take 1.33 times as long.
 
     So both end at 13.3 instead of 10.
@@ -81,7 +81,7 @@ def test_an_opportunistic_job_makes_room_but_stays():
     assert not [e for e in events if isinstance(e, Stop)]
 
 
-def test_who_must_wait_joins():
+def test_a_waiting_guaranteed_job_joins_a_running_one():
     """Two jobs of 10 s, both promised the one GPU, busy for half of the time: b starts beside a, 10 s each.
 
     Without `waiting_join` it waits for a's end.
@@ -91,7 +91,7 @@ def test_who_must_wait_joins():
     assert seconds(run(jobs, waiting_join=False)[0], "finish_ns") == [10, 20]
 
 
-def test_who_has_joined_is_guaranteed_in_its_turn():
+def test_a_joined_job_keeps_its_gpus_once_the_other_ends():
     """B joins a (0.75) at 0, 2 s an iteration; from a's end at 4 the GPU is its own, with 4 s to go.
 
     C comes at 5, promised the GPU as well, and joins b: 0.5 idle for 0.75, 1.5 s an iteration, 5 to 8. If b

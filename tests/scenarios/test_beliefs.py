@@ -256,7 +256,7 @@ def beside(question, **b):
     return seen["own"], seen["others"]
 
 
-def test_added_tells_the_new_times_of_a_job_and_of_those_that_it_slows_down():
+def test_added_returns_the_new_times_of_a_job_and_of_jobs_that_it_slows_down():
     """A uses its GPUs half of the time; beside b, which always does, both take 1.5 s; c is not touched."""
     own, others = beside(lambda ask: ask.added([1], [on((0, 2), group=SHARED)]))
     assert own == [1.5]
@@ -277,7 +277,7 @@ def test_added_counts_a_running_job_where_it_would_be_only():
     assert others == {0: 1.5}
 
 
-def test_added_tells_who_gains_when_a_job_would_move_away():
+def test_added_returns_the_jobs_that_gain_from_a_move():
     """A and b share m0, 1.5 s each, until b would move to m1: a second each again."""
     seen = {}
 
@@ -315,7 +315,7 @@ def test_added_asks_the_believed_performance():
     assert seen == {"own": [4 * NS_PER_S], "others": {}}
 
 
-def test_what_would_run_is_what_runs_with_the_placed_jobs_where_they_would_be():
+def test_hypothetical_indices_equal_those_of_jobs_that_run():
     """100 random placements beside random ones: each index has the jobs that it has if they simply ran."""
     rng, cluster = random.Random(2), tiny_cluster(4, per_rack=2)
     specs = [job(f"j{i}") for i in range(6)]

@@ -35,7 +35,7 @@ def started(jobs, cluster, policy, slower):
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_on_machines_with_more_cpus_a_job_gets_what_it_gains_there(how):
+def test_on_machines_with_more_cpus_a_job_gets_cpus_until_it_gains_no_more(how):
     """2 GPUs want 12 CPUs. Of the 8 of m0 all help; on m1, 24 CPUs, 8 would be slower than the share."""
 
     def slower(spec, allocation):
@@ -84,7 +84,7 @@ def test_the_share_is_tried_whatever_the_points(how):
     assert given == {"w": [(0, 1, 1, 10)]}
 
 
-def test_a_job_on_two_machines_goes_down_to_what_it_needs_on_each():
+def test_a_job_on_two_machines_keeps_its_need_on_each():
     """W gains from 3 CPUs a GPU and needs 30 GiB a machine; on 2 GPUs of m0 and 1 of m1 it has 6 and 3 CPUs.
 
     Y has the 6 CPUs of its share. Z needs 2 of 10 on m1, where 1 is left: so w goes down to 2 a GPU, on both

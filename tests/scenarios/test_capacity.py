@@ -17,7 +17,7 @@ def event(at, kind, machine, deadline=0):
     return CapacityEvent(seconds_to_ns(at), kind, machine, seconds_to_ns(deadline))
 
 
-def test_a_failure_evicts_at_once_and_the_job_goes_on_elsewhere():
+def test_a_failure_evicts_at_once_and_the_job_continues_on_another_machine():
     """m0 fails at 3.5: the open half iteration is lost, 7 iterations follow on m1: 10.5.
 
     Capacity: 4 GPUs for 3.5 s, then 2 for 7 s = 28 GPU-s. Busy: 2 GPUs for 10.5 s = 21 GPU-s.
@@ -281,7 +281,7 @@ def test_a_job_larger_than_the_cluster_is_refused_before_the_clock_starts():
         run_checked([job("a", 5)], tiny_cluster(), Ordered(order="fifo"))
 
 
-def test_a_machine_that_joins_later_counts_for_what_can_fit():
+def test_a_machine_that_joins_later_counts_for_feasibility():
     """4 GPUs asked: there from t = 2 on."""
     cluster = Cluster([Machine("m0", 0, "box", 2), Machine("m1", 0, "box", 2, present=False)])
     result, _ = run_checked(

@@ -85,7 +85,7 @@ def test_a_fungible_job_takes_gpus_by_their_speed():
     run_checked([fungible], cluster, Scripted({0: lambda v, p: p.place(0, on((0, 8)))}))
 
 
-def test_a_fungible_job_takes_gpus_by_their_worth_not_by_their_speed():
+def test_a_fungible_job_takes_gpus_by_replacement_ratio_not_by_speed():
     """4 GPUs of worth 1 are 8 of worth 0.5, though these have a third of the speed, which would make 12."""
     cluster = Cluster([Machine("slow", 0, "t4", 12, speed=1 / 3, worth=0.5)])
     fungible = job("a", 4, fungible=True)
@@ -199,7 +199,7 @@ def test_the_past_cannot_wake():
         )
 
 
-def test_what_is_not_a_plan_is_refused():
+def test_a_policy_that_returns_no_plan_is_refused():
     """Forgetting to return builder.done()."""
 
     class Forgetful:
@@ -221,7 +221,7 @@ def test_a_leaving_machine_takes_no_new_work():
     )
 
 
-def test_a_leaving_machine_keeps_what_it_has_but_not_more():
+def test_jobs_on_a_leaving_machine_may_only_shrink():
     """A job on m0 may be retuned to fewer CPUs there, not to more."""
     cluster = tiny_cluster(cpus=4)
     events = [CapacityEvent(seconds_to_ns(1), "leave", 0, seconds_to_ns(99))]
@@ -312,7 +312,7 @@ def test_a_member_holds_at_most_the_group_s_gpus():
     )
 
 
-def test_a_group_is_not_deeper_than_it_says():
+def test_a_group_is_not_deeper_than_its_depth():
     """Depth 2 on 1 GPU: a third member of 1 GPU is too many."""
 
     def act(v, p):

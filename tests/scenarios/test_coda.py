@@ -102,7 +102,7 @@ def test_a_job_larger_than_both_sub_arrays_has_machines_of_both():
 # --- taking back
 
 
-def test_a_large_job_takes_back_what_small_ones_borrow():
+def test_a_large_job_reclaims_cpus_lent_to_small_jobs():
     """Machine 1 is full, c borrows from 0. B is done at 10 s; at 11 s c moves to 1, and l has all of 0."""
     jobs = [gpu("a", 3), gpu("b", 1, 10, 0.5), gpu("c", 1, 30, 1), gpu("l", 4, 20, 11)]
     result, told = run(jobs, large_machines=1)
@@ -170,7 +170,7 @@ def test_a_job_of_several_machines_takes_back_too():
     assert of(told, "l") == [(12, {0: (4, 4), 1: (4, 4)})]
 
 
-def test_what_a_move_leaves_is_for_others_at_once():
+def test_gpus_freed_by_a_move_are_usable_at_once():
     """S, with 2 GPUs and 6 CPUs, moves to machine 1 for l at 11 s. On machine 0 l takes 4 GPUs and 4 CPUs.
 
     There 1 GPU and 16 - 4 - 4 CPUs are left then: x, which waits for 8 since 5 s, starts.
@@ -204,7 +204,7 @@ def test_cpus_that_come_free_beside_small_jobs_let_a_large_one_take_back():
     ]
 
 
-def test_an_elastic_job_with_fewer_gpus_has_as_many_cpus_for_each():
+def test_an_elastic_job_with_fewer_gpus_keeps_its_cpus_per_gpu():
     """It asks for 8 GPUs and 16 CPUs, 2 for each. Machine 1 fails at 10 s: on machine 0 it has 4 and 8.
 
     The one exception to CODA without its own rules being FIFO: `as_asked` waits for all that is asked.
@@ -331,7 +331,7 @@ def test_memory_of_a_borrower_is_offered_when_it_ends():
     assert list(seconds(result, "first_start_ns")) == [0, 50]
 
 
-def test_an_aborted_job_may_start_over_elsewhere_at_once():
+def test_an_aborted_job_may_start_over_on_another_machine_at_once():
     """C has 7 CPUs of machine 1 from 5 s. B's 9 on machine 0 are needed at 10 s, and 9 are left on 1.
 
     It starts there with nothing done, which is no migration: it ends at 10 + 40 s.

@@ -213,7 +213,7 @@ def test_a_job_on_several_machines_needs_no_cpu_a_gpu():
     assert told[2] == (1, "g", {0: 2, 1: 2}, "start")
 
 
-def test_a_job_starts_with_what_was_best_for_finished_jobs_of_its_owner():
+def test_a_job_starts_with_the_best_cpus_of_its_owners_finished_jobs():
     """The first needs 6, and finds them. So the second starts with 6; one of another user with 4."""
     jobs = [job("a", 1, 100), job("b", 1, 5, 200), replace(job("c", 1, 5, 200), user="w")]
     told, _ = run(jobs, need=6)
@@ -221,13 +221,13 @@ def test_a_job_starts_with_what_was_best_for_finished_jobs_of_its_owner():
     assert (cpus_of(told, "b"), cpus_of(told, "c")) == ([(200, 6)], [(200, 4)])
 
 
-def test_what_a_job_tries_when_it_is_done_is_not_its_best():
+def test_cpus_tried_at_the_finish_are_not_recorded_as_best():
     """It is done at 15 s, when it tries 3 CPUs: 4 were the best."""
     told, _ = run([job("a", 1, 13), job("b", 1, 5, 50)])
     assert (cpus_of(told, "a"), cpus_of(told, "b")) == ([(0, 4), (10, 3)], [(50, 4)])
 
 
-def test_a_job_that_is_moved_walks_again():
+def test_a_moved_job_searches_its_cpus_again():
     """C walks on machine 0 from 1 s to 31 s: 4, 3, 5, 4. At 61 s it is moved, and walks again from 4."""
     jobs = [job("a", 3, 900), job("b", 1, 30), job("c", 1, 900, 1), job("l", 4, 900, 61)]
     told, _ = run(jobs, machines=2, cpus=64, large_machines=1)
@@ -277,7 +277,7 @@ def test_machines_with_less_than_a_cpu_a_gpu_give_their_share():
 # --- history
 
 
-def test_the_reserve_is_what_gpu_jobs_held():
+def test_the_reserve_follows_the_cpus_per_gpu_of_gpu_jobs():
     """Before any: 4 x 4 = all 16 CPUs. A holds 2 for 1 GPU: from 20 s on, when c comes, 4 x 2 are reserved.
 
     The CPU job of 8 borrows from 5 s, and is of the array then: g, which asks for 10 at 30 s, waits.
@@ -305,7 +305,7 @@ def of_user(user, spec):
     return replace(spec, user=user)
 
 
-def test_the_user_who_holds_fewest_gpus_is_next():
+def test_the_user_with_fewest_gpus_is_next():
     """Of 4 GPUs u and w hold 2 each; w's come free at 10 s: v's job goes first, though u's came earlier."""
     jobs = [
         of_user("u", job("u0", 2, 50)),
@@ -317,7 +317,7 @@ def test_the_user_who_holds_fewest_gpus_is_next():
     assert [each[:2] for each in told] == [(0, "u0"), (0, "w0"), (10, "v0"), (20, "u1")]
 
 
-def test_what_a_user_held_does_not_count():
+def test_gpus_held_in_the_past_do_not_count():
     """Both wait for 3 GPUs, which come free at 30 s: v holds one, u held 3 to 10 s, and holds none."""
     jobs = [
         of_user("u", job("u0", 3, 10)),
@@ -355,7 +355,7 @@ def test_cpus_of_aborted_jobs_do_not_count():
     assert [each[:2] for each in told] == [(0, "v0"), (2, "u0"), (5, "u0"), (5, "g"), (30, "u0"), (80, "v1")]
 
 
-def test_what_an_aborted_job_leaves_is_for_others():
+def test_cpus_of_an_aborted_job_are_usable_by_others():
     """U's borrows 12 of 16 CPUs, w's waits for 8. G takes 6 at 5 s: 10 are left, enough for w's."""
     jobs = [
         of_user("u", cpu("u0", 12, 50)),
@@ -378,7 +378,7 @@ def test_a_user_whose_first_job_does_not_fit_lets_others_go_on():
     assert [each[:2] for each in told] == [(0, "u0"), (3, "u1"), (50, "v0"), (60, "v1")]
 
 
-def test_the_user_who_holds_fewest_cpus_is_next():
+def test_the_user_with_fewest_cpus_is_next():
     """Both wait for CPUs that come free at 10 s; u holds 8, v none: v's job starts, though it came last."""
     jobs = [
         of_user("u", cpu("u0", 8, 50)),
@@ -401,7 +401,7 @@ def test_evicted_jobs_are_first_in_the_queue_of_their_user():
     assert [each[:2] for each in told] == [(0, "g"), (5, "g"), (20, "g"), (30, "h"), (40, "b")]
 
 
-def test_a_job_on_a_machine_that_leaves_keeps_what_it_uses():
+def test_a_job_on_a_leaving_machine_keeps_its_current_cpus():
     """It tries 3 CPUs from 10 s on; its machine leaves at 15 s and takes nothing new, not even the fourth."""
     events = [CapacityEvent(seconds_to_ns(15), "leave", 0, seconds_to_ns(900))]
     told, _ = run([job("g", 1, 60)], events=events)

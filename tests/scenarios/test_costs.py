@@ -43,7 +43,7 @@ def test_coming_back_to_the_same_machines_costs_resume():
     assert seconds(result, "queueing_ns") == [2]
 
 
-def test_coming_back_elsewhere_costs_restart():
+def test_resuming_on_another_machine_costs_restart():
     """As before, with 3 s instead of 2: 16."""
     result, log = one({0: place((0, 1)), 4: stop, 6: place((1, 1))}, overheads=Overheads(**COSTS))
     assert [e.how for e in log if isinstance(e, Start)] == ["start", "restart"]
@@ -167,7 +167,7 @@ def test_naming_the_same_allocation_again_changes_nothing():
         ("lose_all", 16.5, 3.5, "all 10 left from 6.5"),
     ],
 )
-def test_what_a_stop_loses(mode, finish, lost, why):
+def test_each_on_stop_mode_loses_its_part_of_the_work(mode, finish, lost, why):
     """Stopped at 3.5, back at 6.5, with each of the four modes."""
     overheads = Overheads(on_stop=mode, checkpoint_every_s=2)
     result, _ = one({0: place((0, 1)), 3.5: stop, 6.5: place((0, 1))}, overheads=overheads)
@@ -185,7 +185,7 @@ def test_what_a_stop_loses(mode, finish, lost, why):
         (0, "keep", 0.0, "unless it says its own"),
     ],
 )
-def test_what_a_stop_loses_of_cpu_only_jobs(gpus, own, lost, why):
+def test_cpu_only_jobs_lose_work_by_their_own_on_stop_mode(gpus, own, lost, why):
     """Stopped at 3.5 of 10 s, back at 6.5: the settings for CPU-only jobs differ from those for all."""
     overheads = Overheads(on_stop="lose_iteration", cpu_on_stop="lose_all")
     spec = JobSpec("a", 0, Demand(gpus, cpus=1 - gpus), 10, NS_PER_S, on_stop=own)

@@ -105,7 +105,7 @@ def test_the_wait_begins_again_when_gpus_are_lost():
     assert started(events)[-3:] == [(3, 5, [0]), (4, 13, [0]), (3, 23, [0, 1])]
 
 
-def test_a_lease_is_renewed_at_no_cost_if_nobody_wants_the_gpus():
+def test_a_lease_is_renewed_at_no_cost_while_no_job_waits():
     """No job waits: 100 leases, one start, no stop; GPUs of one machine are not even offered again."""
     result, events = run_checked([job("a", 2, 100)], racks(), dally(lease_s=1))
     assert len(started(events)) == 1
@@ -125,7 +125,7 @@ def test_at_the_end_of_a_lease_the_lower_sensitivity_gets_the_gpus():
     assert seconds(result, "finish_ns") == [30, 35]
 
 
-def test_nobody_is_preempted_within_a_lease():
+def test_no_job_is_preempted_within_a_lease():
     """B comes at 1; a's lease ends at 10."""
     jobs = [job("a", 2, 15), job("b", 2, 3, at=1)]
     result, _ = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10))
@@ -211,7 +211,7 @@ def test_a_job_that_never_had_gpus_goes_before_one_of_equal_sensitivity():
     assert seconds(result, "finish_ns") == [21, 11]
 
 
-def test_of_equal_sensitivities_the_job_goes_first_whose_last_gpus_are_longest_ago():
+def test_ties_of_sensitivity_go_to_the_job_that_held_gpus_least_recently():
     """One GPU, leases of 10 s; a and b always at full speed, so equal at 1 whenever they wait together.
 
     a 0-10, b 10-20, c (0) 20-23; then a, which got GPUs at 0, b at 10: a 23-33; d (0) 33-36; then b, which
@@ -231,7 +231,7 @@ def test_of_equal_sensitivities_the_job_goes_first_whose_last_gpus_are_longest_a
     assert seconds(result, "finish_ns") == [86, 66, 23, 36]
 
 
-def test_of_several_ended_leases_the_last_in_order_makes_room():
+def test_of_ended_leases_the_last_in_order_is_preempted():
     """A machine of two: a and b, at full speed, until 10, when both leases end and c (0) takes one GPU.
 
     Equal in all but arrival, b comes last in the order: it waits for c's 3 s and ends at 10 + 3 + 10 = 23.
@@ -296,7 +296,7 @@ def test_fewer_machines_of_a_rack_are_nearer_in_a_literal_renewal():
     ]
 
 
-def test_gpus_of_as_many_machines_are_not_nearer_in_a_literal_renewal():
+def test_a_literal_renewal_keeps_gpus_on_an_equal_number_of_machines():
     """A job of four has 1 + 1 + 2 GPUs of machines 1, 2 and 3 from 2 on; at 12 machine 0 has a half, too.
 
     Machines 0, 1 and 3 would be the first choice, but are three as well: it stays.
@@ -350,7 +350,7 @@ def test_a_nearer_renewal_moves_at_the_end_of_a_lease():
     assert stays.columns["migrations"][4] == 0
 
 
-def test_what_a_nearer_renewal_leaves_is_offered_at_once():
+def test_gpus_left_by_a_nearer_renewal_are_offered_at_once():
     """Machines of 3: the pair has halves from 6 on, 2 + 2 more are idle from 15 on, a triple waits.
 
     At 16 the pair moves to one machine, so the other is whole; by its timer the triple would wait until 17.
@@ -425,7 +425,7 @@ def test_manual_timers_never_move():
     assert fixed.series == []
 
 
-def test_the_series_tells_when_a_timer_moved():
+def test_the_series_records_each_change_of_a_timer():
     """For Fig. 5: time, which timer, hours."""
     tuned = timers()
     for wait in (NS_PER_S, 3 * NS_PER_S):

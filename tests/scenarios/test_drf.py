@@ -22,19 +22,19 @@ def finishes(jobs, cluster, **options):
     return seconds(result, "finish_ns")
 
 
-def test_the_user_who_holds_least_is_next():
+def test_the_user_with_the_smallest_share_is_next():
     """Of 2 GPUs u takes one (a, the first), v the other (d: v holds 0, u 1). At 10 u's b and c have both."""
     jobs = [of("u", "a"), of("u", "b"), of("u", "c"), of("v", "d")]
     assert finishes(jobs, tiny_cluster(1, 2)) == [10, 20, 20, 10]
 
 
-def test_what_users_hold_ends_with_their_jobs():
+def test_holdings_of_users_end_with_their_jobs():
     """On 1 GPU: when u's a ends at 10, u holds no more than v, and u's b is older than v's c."""
     jobs = [of("u", "a"), of("u", "b", at=1), of("v", "c", at=2)]
     assert finishes(jobs, tiny_cluster(1, 1)) == [10, 20, 30]
 
 
-def test_of_users_with_as_many_gpus_the_one_with_fewer_cpus_is_next():
+def test_ties_in_gpus_go_to_the_user_with_fewer_cpus():
     """At 5 w's GPU is free; u and v hold one each, with 3 and 1 CPUs: v's d goes before u's older c."""
     held = [of("u", "a", 1, 20, cpus=3), of("v", "b", 1, 20, cpus=1), of("w", "x", 1, 5, cpus=1)]
     jobs = [*held, of("u", "c", at=1, cpus=1), of("v", "d", at=2, cpus=1)]

@@ -111,7 +111,7 @@ def test_the_value_is_that_of_the_rest_of_the_work():
     assert reductions_s(found) == [[40], [10, 15, 18, 20]]
 
 
-def test_values_do_not_depend_on_what_is_held():
+def test_values_do_not_depend_on_workers_held():
     """Against the time at base demand: a job that has 3 workers from the start has the same reductions."""
     (found, _), finish_s = believed(TABLE_4[:1], tiny_cluster(1, 8), 30, gpus=3)
     assert (reductions_s(found), finish_s) == ([[50]], [100])
@@ -132,7 +132,7 @@ T4 = Cluster([Machine("t", 0, "t", 16, "T4", speed=1 / 12, worth=0.5)])
 ON_V100 = {"fungible": True, "measured_speed": 0.25, "measured_worth": 1}
 
 
-def test_workers_on_gpus_worth_half_take_twice_as_many():
+def test_workers_on_gpus_of_replacement_ratio_one_half_take_twice_the_gpus():
     """100 s on 8 V100 are 800 V100-seconds: 300 s on 8 T4, 200 on 12, 150 on 16 (a third of the speed)."""
     elastic = job("a", 8, 100, min_gpus=4, max_gpus=8, step=2, **ON_V100)
     (found,), finish_s = believed([elastic], T4, gpu_types=("T4",), gpus=16)
@@ -169,7 +169,7 @@ def test_flexible_workers_may_be_of_another_type(efficiency, saved_s):
     assert SCALINGS["knapsack"].extra(4, found, pending=False) == [2]
 
 
-def test_types_of_base_workers_are_told_apart():
+def test_base_workers_of_two_types_have_separate_values():
     """100 s on 2 V100, 150 s on 4 T4, of two jobs that are alike; and the other way round asked again."""
     elastic = [job(name, 2, 100, min_gpus=2, max_gpus=3, mixed_types=True, **ON_V100) for name in "ab"]
     cluster = Cluster([BOTH[0], replace(BOTH[0], name="w"), *T4.machines])
@@ -213,7 +213,7 @@ def test_no_more_workers_than_gpus_of_the_type():
     assert found[0].gpus.tolist() == [2, 4, 6, 8]
 
 
-def test_the_base_demand_may_be_what_is_asked_for():
+def test_the_base_demand_may_be_the_demand():
     """Asked 3 of 2 to 4: 60 worker-seconds, 20 s on 3, 15 on 4; from the least: 30, 20, 15."""
     elastic = [job("a", 3, 20, min_gpus=2, max_gpus=4)]
     (found,), _ = believed(elastic, tiny_cluster(1, 8), requested=True)
@@ -237,13 +237,13 @@ class Twice(Estimates):
         return np.full(len(jobs), 2.0)
 
 
-def test_what_is_believed_counts_once():
+def test_an_estimate_is_applied_once():
     """Believed twice as long, a is worth 100, b 40, 60, 72, 80."""
     (found,), _ = believed(TABLE_4, tiny_cluster(2, 8), estimates=Twice())
     assert reductions_s(found) == [[100], [40, 60, 72, 80]]
 
 
-def test_how_a_demand_scales_is_asked_for_once(monkeypatch):
+def test_scaling_is_asked_once_per_demand(monkeypatch):
     """Of three jobs two have one demand: two questions at 0, none at 5.
 
     The third has its own value: 21,720 - 10 worker-seconds left, 10,855 s on 2, 7236.67 on 3.

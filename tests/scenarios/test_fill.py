@@ -50,7 +50,7 @@ def asking_jobs(seed):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_as_asked_every_job_holds_what_it_asks_for(name):
+def test_under_as_asked_every_job_holds_its_demand(name):
     """Whatever a policy does, moves, groups and packs included: the sums over its machines are exact.
 
     3 machines of 4 GPUs, 12 CPUs, 80 bytes: 6 CPUs a GPU are twice what one brings, so GPUs are left idle.
@@ -68,7 +68,7 @@ def test_as_asked_every_job_holds_what_it_asks_for(name):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_in_proportion_nobody_waits_for_cpus(name):
+def test_in_proportion_no_job_waits_for_cpus(name):
     """Two jobs of 1 GPU that ask for 20 of 28 CPUs run side by side on 2 GPUs, with half of them each."""
     jobs = [job("a", 1, 4, cpus=20), job("b", 1, 4, cpus=20)]
     result, events = run_checked(jobs, tiny_cluster(1, 2, cpus=28), POLICIES[name]("proportional"))
@@ -113,7 +113,7 @@ def test_a_group_goes_where_all_of_it_has_cpus():
     assert sorted(held) == [(0, 5, False), (1, 5, True), (1, 5, True)]
 
 
-def test_a_job_grows_only_where_it_keeps_what_it_asks_for():
+def test_a_job_grows_only_on_machines_that_keep_its_demand():
     """E has 1 GPU each of m0 and m1 and 2 of its 4 CPUs there; m1's other GPU comes free at 3.
 
     On 1 + 2 GPUs the CPUs are 1 + 3. c takes 5 of the 6 CPUs that are free on m1: its own 2 and 1 do. If c
@@ -166,7 +166,7 @@ def test_a_cpu_job_takes_no_lease():
         ({"gpus": 2, "min_gpus": 1, "max_gpus": 4, "cpus": 17}, "up to 8 CPUs and 100 bytes"),
     ],
 )
-def test_a_job_that_could_never_get_what_it_asks_is_refused(demand, machines):
+def test_a_job_whose_demand_never_fits_is_refused(demand, machines):
     """2 machines of 2 GPUs, 8 CPUs, 100 bytes; what is asked goes by GPUs over the machines of a job."""
     with pytest.raises(InputError, match="can never fit the cluster") as error:
         run_checked([job("a", **demand)], tiny_cluster(cpus=8, memory_bytes=100), Ordered(order="fifo"))
@@ -174,7 +174,7 @@ def test_a_job_that_could_never_get_what_it_asks_is_refused(demand, machines):
     assert f"{demand['gpus']} GPUs, " in str(error.value)
 
 
-def test_a_job_that_can_get_what_it_asks_is_let_in():
+def test_a_job_whose_demand_fits_is_admitted():
     """4 GPUs, 16 CPUs are all of 2 x 2 and 2 x 8; 3 GPUs, 12 CPUs are 4 a GPU, good for 2 on each machine."""
     for gpus, cpus in ((4, 16), (3, 12), (2, 9), (1, 8)):
         run_checked(

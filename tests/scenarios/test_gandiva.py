@@ -77,7 +77,7 @@ def test_a_spread_job_moves_when_a_machine_comes_free():
     assert still.columns["migrations"].sum() == 0
 
 
-def test_nobody_moves_to_as_many_machines_as_it_has():
+def test_no_job_moves_to_an_equal_number_of_machines():
     """Machines of 3, 2 and 2: x holds the first until 10, so the job of 4 takes the others.
 
     At 10 it could have 3 + 1 on the first and another: two machines as before, and it stays.
@@ -183,7 +183,7 @@ def test_a_move_labels_the_machine():
         assert machines_of(events)[3] != {3}
 
 
-def test_nobody_moves_while_others_wait_for_the_gpus():
+def test_no_job_moves_while_others_wait_for_the_gpus():
     """A second pair takes the machine that comes free at 100."""
     result, _ = run_checked([*SPREAD, job("next", 2, 20, at=2)], tiny_cluster(2, 2), Gandiva())
     assert seconds(result, "first_start_ns")[5] == 100
@@ -200,7 +200,7 @@ def test_jobs_take_turns():
     assert seconds(whole, "finish_ns") == [100, 200]
 
 
-def test_a_turn_ends_as_gpus_come_free():
+def test_a_time_slice_ends_when_gpus_are_freed():
     """At 10 y ends, and so do the turns of x and z (4 GPUs each): w (4) takes GPUs of y and z; z waits."""
     jobs = [*OVER_RACKS, job("w", 4, 10)]
     result, _ = run_checked(jobs, machines((3, 2), (2, 4)), Gandiva(slicing=True, quantum_s=10))

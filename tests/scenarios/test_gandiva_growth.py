@@ -33,7 +33,7 @@ def test_a_job_grows_when_it_is_quiet_and_shrinks_when_somebody_arrives():
     assert (seconds(fixed, "finish_ns"), changes) == ([100, 50], [])
 
 
-def test_nobody_shrinks_for_a_job_that_fits_beside():
+def test_no_job_shrinks_for_a_job_that_fits():
     """8 GPUs: a holds 4 of them after growing, b finds 2 others at 30."""
     _, changes = run([job("a", 2, 100, **ELASTIC), job("b", 2, 20, at=30)], gpus=8)
     assert changes == [(10, 0, 4)]
@@ -57,13 +57,13 @@ def test_first_come_first_grown():
     assert changes[0] == (10, 0, 4)
 
 
-def test_nobody_grows_while_others_wait():
+def test_no_job_grows_while_others_wait():
     """B waits for 4 GPUs until a ends at 100; a leaves 2 idle all the time."""
     result, changes = run([job("a", 2, 100, **ELASTIC), job("b", 4, 10)])
     assert (seconds(result, "finish_ns"), changes) == ([100, 110], [])
 
 
-def test_grown_jobs_give_way_before_turns_do():
+def test_grown_jobs_shrink_before_time_slices_end():
     """Turns of 20 s are over when b comes at 30, but a, grown to 4 of 6 GPUs, shrinks, and c goes on."""
     jobs = [job("a", 2, 100, **ELASTIC), job("c", 2, 100), job("b", 2, 20, at=30)]
     result, changes = run(jobs, gpus=6, policy=growing(slicing=True, quantum_s=20))

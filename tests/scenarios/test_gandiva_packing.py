@@ -102,7 +102,7 @@ def test_a_parted_job_tries_the_next_host():
     assert joined == ["0+2", "1+2"]
 
 
-def test_a_pair_parts_when_gpus_come_free_that_nobody_waits_for():
+def test_a_pair_parts_when_gpus_are_free_and_no_job_waits():
     """Shares 0.5 + 1: from 10 to 40 both do 20 of their 100 s; then c leaves and b moves to its GPU.
 
     a: 10 + 20 done, 70 left: 110. b: 20 done, 80 left: 120.
@@ -131,7 +131,7 @@ def test_busy_jobs_and_other_demands_are_left_alone():
     assert groups_of(events) == [(10, 2)]
 
 
-def test_a_pair_has_one_turn():
+def test_a_pair_shares_one_time_slice():
     """Turns of 20 s on one GPU, jobs of 30 s; a and b show 0.5, c 1.
 
     a 0-20, b joins at 10; c 20-40; a and b again from 40, a ends at 50. c, who waits, joins b, which has
@@ -168,7 +168,7 @@ def test_a_pair_does_not_migrate():
     assert result.columns["migrations"].sum() == result.columns["preemptions"].sum() == 0
 
 
-def test_guests_share_what_cpus_are_left():
+def test_guests_share_the_remaining_cpus():
     """A machine of 2 GPUs and 5 CPUs: each host has 2, the first guest gets the last one, the second none."""
     jobs = [job(name, 1, 50, gpu_utilization=0.1) for name in "abcd"]
     _, events = run_checked(jobs, tiny_cluster(1, 2, cpus=5), packing())
@@ -176,7 +176,7 @@ def test_guests_share_what_cpus_are_left():
     assert starts == [2, 2, 1, 0]
 
 
-def test_a_guest_counts_with_what_it_did_alone():
+def test_a_guest_counts_with_its_utilisation_measured_alone():
     """Packed 1.6 times as slow, both busy for 0.1: 1/1.6 + 1/1.6 = 1.25 for a guest that was measured alone.
 
     Turns of 10 s: a 0-10, b 10-20; at 20 b joins a, and they stay: 190 x 1.6 = 304 s more, both end at 324.

@@ -249,7 +249,7 @@ def test_cpus_on_several_machines_are_one_jobs() -> None:
 # --- the run, its end, and what it lacks
 
 
-def test_where_no_gpu_job_ever_waits_nothing_is_said_of_queues() -> None:
+def test_without_waiting_gpu_jobs_no_share_under_queueing_is_written() -> None:
     """G starts at once: no share of GPUs held in a time that there is not; but no GPU starves."""
     jobs = [job("g", 1, 10, cpus=1), job("c", 0, 10, at=5, cpus=1)]
     said = numbers(*observed(jobs, {0: {0: on((0, 1, 1))}, 5: {1: on((1, 0, 1))}}))
@@ -536,7 +536,7 @@ def test_the_gpus_of_a_group_are_taken_once() -> None:
     assert changes(kinds, "starved_gpus") == [(0, 3), (5, 4), (8, 0)]
 
 
-def test_a_policy_that_decides_itself_says_how_many_cpus_are_enough() -> None:
+def test_a_policy_with_its_own_cpus_sets_the_cpus_that_suffice() -> None:
     """G asks for 3 CPUs a GPU; m0 has 1 left, m1 none: both starve, but with 1 a GPU only m1.
 
     What starves by the CPUs asked for is counted beside it, so that policies can be compared.

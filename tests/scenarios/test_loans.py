@@ -110,7 +110,7 @@ def test_the_machines_with_the_lowest_numbers_are_loaned():
     assert moved == [(0, m, ON_LOAN) for m in (2, 3, 4, 5)] + [(300, m, ON_LOAN) for m in (6, 7)]
 
 
-def test_what_is_predicted_goes_back_a_step_ahead():
+def test_predicted_demand_is_returned_one_step_ahead():
     """0.5 in use, 0.8 at 600 s: with the oracle 3 of 5 go back at 300 s, without it at 600 s.
 
     The autoregressive predictor has three samples and takes the next for the last.
@@ -241,7 +241,7 @@ def test_without_an_inference_pool_no_series_is_asked_for():
     assert moved == []
 
 
-def test_a_missing_series_says_what_to_set():
+def test_a_missing_series_is_refused_with_the_setting_to_use():
     """The oracle needs the series ahead."""
     with pytest.raises(PlanError, match=r"signal 'inference.next'; there is inference \(signals=inference"):
         run(Lender(), [job("a", 2, 10)], uses(0.5, ahead=False))
@@ -329,7 +329,7 @@ def test_a_use_that_is_no_share_is_refused_before_the_clock_starts(value):
     check_signals(SimpleNamespace(follows=lambda cluster: ["inference"]), two_pools(), uses(1, 0, value))
 
 
-def test_what_the_oracle_reads_is_a_share_too():
+def test_the_oracle_reads_a_share_from_a_file():
     """The series ahead may come from a file: 65 at 0 s."""
     signals = uses(1, 1) | {"inference.next": uses(65)["inference"]}
     with pytest.raises(InputError, match=r"^signals, inference.next: no share at 0 s"):

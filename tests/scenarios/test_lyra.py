@@ -94,7 +94,7 @@ def test_idle_gpus_of_the_other_pool_go_before_flexible_workers():
     assert run(jobs, pools())[1] == [(0, 0, {0: 8}), (5, 1, {1: 4})]
 
 
-def test_of_two_workers_one_takes_idle_gpus():
+def test_one_of_two_workers_takes_the_idle_gpus():
     """E and f fill machines 0 and 1, half of each with a flexible worker; on 2 two GPUs are idle beside g.
 
     B has two workers: one goes there, for the other e shrinks, and f keeps what it has.
@@ -127,7 +127,7 @@ def test_heterogeneous_jobs_come_last():
     ("most", "run_s", "workers", "mean_s"),
     [((6, 6), (50, 20), (5, 3), 48.33), ((3, 6), (100, 20), (3, 5), 62)],
 )
-def test_the_knapsack_shares_what_base_demands_leave(most, run_s, workers, mean_s):
+def test_the_knapsack_divides_the_gpus_beyond_base_demands(most, run_s, workers, mean_s):
     """Tables 2 and 4 of the paper, 8 GPUs: by reduction of the rest, 110 and 86, not by who is shortest."""
     kinds = [{"min_gpus": 2, "max_gpus": gpus} for gpus in most]
     jobs = [job(f"j{i}", most[i], run_s[i], iteration_s=0.001, **kinds[i]) for i in range(2)]
@@ -206,7 +206,7 @@ def test_eight_v100_are_sixteen_t4_that_take_half_as_long_again():
     assert seconds(result, "finish_ns") == [100, 150]
 
 
-def test_who_goes_where():
+def test_inelastic_jobs_prefer_training_and_elastic_jobs_loaned_machines():
     """Inelastic jobs to the training machine first, elastic ones to loaned machines; V100 jobs never there.
 
     A takes 4 V100 and e, 2 GPUs, 4 T4. B's 8 are not left of the V100: 16 T4 are not either, so it waits; c,
@@ -286,7 +286,7 @@ def test_jobs_that_grow_on_loan_come_before_others_that_would():
     assert places[5] == (13, 1, {0: 8})
 
 
-def test_a_heterogeneous_job_turns_to_its_own_type_though_no_more_is_idle_there():
+def test_a_heterogeneous_job_prefers_its_own_type_at_equal_idle_gpus():
     """3 T4 are idle on each of 3 machines: x waits for a worker of 8 T4, in fours. D takes 2 at 5 s.
 
     A worker does not fit into 7, and so x takes 4 V100, which were idle all along; e has all it may have.
@@ -298,7 +298,7 @@ def test_a_heterogeneous_job_turns_to_its_own_type_though_no_more_is_idle_there(
     assert places[4:] == [(1, 4, {0: 4}), (5, 5, {2: 2}), (5, 4, {0: 4, 1: 4})]
 
 
-def test_a_heterogeneous_job_does_not_grow_on_gpus_worth_more_than_its_own():
+def test_a_heterogeneous_job_does_not_grow_on_gpus_of_a_higher_replacement_ratio():
     """X has 4 T4 of base in training, and 4 more for a worker, though 8 V100 are on loan."""
     t4 = Machine("t0", 0, "small", 8, "T4", 1 / 3, pool="training", worth=0.5)
     cluster = Cluster([t4, Machine("v0", 1, "big", 8, "V100", pool="inference")])

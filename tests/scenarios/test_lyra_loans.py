@@ -72,7 +72,7 @@ def test_a_preempted_job_waits_and_loses_all():
     assert seconds(result, "finish_ns") == [1563, 500, 2000]
 
 
-def test_a_preempted_job_starts_elsewhere_at_the_same_instant():
+def test_a_preempted_job_starts_on_another_machine_at_the_same_instant():
     """Two training machines, b on one of them ends at 300 s when a loses its own: a starts there at once."""
     jobs = [job("a", 2, 1000), job("b", 2, 300), job("c", 2, 2000)]
     result, _, stops, places = run(jobs, USE)

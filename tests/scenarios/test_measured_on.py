@@ -64,7 +64,7 @@ def test_fungible_jobs_are_counted_by_the_gpus_that_they_take(busy):
 
 
 @pytest.mark.parametrize(("gpus", "machines"), [(8, 2), (9, 3)])
-def test_a_fungible_job_is_admitted_by_worth(gpus, machines):
+def test_a_fungible_job_is_admitted_by_replacement_ratio(gpus, machines):
     """8 V100 are 16 T4, 9 are 18: two machines of 8 hold the one, three the other."""
     t4 = [Machine(f"t{i}", 0, "t4_8gpu", 8, **T4) for i in range(machines)]
     spec = job("a", gpus, 100, **ON_V100)
@@ -77,7 +77,7 @@ def test_a_fungible_job_is_admitted_by_worth(gpus, machines):
                 run_checked([spec], cluster, Ordered(order="fifo"), compute_only())
 
 
-def test_an_elastic_fungible_job_larger_than_the_cluster_runs_on_what_there_is():
+def test_an_elastic_fungible_job_larger_than_the_cluster_runs_on_all_gpus():
     """8 V100 asked, 4 to 8 allowed, 8 T4 there, which are 4 V100: 100 x 8 x 0.25 / (8 x 0.25 / 3) = 300 s."""
     cluster = Cluster([Machine("t", 0, "t4_8gpu", 8, **T4)])
     spec = job("a", 8, 100, min_gpus=4, max_gpus=8, **ON_V100)
@@ -98,14 +98,14 @@ def test_a_fungible_job_is_admitted_in_the_gpus_that_it_was_measured_on():
         run_checked([job("a", 9, 10, **asks)], t4, Ordered(order="fifo"), compute_only())
 
 
-def test_the_worth_where_measured_is_the_speed_unless_it_is_said():
+def test_the_replacement_ratio_of_measured_gpus_defaults_to_their_speed():
     """As the worth of a machine is."""
     assert Demand(1, measured_speed=0.25).measured_worth == 0.25
     assert Demand(1, measured_speed=0.25, measured_worth=1.0).measured_worth == 1.0
     assert Machine("m", 0, "box", 1, speed=0.25).worth == 0.25
 
 
-def test_gpus_of_one_type_have_one_worth():
+def test_gpus_of_one_type_have_one_replacement_ratio():
     """Otherwise how many GPUs a fungible job takes would depend on the machine."""
     with pytest.raises(InputError, match="two worths"):
         Cluster([Machine("a", 0, "x", 2, worth=1.0), Machine("b", 0, "y", 2, worth=2.0)])

@@ -76,7 +76,7 @@ def cpus(events, number, kinds=(Start, Change)):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_what_a_frugal_job_leaves_goes_to_a_hungry_one(name):
+def test_cpus_left_by_a_frugal_job_go_to_a_hungry_one(name):
     """2 GPUs, 8 CPUs. In proportion 4 and 4: 12 iterations of 1.5 s are 18 s; tuned 6 and 1: 12 s.
 
     Whatever the policy: it only has to start both.
@@ -116,7 +116,7 @@ def test_a_start_takes_cpus_back():
     assert {e.how for e in events if isinstance(e, Change)} == {"retune"}
 
 
-def test_what_does_not_concern_a_machine_leaves_it_alone():
+def test_events_on_other_machines_retune_no_job():
     """Jobs come and go on m1, and one waits: a on m0 is never retuned."""
     jobs = [hungry("a", 2, 30), hungry("b", 1, 4), hungry("c", 1, 6), hungry("d", 2, 5, 1)]
     _, events = simulate(jobs, tiny_cluster(2, 2, cpus=12), fifo("tune"))
@@ -199,7 +199,7 @@ def test_greedy_leaves_elastic_jobs_their_shares():
     assert cpus(events, 0) == [(0, [8])]
 
 
-def test_opt_gives_cpus_to_whom_they_are_worth_most():
+def test_opt_gives_cpus_to_the_job_that_gains_most():
     """As with tune 3 CPUs are left of 12, but h gains 1/4 of its speed a CPU, e more: (5/4)^2, then (6/4)^2.
 
     6 and 5 are worth 1.5 + 1.5625, 5 and 6 1.25 + 2.25: so e has 6. When e ends, after 4 s, h has 6.
@@ -210,7 +210,7 @@ def test_opt_gives_cpus_to_whom_they_are_worth_most():
 
 
 @pytest.mark.parametrize("fill", ["tune", "opt"])
-def test_shares_beside_jobs_that_are_not_divided_are_what_these_leave(fill):
+def test_shares_are_of_the_cpus_that_undivided_jobs_leave(fill):
     """Of 12 CPUs c has 9, e the other 3 as in proportion, g and h none. When c ends at 4, they have 4 each.
 
     D comes at 5 and asks for 9: to the policy e, g and h hold 3 CPUs as before, so d starts at once.
@@ -222,14 +222,14 @@ def test_shares_beside_jobs_that_are_not_divided_are_what_these_leave(fill):
 
 
 @pytest.mark.parametrize("fill", ["tune", "opt"])
-def test_what_is_left_beside_jobs_that_are_not_divided_is_handed_out(fill):
+def test_cpus_left_beside_undivided_jobs_are_handed_out(fill):
     """Of 12 CPUs c has 6, f 4 of the 6 that are free, h the other 2. F needs 1 of them, so h has 5."""
     jobs = [job("c", 0, 50, cpus=6), frugal("f", 1, 9, 1), hungry("h", 1, 9, 1)]
     _, events = simulate(jobs, tiny_cluster(1, 3, cpus=12), fifo(fill))
     assert [cpus(events, number)[0] for number in (1, 2)] == [(1, [1]), (1, [5])]
 
 
-def test_what_is_left_goes_by_arrival_not_by_start():
+def test_remaining_cpus_are_given_by_arrival_not_by_start():
     """A comes at 1 and waits for x, b overtakes it at 2. From 4 on 4 of 16 CPUs are left, all of them a's."""
     jobs = [frugal("x", 3, 4), hungry("a", 2, 9, 1), hungry("b", 1, 9, 2)]
     policy = Ordered(order="fifo", backfill=True, fill="tune")
@@ -264,7 +264,7 @@ def test_a_best_case_that_does_not_hold_there_takes_nothing_away():
         assert [cpus(events, number) for number in range(2)] == [[(0, [2])], [(0, [8])]]
 
 
-def test_cpu_jobs_keep_theirs_and_take_from_what_is_handed_out():
+def test_cpu_jobs_keep_their_cpus_and_take_from_handed_out_ones():
     """H has 6 of 8 CPUs. C comes at 3 and asks for 3: as in proportion 4 are free, h has 5 while it runs."""
     jobs = [hungry("h", 1, 12), job("c", 0, 3, 3, cpus=3)]
     result, events = simulate(jobs, tiny_cluster(1, 2, cpus=8), fifo("tune"))
@@ -322,7 +322,7 @@ def test_a_job_takes_no_more_of_a_machine_that_leaves():
     assert cpus(events, 1) == [(1, [3, 8])]
 
 
-def test_a_machine_that_fails_gives_back_what_its_jobs_had_elsewhere():
+def test_a_failure_frees_what_evicted_jobs_held_on_other_machines():
     """W on both machines is evicted when m0 fails at 2: 16 CPUs of m1 for h0 and h1, which had 4 each."""
     jobs = [frugal("f", 1, 50), hungry("h0", 1, 20), hungry("w", 5, 20), hungry("h1", 1, 20)]
     fail = [CapacityEvent(seconds_to_ns(2), "fail", 0), CapacityEvent(seconds_to_ns(90), "join", 0)]

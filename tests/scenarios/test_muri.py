@@ -75,14 +75,14 @@ def test_jobs_of_one_resource_go_one_after_another():
     assert groups_of(events) == []
 
 
-def test_what_a_group_really_takes_decides():
+def test_measured_times_of_a_group_decide_its_fate():
     """T = 4 with a slowdown of 2 is 8 s, no less than 4 + 4 in turn; with 1.5 it is 6 s, and both share."""
     jobs = [staged("a", CPU, 3), staged("b", GPU, 3)]
     assert seconds(run(jobs, slowdown=(2, 1, 1))[0], "finish_ns") == [12, 24]
     assert seconds(run(jobs, slowdown=(1.5, 1, 1))[0], "finish_ns") == [18, 18]
 
 
-def test_nobody_shares_while_there_is_room():
+def test_no_job_shares_gpus_while_others_are_free():
     """On two GPUs a and b run alone; c comes at 4, when three ask for two: one pair.
 
     A (CPU) with b or c (GPU) uses 8 / 16, b with c 8 / 32 of the time. All have 8 s left at 4, so b is first.
@@ -153,7 +153,7 @@ def test_it_decides_every_six_minutes():
     assert seconds(result, "finish_ns") == [400, 440]
 
 
-def test_all_are_placed_anew_by_demand_where_somebody_would_not_fit():
+def test_all_jobs_are_placed_again_by_demand_if_one_does_not_fit():
     """Four singles fill two machines; one on each leaves at 4. E needs two GPUs together: one moves."""
     singles = [staged(name, CPU, 1 if i % 2 else 9) for i, name in enumerate("abcd")]
     result, _ = run([*singles, staged("e", GPU, 3, at=5, gpus=2)], machines=2, gpus=2, order="fifo")

@@ -113,7 +113,7 @@ def test_among_many_jobs_only_the_placed_one_is_shifted(monkeypatch):
     assert [dict(plan.shifts) for plan in made if plan.shifts] == [{1: HALF_S}]
 
 
-def test_by_score_a_job_avoids_a_link_on_which_sending_cannot_interleave():
+def test_by_score_a_job_avoids_a_link_without_room_to_interleave():
     """Sending 70 % of the time, two jobs exceed the uplink for 40 % of it: score 0.6, and 1 elsewhere."""
 
     class Busy(Uplinks):
@@ -163,7 +163,7 @@ def test_without_contention_the_plan_is_the_policy_s_own():
     assert finish == [10, 11]
 
 
-def test_what_the_policy_is_shows_through():
+def test_attributes_of_the_inner_policy_are_visible():
     """The engine and the run read it: when it is called, what it knows, its pool, its series; a copy too."""
     inner = Ordered(order="srtf", preemptive=True, interval_s=7, on_events=False)
     inner.series = [(0, "x", 1.0)]
@@ -186,7 +186,7 @@ def test_what_the_policy_is_shows_through():
         ({"of": Coda()}, "Coda keeps books of where its jobs are; policy.placement=as_chosen"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(settings, message):
+def test_settings_that_contradict_are_refused(settings, message):
     """No policy; a score without shifts; a policy that would not know where its jobs are."""
     with pytest.raises(ValidationError, match=message):
         NetworkAware(**settings)
@@ -205,7 +205,7 @@ def test_what_does_not_fit_together_is_refused(settings, message):
         ("phases", {"shifts": "interleaved"}, []),
     ],
 )
-def test_settings_that_change_nothing_are_told(contention, settings, told, caplog):
+def test_settings_without_effect_are_warned_about(contention, settings, told, caplog):
     """Places where no links are shared; shifts where jobs are not followed in time."""
     warn_without_links(PerformanceConfig(contention=contention), aware(**settings))
     warn_without_links(PerformanceConfig(contention=contention), Ordered(order="fifo"))
@@ -274,7 +274,7 @@ def test_cpus_and_memory_come_along():
     assert placed(asks, chosen, cluster, hogs, fill_up) == {3: 2, 4: 2, 5: 2}
 
 
-def test_what_shares_gpus_or_is_capped_stays():
+def test_groups_and_capped_jobs_are_not_moved():
     """A group's GPUs are the policy's business; so is a cap."""
     group = Group("g", ((3, 2), (4, 2), (5, 2)))
     b = job("b", 6, 5, at=1)

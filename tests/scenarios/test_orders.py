@@ -93,7 +93,7 @@ def test_best_cases_must_be_declared(column):
         run_checked([job("a")], tiny_cluster(), policy)
 
 
-def test_what_is_there_changes_with_the_machines():
+def test_totals_follow_machines_that_join_and_leave():
     """Two machines of 2 GPUs, 8 CPUs and 5 bytes, one from 5 on, none from 7 on: at least 1 to divide by."""
     seen = []
     events = [CapacityEvent(seconds_to_ns(t), "fail", m) for t, m in ((5, 0), (7, 1))]
@@ -105,7 +105,7 @@ def test_what_is_there_changes_with_the_machines():
     assert seen == [(4, 16, 10), (2, 8, 5), (1, 1, 1)]
 
 
-def test_sharers_are_an_average_over_the_stay():
+def test_colocated_jobs_are_averaged_over_the_jobs_stay():
     """A comes at 0, b and c at 10; c ends at 20, when d comes; at 30 a has met (10 + 30 + 30) / 30 jobs.
 
     B (30 + 30) / 20 = 3, d 3. At 20 a has met (10 + 30) / 20 = 2 and d, which has just come, 3.
@@ -209,7 +209,7 @@ def test_tetris_runs_the_least_volume_of_work_first():
     assert large < frugal < hungry
 
 
-def test_tetris_counts_what_is_left():
+def test_tetris_counts_the_remaining_work():
     """One GPU, every 10 s: a of 40 s is ahead of b of 25 s once it has run for 20, not at the start."""
     policy = Ordered(order="tetris", preemptive=True)
     jobs = [job("a", 1, 40), job("b", 1, 25, at=20), job("c", 1, 15, at=21)]

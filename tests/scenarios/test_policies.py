@@ -55,7 +55,7 @@ def test_jobs_wait_behind_their_own_kind_only(queues, finish):
 
 
 @pytest.mark.parametrize("first", ["gpu", "cpu"])
-def test_of_two_kinds_the_first_to_come_takes_the_cpus(first):
+def test_the_first_arrival_of_two_job_types_takes_the_cpus(first):
     """Both want 2 of 3 CPUs when x, which holds all, ends at 10: the first has 10-15, the other 15-20."""
     kinds = [job("g", 1, 5, cpus=2), job("c", 0, 5, cpus=2)]
     jobs = [job("x", 1, 10, cpus=3), *(kinds if first == "gpu" else kinds[::-1])]
@@ -74,7 +74,7 @@ class CountedChooser:
 
 
 @pytest.mark.parametrize(("queues", "asked"), [("one", 5), ("kinds", 3)])
-def test_what_found_no_room_is_not_tried_again_when_a_job_arrives(queues, asked):
+def test_a_demand_that_did_not_fit_is_not_tried_again_at_an_arrival(queues, asked):
     """Two jobs for machine 0, which holds one, and CPU-only jobs at 1 and 2: a is asked about once.
 
     So is b at 0, when there is no room, and at a's end: 3. With one queue also at 1 and 2, for nothing.
@@ -109,7 +109,7 @@ def test_srtf_preempts_by_remaining_time():
     assert finishes(jobs, tiny_cluster(1, 1), policy) == [19, 6, 11]
 
 
-def test_without_events_nobody_is_looked_at_between_the_ticks():
+def test_without_events_no_job_is_scheduled_between_ticks():
     """Every 6 s: b (3 s) comes at 2 and waits for 6, where a has 4 left. It ends at 9; a goes on at 12."""
     policy = Ordered(order="srtf", preemptive=True, backfill=True, on_events=False, interval_s=6)
     assert finishes([job("a", 1, 10), job("b", 1, 3, at=2)], tiny_cluster(1, 1), policy) == [16, 9]
@@ -146,7 +146,7 @@ def test_two_dimensional_las_counts_gpus():
     assert finishes(jobs, tiny_cluster(), las2d) == [10, 11]
 
 
-def test_nobody_is_stopped_in_vain():
+def test_no_job_is_stopped_in_vain():
     """B (2 GPUs, on one machine) comes first by time; by count stopping d would do, but it does not.
 
     m0: a and a free GPU, m1: c and d. Without d one GPU is free on each machine: b cannot be placed, so
@@ -366,7 +366,7 @@ def test_a_demoted_job_goes_behind_those_that_wait():
 
 
 @pytest.mark.parametrize(("skip", "starts"), [(True, [0, 0, 20, 1]), (False, [0, 0, 10, 10])])
-def test_what_a_refused_job_leaves_over_is_offered_to_waiting_jobs_if_they_may_overtake(skip, starts):
+def test_gpus_that_a_refused_job_leaves_are_offered_under_backfill(skip, starts):
     """A (10 s) is on m0, b (20 s) on m1; at 1 s c needs 2 GPUs of one machine, then d 1 GPU for 40 s.
 
     The GPUs suffice for c, but no machine has both: d takes one on m0 at 1 s, so c waits for m1; or d waits

@@ -235,7 +235,7 @@ def reclaims(script: Mapping[float, Sequence[Act]], *jobs: JobSpec) -> dict[str,
     return dict(observed(jobs, script)[0].summary()["reclaims"])
 
 
-def test_a_preemption_elsewhere_is_none_of_the_reclaim() -> None:
+def test_a_preemption_on_a_kept_machine_is_not_counted_as_reclaim() -> None:
     """At 5 s idle m2 goes back, and a is stopped on m0, which stays: no machine had to be cleared."""
     script = {
         0: [plans({0: on((0, 1))}, lent(2))],
@@ -298,7 +298,7 @@ def test_jobs_that_finish_at_the_instant_do_not_run() -> None:
     assert reclaims(script, *jobs)["of_running"] == 1 / 2
 
 
-def test_means_are_over_instants_at_which_machines_had_to_be_cleared() -> None:
+def test_means_cover_only_instants_that_cleared_machines() -> None:
     """5 s: 1 of 2 jobs preempted; 7 s: an idle machine, not counted; 9 s: e shrinks, m5 is idle.
 
     Means of 1/2 and 0, and of 0 and 1. That c finished and e was stopped before says nothing.

@@ -83,7 +83,7 @@ def grid(performance, cluster, place, cpus, memory, speed=1.0):
 # --- the matrix
 
 
-def test_measured_counts_are_the_truth_and_those_between_lie_on_a_line():
+def test_measured_counts_are_exact_and_others_interpolated():
     """2 CPUs lie on the line from 0.1 (1) to 0.4 (4): 0.2, where the truth is 0.4; 7 between 0.9 and 0.92.
 
     With 60 bytes, 10 of them for processes, half of the data set is cached: storage feeds 0.25 / 0.5 of what
@@ -99,7 +99,7 @@ def test_measured_counts_are_the_truth_and_those_between_lie_on_a_line():
 
 @pytest.mark.parametrize("speed", [0.5, 1, 2])
 @pytest.mark.parametrize("own", [0.5, 1, 2])
-def test_what_is_measured_is_the_truth_on_gpus_of_any_speed(speed, own):
+def test_measurements_are_exact_on_gpus_of_any_speed(speed, own):
     """The curve was measured on GPUs of one speed, the job runs on another: faster GPUs wait the more."""
     cluster, performance = machines(own), truth(speed)
     belief, measured = believed(cluster, performance=performance)

@@ -145,7 +145,7 @@ def test_a_move_interrupts_the_use():
     assert column(rows, "gpu") == [(0, 0.5), (4, 0), (6, 0.5), (12, 0)]
 
 
-def test_waiting_over_what_is_left():
+def test_the_blocking_index_divides_waiting_by_remaining_time():
     """FIFO on 2 GPUs: a 10 s at 0, b 4 s at 2, c 2 s at 6 s; b starts at 10, c at 14, the end is at 16 s.
 
     2 to 6 s: b, (t - 2) / 4, on average 0.5. 6 to 10 s: b at 8 s 1.5, c (t - 6) / 2 at 8 s 1: mean 1.25.

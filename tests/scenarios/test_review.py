@@ -188,7 +188,7 @@ def test_a_machine_leaves_before_it_joins_again_at_the_same_instant():
     assert seconds(result, "finish_ns") == [10]
 
 
-def test_the_deadline_is_told():
+def test_the_view_gives_the_deadline_of_a_leaving_machine():
     """A policy may move jobs away in time."""
     seen = []
 
@@ -305,7 +305,7 @@ def test_a_window_beyond_the_jobs_is_refused():
         run_checked([job("a")], tiny_cluster(), Ordered(order="fifo"), stop=StopRule(jobs=(5, 9)))
 
 
-def test_what_is_no_allocation_is_refused():
+def test_malformed_allocations_and_wakes_are_refused():
     """A string, fractions of GPUs, a wake-up in fractions."""
     for act, match in (
         (lambda v, p: p.place(0, "m0"), "allowed: an Allocation"),
@@ -317,7 +317,7 @@ def test_what_is_no_allocation_is_refused():
             run_checked([job("a")], tiny_cluster(), Scripted({0: act}))
 
 
-def test_what_a_stop_loses_may_be_said_per_job():
+def test_loss_at_stops_may_differ_per_job():
     """B starts over, a keeps its checkpoint: both stopped at 3 (1 s iterations), back at 4."""
     a = job("a", 1, 5)
     b = JobSpec("b", 0, Demand(1), 5, NS_PER_S, on_stop="lose_all")
@@ -363,7 +363,7 @@ def test_unsubmitted_engine_of_no_jobs_ends_at_once():
 
 
 @pytest.mark.parametrize("backfill", [True, False])
-def test_an_elastic_job_larger_than_the_cluster_runs_on_what_there_is(backfill):
+def test_an_elastic_job_larger_than_the_cluster_runs_on_all_gpus(backfill):
     """8 GPUs asked, 2 to 8 allowed, 4 there: 10 iterations of 1 s at 8 GPUs take 2 s each on 4: 20 s."""
     spec = job("a", 8, 10, min_gpus=2, max_gpus=8)
     for policy in (

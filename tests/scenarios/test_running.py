@@ -87,7 +87,7 @@ def test_bandwidth_is_seen_by_machine_and_by_job():
     assert seen == [([0, 0], {}), ([50, 90], {0: 50, 1: 40}), ([50, 50], {0: 50})]
 
 
-def test_a_price_says_all_parts():
+def test_a_price_lists_all_parts():
     """An observer that asks for rates gets where the time goes, not only how much: 1 s and half a second."""
     log = []
 

@@ -88,7 +88,7 @@ def test_a_job_holds_from_the_start_and_uses_after_its_delay():
     )
 
 
-def test_what_is_held_changes_with_a_retune():
+def test_held_resources_change_with_a_retune():
     """From 4 s on 10 CPUs and 20 bytes; what is used stays. Mean of 20 s: (4 x 6 + 16 x 10) / 20 = 9.2."""
     script = {
         0: lambda v, p: p.place(0, on((0, 2, 6, 60))),
@@ -148,7 +148,7 @@ def test_waiting_does_not_count_as_held():
     assert column(resources, "cpus_held") == [(0, 0.3), (4, 0), (8, 0.05), (10, 0.15)]
 
 
-def test_a_stop_within_the_delay_ends_what_is_held():
+def test_a_stop_within_the_delay_ends_the_holding():
     """Starts at 0 (5 s), is stopped at 2, resumes at 4 s (no delay) for 20 s: held to 2 s and from 4 s on."""
     script = {
         0: lambda v, p: p.place(0, on((0, 2, 6, 60))),
@@ -160,7 +160,7 @@ def test_a_stop_within_the_delay_ends_what_is_held():
     assert column(resources, "cpus_used") == [(0, 0), (4, 0.2), (24, 0)]
 
 
-def test_a_job_on_two_machines_holds_what_it_holds_on_both():
+def test_a_job_on_two_machines_holds_the_sum_of_both():
     """3 + 5 of 20 CPUs, 10 + 20 of 200 bytes."""
     resources, recorder, result = run(
         [job("a", 2, 10)], {0: lambda v, p: p.place(0, on((0, 1, 3, 10), (1, 1, 5, 20)))}
@@ -170,7 +170,7 @@ def test_a_job_on_two_machines_holds_what_it_holds_on_both():
     assert [means.tolist() for means in mean_held(recorder, result.end_ns)] == [[8], [30]]
 
 
-def test_nothing_is_said_where_jobs_need_none():
+def test_without_cpu_demands_no_columns_are_added():
     """The columns are those that there were before: storage, CPU, GPU, network, and the blocking index."""
     script = {0: lambda v, p: p.place(0, on((0, 2, 6, 60)))}
     resources, _, result = run([job("a", 2, 10)], script, inputs=None)

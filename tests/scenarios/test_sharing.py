@@ -14,7 +14,7 @@ from artist.units import NS_PER_S, seconds_to_ns
 PAIR = Group("g", ((0, 2),))
 
 
-def test_members_of_a_group_take_turns_and_the_group_owns_its_gpus_once():
+def test_members_of_a_group_slow_each_other_and_the_group_owns_its_gpus_once():
     """A and b (2 GPUs, 4 and 6 s) share m0: both at half speed until a ends at 8, then b alone.
 
     b: 4 of 6 done at 8, 2 left at full speed: 10. Busy GPU time: 2 GPUs for 10 s = 20, all the group's.
@@ -71,7 +71,7 @@ def test_an_opportunistic_job_makes_do_with_idle_time():
     assert seconds(result, "sharing_ns") == [0, 2]
 
 
-def test_an_opportunistic_job_may_get_its_turn():
+def test_an_opportunistic_job_may_become_guaranteed():
     """As above; at 2 b is promised the GPUs, too, at no cost: both 1.25 s an iteration.
 
     A: 2 done, 2 more take 2.5 s: 4.5. B: 1 done at 2, 2 more at 4.5, then 3 alone: 7.5.
@@ -124,7 +124,7 @@ def test_a_running_job_may_become_a_group_on_its_own_gpus():
     assert (result.busy_gpu_ns, result.group_gpu_ns) == (seconds_to_ns(12), seconds_to_ns(8))
 
 
-def test_smaller_members_lie_side_by_side():
+def test_smaller_members_run_side_by_side():
     """The group owns 2 GPUs; b and c hold 1 each, a holds 2: depth 4 allows it, b's end frees nothing."""
 
     def act(v, p):

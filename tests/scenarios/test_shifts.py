@@ -118,7 +118,7 @@ def test_a_job_that_stops_cannot_be_shifted():
         ran({0: start_both, 1: lambda v, p: (p.stop(1), p.shift(1, 5))})
 
 
-def test_policies_may_ask_what_a_shift_would_do():
+def test_policies_may_ask_for_the_effect_of_a_shift():
     """A runs on m0, shifted by 0.5 s; b beside it.
 
     Beside a with no shift or 0.25 s: 1 s each; with that of a: 2 s each. If a stopped: 1 s, and a is not

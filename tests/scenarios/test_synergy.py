@@ -73,7 +73,7 @@ def test_cpus_go_to_the_job_that_gains_from_them():
     assert seconds(result, "finish_ns") == [15, 30]
 
 
-def test_a_job_that_keeps_what_it_has_is_not_mentioned():
+def test_a_job_that_keeps_its_allocation_is_not_in_the_plan():
     """Five rounds of one job: it starts, and nothing else happens to it."""
     _, events = run([wants(3, seconds=50)])
     assert [type(e) for e in events if isinstance(e, Start | Change | Stop)] == [Start]
@@ -108,7 +108,7 @@ def test_a_job_whose_gpus_do_not_fit_is_passed_over():
     assert seconds(run(jobs)[0], "first_start_ns") == [0, 10, 0]
 
 
-def test_the_order_decides_who_runs():
+def test_the_order_decides_the_running_jobs():
     """SRTF with one GPU: the job of 10 s that comes at 5 s stops that of 50 s at 10 s, until 20 s."""
     cluster = tiny_cluster(1, 1, cpus=3, memory_bytes=GIB)
     jobs = [wants(3, seconds=50), wants(3, seconds=10, at=5)]
@@ -173,7 +173,7 @@ class _Counting(Tune):
         return super().pack(needs, free, view)
 
 
-def test_a_round_in_which_nothing_changed_packs_nothing():
+def test_a_round_without_changes_packs_nothing():
     """Ten rounds: packed at 0 s, and at 40 s, when the job that waited since 15 s may start."""
     counting = _Counting()
     run([wants(3, gpus=4, seconds=40), wants(3, gpus=4, seconds=60, at=15)], mechanism=counting)
@@ -198,7 +198,7 @@ def test_a_job_on_a_machine_that_leaves_stays_to_the_end():
     assert seconds(result, "finish_ns") == [30, 20]
 
 
-def test_cpu_jobs_take_what_is_left_and_are_never_stopped():
+def test_cpu_jobs_take_remaining_cpus_and_are_never_stopped():
     """10 of 12 CPUs run a CPU-only job, so a GPU gets 2 of its 3; one for 1 CPU waits while 12 are tuned."""
     cpu_job = job("cpus", 0, 50, cpus=10)
     _, events = run([replace(cpu_job, model="0"), wants(12, at=5)])

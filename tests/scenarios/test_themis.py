@@ -34,7 +34,7 @@ def test_a_lease_lasts_to_its_end():
     assert seconds(result, "finish_ns") == [110, 20]
 
 
-def test_what_comes_free_in_between_breaks_no_lease():
+def test_gpus_freed_within_a_lease_break_no_lease():
     """Two GPUs; x ends at 5. B wants two for 1 s and is worst off, but may not have a's; c has the free one.
 
     There were 3 jobs from 1 to 2 and 4 to 5, 3.75 on average: b would end after 5 s, alone after 3.75. At 10
@@ -82,7 +82,7 @@ def test_the_share_goes_by_the_mean_number_of_jobs_not_the_present_one():
     assert seconds(result, "finish_ns") == [120, 40]
 
 
-def test_what_the_auction_leaves_goes_to_the_others():
+def test_gpus_left_by_the_auction_go_to_the_other_jobs():
     """As above on three GPUs with c for 2 and e for 1: c wins; of the one left over e makes use, d cannot."""
     jobs = [job("x", 3, 10), job("c", 2, 10, at=1), job("d", 2, 10, at=10), job("e", 1, 10, at=10)]
     result, _ = run(jobs, gpus=3)

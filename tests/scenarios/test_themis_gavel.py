@@ -56,7 +56,7 @@ def test_the_isolated_part_is_rounded_up_only_in_compat(compat, starts):
     assert seconds(result, "first_start_ns") == starts
 
 
-def test_shares_are_shared_anew_when_jobs_come():
+def test_shares_are_recomputed_at_arrivals():
     """One GPU; a (40 s) runs from 0. B (40 s), from 5, has received no round at 10; then a and b take turns.
 
     C (10 s), from 25, is first at 30. A runs 0-10, 20-30, b 10-20, c 30-40. At 40 two are left.

@@ -240,7 +240,7 @@ def test_a_window_of_jobs_ends_the_run():
     assert seconds(result, "queueing_ns") == [0, 1, 2, 3]
 
 
-def test_a_time_ends_the_run_and_books_what_was_done():
+def test_stop_time_ends_the_run_and_books_finished_iterations():
     """Stopped at 2.5 s: 2 of 4 iterations are done, 2.5 s were run, the finish is empty."""
     result, _ = run_checked(
         [job("a", 1, 4)], tiny_cluster(), Ordered(order="fifo"), stop=StopRule(time_ns=seconds_to_ns(2.5))
@@ -268,7 +268,7 @@ def test_a_stuck_policy_on_a_grid_is_reported_after_two_ticks():
     assert policy.calls == [10, 20]
 
 
-def test_the_story_tells_of_the_evictions():
+def test_the_story_of_a_starved_job_lists_its_evictions():
     """A job that was started and stopped, and then starves, has that in its story."""
     policy = Scripted({0: lambda v, p: p.place(0, on((0, 1))), 2: lambda v, p: p.stop(0)})
     with pytest.raises(

@@ -44,7 +44,7 @@ def look(at, **knows):
     return seen[0].jobs
 
 
-def test_columns_tell_the_state_at_the_instant():
+def test_columns_give_the_state_at_the_instant():
     """At 3.5: a has 3 of 10 iterations and 7 GPU-s; b waits since 1, c since 2."""
     jobs = look(3.5)
     assert jobs.job.tolist() == [0, 1, 2]
@@ -68,7 +68,7 @@ def test_remaining_time_counts_the_open_iteration():
     assert jobs.iterations_left.tolist() == [7, 6, 5]
 
 
-def test_those_that_wait_are_a_part_of_all():
+def test_waiting_jobs_are_a_subset_of_all():
     """Job 1 runs from 1 to 2, job 2 from 2 on; job 0 waits till 9 and could do with one GPU."""
     seen = []
 
@@ -106,7 +106,7 @@ def test_those_that_wait_are_a_part_of_all():
         ("alone_ns", "stages"),
     ],
 )
-def test_what_a_policy_did_not_declare_raises(column, flag):
+def test_undeclared_knowledge_raises(column, flag):
     """A policy cannot quietly know more than its paper allows."""
 
     class Curious:
@@ -196,7 +196,7 @@ def test_a_proposed_group_is_priced_before_it_runs():
     assert seen["group"] == [2 * NS_PER_S, 2 * NS_PER_S]
 
 
-def test_news_are_what_the_policy_did_not_do_itself():
+def test_news_exclude_the_policys_own_actions():
     """Its own starts are not news; arrivals are, all since its last call."""
     news = []
 
@@ -232,7 +232,7 @@ def test_signals_never_look_ahead():
     assert seen["times"] == [0]
 
 
-def test_what_was_free_stays_so_for_a_policy_that_keeps_it():
+def test_a_kept_free_object_does_not_change_with_the_cluster():
     """Kept at 0, unread until 1, while a and b start: 2 + 2 GPUs of 2 machines; taken from at 0: 1 + 2."""
     kept = []
 
@@ -251,7 +251,7 @@ def test_what_was_free_stays_so_for_a_policy_that_keeps_it():
     assert kept[0].total_gpus == kept[0].buckets.total() == 4  # also after the run
 
 
-def test_what_is_done_to_buckets_or_to_a_copy_does_not_reach_the_machines():
+def test_changes_of_buckets_or_copies_do_not_reach_the_machines():
     """2 of 2 + 2 GPUs moved in buckets whose `free` is dropped, 2 of its copy taken later: a gets its 2."""
     copies = []
 

@@ -66,7 +66,7 @@ def test_one_long_job_is_exact() -> None:
     ("first", "second", "at"), [(10, 4, 3), (10, 7, 3), (10, 40, 3), (5, 5, 0), (8, 3, 0.5), (9, 9, 2.25)]
 )
 @pytest.mark.parametrize("placed", [False, True], ids=["plain", "placed"])
-def test_two_jobs_take_turns_in_a_group(first: int, second: int, at: float, placed: bool) -> None:
+def test_two_jobs_in_a_group_run_at_half_speed(first: int, second: int, at: float, placed: bool) -> None:
     """Taking turns on the same GPUs halves the speed of both and loses no work.
 
     Iterations of 1 s; the second job comes at `at` < first. Together each is half as fast, until the
@@ -183,7 +183,7 @@ def test_a_neighbour_that_moves_off_the_link_frees_it() -> None:
     assert seconds(result, "contention_ns") == [5, 5]
 
 
-def test_a_change_elsewhere_leaves_the_link_alone() -> None:
+def test_events_off_the_link_do_not_change_its_jobs() -> None:
     """A job inside one machine starts and ends; whoever uses the link keeps its finish to the nanosecond.
 
     a: 4 x 6 = 24 s across; c: 2 x 2 s inside machine 2 from 5.5 to 9.5.

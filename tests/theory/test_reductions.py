@@ -126,7 +126,7 @@ def test_shortest_first_is_fifo_where_all_jobs_are_equally_long(seed: int, backf
 
 @SEEDS
 @pytest.mark.parametrize("order", ["sjf", "srtf", "srsf", "las", "las2d"])
-def test_every_order_is_fifo_where_nobody_waits(seed: int, order: str) -> None:
+def test_every_order_equals_fifo_where_no_job_waits(seed: int, order: str) -> None:
     """With room for all no order matters: each starts on arrival, has 0.1 s of delay, runs through."""
     jobs = one_gpu_each(generated_jobs(seed, 20))
     roomy = tiny_cluster(5, 4)
@@ -172,7 +172,7 @@ def test_a_mechanism_as_fill_changes_nothing_for_insensitive_jobs(name: str, fil
 
 
 @SEEDS
-def test_coda_without_what_is_its_own_is_fifo(seed: int) -> None:
+def test_coda_without_its_own_parts_equals_fifo(seed: int) -> None:
     """GPU jobs of one user in one array, with the CPUs that they ask for: every column is that of FIFO."""
     cluster = tiny_cluster(3, 4, per_rack=2, cpus=8, memory_bytes=1 << 30)
     jobs = [replace(each, user="u") for each in generated_jobs(seed, 40, cpu_jobs=True) if each.demand.gpus]

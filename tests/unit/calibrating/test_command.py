@@ -32,7 +32,7 @@ def measured(*rows, header="model,gpus,machine_type,overhead,source"):
 
 @pytest.mark.parametrize("method", ["scale_compute", "launch_overhead"])
 @pytest.mark.parametrize("topology", ["dally_code", "dgx_h100_3tier"])
-def test_afterwards_the_machine_column_is_what_was_measured(calibrate, method, topology):
+def test_after_calibration_the_machine_column_equals_the_measurement(calibrate, method, topology):
     """Table 1 of the Dally paper, which needs no argument: before next to nothing, after exact."""
     settings = (f"topology={topology}", "network.system.across_machines=hierarchical")
     result = calibrate(f"method={method}", *settings)
@@ -50,7 +50,7 @@ def test_afterwards_the_machine_column_is_what_was_measured(calibrate, method, t
 
 
 @pytest.mark.parametrize("topology", ["cloud_ethernet", "dally_code", "dally_paper", "dgx_h100_3tier"])
-def test_the_calibrations_that_ship_are_what_the_command_writes(calibrate, topology):
+def test_shipped_calibrations_equal_the_commands_output(calibrate, topology):
     """If a model, a fabric or the fit changed: artist-calibrate topology=T out=traces/calibrated/...
 
     Table 1 is of ASTRA-sim 1.0, which knows hierarchies and ideal links.
@@ -114,7 +114,7 @@ def test_a_calibration_that_ships_is_named(called, tmp_path, monkeypatch):
     assert "artist-calibrate" not in err  # no table of measurements has this name
 
 
-def test_the_file_says_where_it_comes_from(calibrate):
+def test_the_file_records_its_sources(calibrate):
     """Method, table and its digest, network model and settings, fabric; by model both figures; no date."""
     assert calibrate("topology=dally_code", "out=a/b.yaml").code == 0
     table = data_path("traces", "measured/dally_table1.csv")
@@ -258,7 +258,7 @@ def test_the_content_of_the_file_is_part_of_the_run_key(called, tmp_path, monkey
     assert len({name.rpartition("-")[2] for name in folders}) == 4
 
 
-def test_the_fabric_of_another_calibration_is_told(calibrate, called):
+def test_a_calibration_from_another_fabric_is_warned_about(calibrate, called):
     """Who calibrates on one fabric and simulates another should know; a file that says nothing is silent."""
     assert calibrate("topology=dally_code", measured("MobileNetV3,8,,0.42,")).code == 0
     Path("job.csv").write_text(JOB)

@@ -57,7 +57,7 @@ def test_the_topology_works_at_once(calibrate, called, logs):
     assert code == 0, err
 
 
-def test_without_a_topology_what_logs_do_not_say_is_asked_for(calibrate, logs):
+def test_without_a_topology_all_missing_fields_are_named_at_once(calibrate, logs):
     """GPUs and their name are in the logs; speed, CPUs and memory are not, and all are named at once."""
     result = calibrate("nccl=logs", "out=own.yaml")
     assert result.code == 2
@@ -152,7 +152,7 @@ def test_bad_input_is_refused(calibrate, logs, arguments, told):
         (["nccl=logs", "topology=alps_gh200"], "runs have more GPUs a machine than its 4"),
     ],
 )
-def test_what_would_destroy_or_contradict_a_measurement_is_refused(calibrate, logs, arguments, told):
+def test_options_that_would_destroy_or_contradict_a_measurement_are_refused(calibrate, logs, arguments, told):
     """Before the fit; runs of 8 GPUs a machine fit no machine of 4; the logs stay as they are."""
     before = {path: path.read_bytes() for path in sorted(logs.iterdir())}
     named = () if any("topology" in each for each in arguments) else ("topology=v100_100g",)
@@ -162,7 +162,7 @@ def test_what_would_destroy_or_contradict_a_measurement_is_refused(calibrate, lo
     assert {path: path.read_bytes() for path in sorted(logs.iterdir())} == before
 
 
-def test_weak_fits_are_told(calibrate, printed_log):
+def test_weak_fits_are_warned_about(calibrate, printed_log):
     """One all-reduce of 1 KiB in 20 ms on 4 of 8 GPUs of another name: no size says what bandwidths are."""
     Path("all_reduce.log").write_text(printed_log([(1024, 20_000.0), (2048, 20.0)], gpus=4))
     result = calibrate("nccl=all_reduce.log", "topology=v100_100g")

@@ -82,7 +82,7 @@ def test_on_a_gpu_the_kernels_count(calibrate):
     assert times == [(1_000_000, 0, 2_000_000), (70_000, 45_000, 45_000)]
 
 
-def test_what_a_trace_does_not_say_is_asked_for(calibrate):
+def test_missing_parts_of_a_trace_are_asked_for(calibrate):
     """The model, iterations without `profiler.step()`, bytes without shapes, layers without ranges."""
     bare = [each for each in iteration(0, 0) if not each["name"].startswith(("ProfilerStep", "torch::"))]
     for arguments, told in (

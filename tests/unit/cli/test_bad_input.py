@@ -236,7 +236,7 @@ def test_a_class_that_is_no_policy_is_refused(refused: Refused) -> None:
     assert "decide" in refused("--config-dir=mine", "policy=odd")
 
 
-def test_a_part_of_ours_is_not_what_its_module_imports(tmp_path: Path) -> None:
+def test_functions_that_a_module_imports_are_no_parts(tmp_path: Path) -> None:
     """Hydra refuses `shutil.rmtree` under any name; the folder stays."""
     with pytest.raises(InputError, match=r"'shutil\.rmtree'"):
         part({"_target_": "artist.run.folder.shutil.rmtree", "path": str(tmp_path)}, "policy", ())
@@ -308,7 +308,7 @@ def test_the_name_of_a_sweep_is_judged_before_its_folder_is_made(refused: Refuse
     assert not (Path.cwd().parent / "x").exists()
 
 
-def test_a_file_in_place_of_the_output_is_told_in_words(refused: Refused) -> None:
+def test_a_file_in_place_of_the_output_is_refused_in_words(refused: Refused) -> None:
     """And not as [Errno 17] or 20."""
     Path("file").touch()
     assert "a file lies where a folder is needed" in refused("output.dir=file")

@@ -121,7 +121,7 @@ def test_no_library_hides_a_signal(body: str, out: str) -> None:
 
 
 @pytest.mark.parametrize(("before", "code"), [("", 130), ("trap '' INT;", 0)])
-def test_what_nohup_ignores_is_ignored(before: str, code: int) -> None:
+def test_a_hangup_ignored_by_nohup_stays_ignored(before: str, code: int) -> None:
     """A command in the background of a script goes on when Ctrl-C ends another."""
     assert ended("os.kill(os.getpid(), 2); return 0", before=before)[0] == code
 
@@ -130,7 +130,7 @@ NEXT_FILE = "print('table'); print('told', file=sys.stderr); return os.open('fak
 
 
 @pytest.mark.parametrize("streams", [">&-", "2>&-", ">&- 2>&- <&-", "2>/dev/full"])
-def test_a_stream_that_nobody_reads_is_no_error(streams: str) -> None:
+def test_a_closed_output_stream_is_no_error(streams: str) -> None:
     """Closed, or full where messages go: exit code 0, and no file of ours gets the number of a stream."""
     code, out, err = ended(NEXT_FILE, streams)
     assert code == 0
@@ -138,7 +138,7 @@ def test_a_stream_that_nobody_reads_is_no_error(streams: str) -> None:
     assert err == ("told\n" if streams == ">&-" else "")
 
 
-def test_a_result_that_cannot_be_printed_is_told() -> None:
+def test_a_result_that_cannot_be_printed_is_reported() -> None:
     """After all else that the command says; a failure keeps its own code."""
     code, _, err = ended("print('table'); print('told', file=sys.stderr); return 0", ">/dev/full")
     first, second, *rest = err.splitlines()

@@ -160,7 +160,7 @@ def kinds_of(paper, tmp_path, without=()):
     return list(kinds.values())
 
 
-def test_every_claim_on_drawn_jobs_of_muri_says_their_load():
+def test_every_claim_on_drawn_jobs_of_muri_names_their_load():
     """Also of jobs that come all at once: their order, so which jobs they are, hangs on the load."""
     wheres = [
         where
@@ -200,7 +200,7 @@ def test_the_claims_of_table_1_are_about_the_jobs_of_its_experiment():
 
 
 @pytest.mark.parametrize("name", ["muri_batch", "muri_known", "muri_unknown", "muri_busy", "muri_design"])
-def test_packed_jobs_pay_what_groups_of_two_pay(name):
+def test_packed_jobs_slow_down_by_the_factor_of_groups_of_two(name):
     """The measured 1.33 of Muri's groups of two: AntMan's guests would share for free otherwise."""
     performance = compose(f"experiment={name}")[0]["performance"]
     assert 1 + performance["packing_interference"] == pytest.approx(performance["group_slowdown"][0])

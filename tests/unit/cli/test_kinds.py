@@ -49,7 +49,7 @@ def run(run_of: Callable[..., Run]) -> Run:
     return run_of("coda_fifo")
 
 
-def test_runs_with_cpu_jobs_say_who_waited_for_what(run: Run) -> None:
+def test_runs_with_cpu_jobs_record_starved_gpus(run: Run) -> None:
     """From 10 to 100 of the 120 s between arrivals all 5 idle GPUs starve."""
     values = {name: metric.of(run.summary) for name, metric in BY_NAME.items() if metric.path[0] == "kinds"}
     assert None not in [value for name, value in values.items() if name != "gpu_utilization_queued"]
@@ -79,7 +79,7 @@ def test_tables_of_runs_with_cpu_jobs_can_be_read_back(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("policy", "share"), [("coda_no_tuning", 3 * 40 / (5 * 50)), ("coda", 0)])
-def test_where_a_policy_starts_jobs_with_fewer_cpus_no_gpus_starve_for_more(
+def test_gpus_starve_only_for_the_cpus_that_the_policy_requires(
     run_of: Callable[..., Run], policy: str, share: float
 ) -> None:
     """Y lacks GPUs from 10 s on, z is behind it from 20 s on and asks for 26 CPUs; x holds 4 or more.

@@ -108,7 +108,7 @@ def test_a_worker_that_is_killed_while_idle_costs_no_point(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("choice", "extra"), [("ray", "ray"), ("submitit_local", "slurm"), ("submitit_slurm", "slurm")]
 )
-def test_a_launcher_that_is_not_installed_says_what_installs_it(
+def test_a_missing_launcher_is_refused_with_its_extra(
     choice: str, extra: str, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The choice is there without its extra; the refusal names the extra."""
@@ -117,7 +117,7 @@ def test_a_launcher_that_is_not_installed_says_what_installs_it(
     assert f"found '{choice}'; allowed: pip install 'artist-sim[{extra}]'" in message
 
 
-def test_what_is_wrong_with_a_point_is_not_blamed_on_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_a_point_are_not_attributed_to_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     """Points are composed as they are asked for; their errors stay what they are."""
     monkeypatch.setattr(launchers, "find_spec", lambda name: name)
     points: Any = (int(text) for text in ["no number"])
@@ -137,7 +137,7 @@ def test_ctrl_c_works_after_submitit_refused_a_sweep(monkeypatch: pytest.MonkeyP
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_the_pickles_of_submitit_lie_beside_the_sweeps() -> None:
+def test_the_pickles_of_submitit_are_kept_beside_the_sweeps() -> None:
     """A sweep folder holds run folders and nothing else; artist-report and a second look rely on it."""
     for name in ("submitit_local", "submitit_slurm"):
         text = data_path("conf", f"hydra/launcher/{name}.yaml").read_text(encoding="utf-8")
@@ -181,7 +181,7 @@ def test_a_wrong_number_of_points_at_a_time_is_named(
     assert f"hydra.launcher.{key}: wrong value" in message
 
 
-def test_a_signal_waits_for_what_could_catch_it() -> None:
+def test_a_signal_is_raised_after_the_protected_block() -> None:
     """The block catches all that is raised in it, and goes on to its end; the signal comes after that."""
     done = []
 

@@ -36,7 +36,7 @@ class Rotate:
 """
 
 
-def test_a_run_without_progress_is_told_at_both_ends(artist: Artist, mine: Path) -> None:
+def test_a_run_without_progress_is_warned_about_at_start_and_end(artist: Artist, mine: Path) -> None:
     """A checkpoint each 3600 s, a stop each 60 s, ended after 6000 s: all that was run is lost."""
     (mine / "rotate.py").write_text(ROTATE)
     (mine / "policy" / "rotate.yaml").write_text("_target_: rotate.Rotate\nquantum_s: 60\n")
@@ -62,7 +62,7 @@ def told_before(caplog: pytest.LogCaptureFixture, policy: dict[str, Any], **over
     return caplog.text
 
 
-def test_the_pace_is_held_against_what_a_job_must_do_to_keep_something(
+def test_the_warning_compares_the_pace_with_the_shortest_useful_stay(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Of the first job: 59 s + an iteration are the 60 s that it has; 60 s + an iteration are more.
@@ -97,7 +97,7 @@ def test_half_of_the_time_is_much(caplog: pytest.LogCaptureFixture) -> None:
         assert ("41 % was lost by stops, 10 % were delays" in caplog.text) == told
 
 
-def test_a_run_that_takes_long_is_told_of_once(
+def test_a_long_run_is_warned_about_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looked at each 10 ms in place of 30 s: nothing while a third is lost, then one warning."""

@@ -19,14 +19,14 @@ def test_the_policy_inside_is_swept_and_named(artist: Artist) -> None:
     assert row.split()[1:] == plain.split()[1:]
 
 
-def test_settings_that_change_nothing_are_told(artist: Artist) -> None:
+def test_settings_without_effect_are_warned_about(artist: Artist) -> None:
     """Without contention nobody learns by the figures that the policy was not asked."""
     result = artist("policy=cassini", "performance.contention=none")
     assert "policy.placement=compatible changes nothing with performance.contention=none" in result.err
     assert "policy.shifts=interleaved changes nothing with performance.contention=none" in result.err
 
 
-def test_what_does_not_fit_together_is_refused(artist: Artist) -> None:
+def test_settings_that_contradict_are_refused(artist: Artist) -> None:
     """Lyra keeps books of places; a score needs shifts; what is inside must be a policy."""
     for arguments, told in (
         (("policy@policy.of=lyra",), "allowed: policy.placement=as_chosen"),

@@ -56,16 +56,14 @@ def test_fairness_among_users_needs_users(
         (Coda(large_machines=9, arrays=False), (1, 0), []),
     ],
 )
-def test_coda_says_which_of_its_parts_change_nothing(
-    policy: Coda, gpus: tuple[int, int], told: list[str]
-) -> None:
+def test_coda_warns_of_its_parts_without_effect(policy: Coda, gpus: tuple[int, int], told: list[str]) -> None:
     """One of two machines has GPUs: a sub-array of one takes all; a CPU array needs jobs without GPUs."""
     notes = policy.notes(MIXED, jobs((gpus[0], "ann"), (gpus[1], "ben")))
     assert len(notes) == len(told)
     assert all(note.startswith(words) for note, words in zip(notes, told, strict=True))
 
 
-def test_notes_of_a_policy_are_told(artist: Callable[..., Any]) -> None:
+def test_notes_of_a_policy_are_logged(artist: Callable[..., Any]) -> None:
     """The two jobs have no user, and both use a GPU."""
     Path("jobs.csv").write_text("job_id,submit_s,gpus,duration_s,model\na,0,1,10,BAT\nb,0,1,10,BAT\n")
     result = artist("policy=coda", *ON, "performance.sensitivity=coda", tiny=False)
@@ -84,7 +82,7 @@ def test_notes_of_a_policy_are_told(artist: Callable[..., Any]) -> None:
         ("coda_fifo", 0, "null", False),
     ],
 )
-def test_gpu_jobs_that_cpu_jobs_leave_no_cpus_are_told_of(
+def test_gpu_jobs_without_cpus_are_warned_about(
     artist: Callable[..., Any], policy: str, asked: int, sensitivity: str, told: bool
 ) -> None:
     """C holds all 28 CPUs to 100 s. G, at 10 s, waits for 4, asks for none and has none, or C is stopped."""

@@ -19,7 +19,7 @@ TWO = (
 )
 
 
-def test_runs_of_two_pools_say_who_had_the_machines(artist: Artist) -> None:
+def test_runs_of_two_pools_record_machines_by_pool(artist: Artist) -> None:
     """Nothing is lent: both machines stay, and inference, which needs both at most, is never short."""
     assert artist("policy=fifo", *TWO, "signals=inference").code == 0
     (path,) = Path("runs").rglob("pools.parquet")
@@ -101,7 +101,7 @@ def test_a_cluster_without_pools_needs_none(artist: Artist) -> None:
         ("lyra", ("training", "default"), ["machines in pool 'default' are not used", "none is loaned"]),
     ],
 )
-def test_lyra_says_what_it_does_with_pools_it_does_not_know(
+def test_lyra_warns_of_pools_that_it_does_not_use(
     artist: Artist, policy: str, pools: tuple[str, str], told: list[str]
 ) -> None:
     """One line for each such pool, and one where nothing can be loaned; none for pools as it knows them."""

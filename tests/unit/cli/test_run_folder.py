@@ -50,7 +50,7 @@ def test_a_failure_inside_leaves_nothing(folder: RunFolder) -> None:
     assert list(folder.path.parent.iterdir()) == []
 
 
-def test_what_a_killed_run_left_is_removed(folder: RunFolder) -> None:
+def test_scratch_of_a_killed_run_is_removed(folder: RunFolder) -> None:
     """Its scratch folder is nobody's: whoever holds the lock is the only writer."""
     stale = folder.path.parent / ".key.part-elsewhere-1"
     stale.mkdir(parents=True)
@@ -84,7 +84,7 @@ def test_a_second_process_waits_and_finds_it_finished(folder: RunFolder) -> None
     assert folder.summary() == {"number": 1}
 
 
-def test_a_run_without_what_is_wanted_is_made_again_and_loses_nothing(folder: RunFolder) -> None:
+def test_a_run_without_a_requested_file_is_repeated_and_loses_nothing(folder: RunFolder) -> None:
     """It gets the file and a new summary; what lies there, a report of the user's too, stays as it is."""
     finish(folder, 1)
     (folder.path / "report").mkdir()
@@ -103,7 +103,7 @@ def test_a_run_without_what_is_wanted_is_made_again_and_loses_nothing(folder: Ru
     assert [path.name for path in folder.path.parent.iterdir()] == ["key"]
 
 
-def test_a_run_that_lacks_what_is_wanted_is_no_failure(folder: RunFolder) -> None:
+def test_a_run_that_cannot_be_repeated_stays_finished(folder: RunFolder) -> None:
     """If it cannot be made again, what was finished stays finished."""
     finish(folder, 1)
     more = RunFolder(folder.path, folder.locks, ("more.parquet",))
@@ -160,7 +160,7 @@ def test_files_of_something_else_are_left_alone(folder: RunFolder) -> None:
     assert [path.name for path in folder.path.iterdir()] == ["thesis.tex"]
 
 
-def test_a_damaged_summary_is_told(folder: RunFolder) -> None:
+def test_a_damaged_summary_is_named(folder: RunFolder) -> None:
     """It names the file and what to do."""
     folder.path.mkdir(parents=True)
     (folder.path / "summary.json").write_text("{")

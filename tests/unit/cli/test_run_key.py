@@ -8,7 +8,7 @@ from artist.run.key import code_digest, run_key
 CONFIG = {"seed": 0, "policy": {"_target_": "a.B", "x": 1.0}, "network": {"model": {}, "cache": None}}
 
 
-def test_what_does_not_change_results_does_not_count() -> None:
+def test_settings_without_effect_on_results_do_not_change_the_key() -> None:
     """Where results and answers are kept is no part of what was simulated."""
     key = run_key(CONFIG)
     assert run_key({**CONFIG, "output": {"dir": "elsewhere"}, "hydra": {}}) == key
@@ -16,7 +16,7 @@ def test_what_does_not_change_results_does_not_count() -> None:
     assert run_key(dict(reversed(CONFIG.items()))) == key
 
 
-def test_what_changes_results_counts() -> None:
+def test_settings_that_change_results_change_the_key() -> None:
     """Every value, and the name that the summary gives to the policy."""
     others = [run_key({**CONFIG, "seed": 1}), run_key({**CONFIG, "network": {"model": {"x": 1}}})]
     assert len({run_key(CONFIG), run_key(CONFIG, policy="fifo"), *others}) == 4
@@ -36,7 +36,7 @@ def test_the_contents_of_files_count(tmp_path: Path) -> None:
     assert len(set(keys)) == 5
 
 
-def test_the_version_tells_one_checkout_from_another() -> None:
+def test_the_version_differs_between_checkouts() -> None:
     """A number for people and a digest of the code, so that an edited program runs its sweeps anew."""
     number, digest = program_version().split("+")
     assert number

@@ -39,7 +39,7 @@ def test_stdout_is_the_table_and_stderr_the_rest(artist: Artist) -> None:
     assert result.err == f"written to {only_run()}\n"
 
 
-def test_the_run_folder_holds_what_the_design_says(artist: Artist) -> None:
+def test_the_run_folder_holds_its_six_files(artist: Artist) -> None:
     """runs/<date>/<time>-<run key>/ with six files, the resolved config among them."""
     artist("policy=srtf", "seed=3")
     folder = only_run()
@@ -64,7 +64,7 @@ def test_the_run_folder_holds_what_the_design_says(artist: Artist) -> None:
     }
 
 
-def test_options_may_stand_anywhere(artist: Artist) -> None:
+def test_options_may_be_anywhere_on_the_command_line(artist: Artist) -> None:
     """`artist a=1 -m b=2` is what people type; argparse alone refuses it."""
     assert artist("policy=fifo", "-m", "seed=0,1").code == 0
 
@@ -76,7 +76,7 @@ def test_help_and_config_go_to_stdout(artist: Artist) -> None:
     assert artist("--version").out.startswith("artist-sim ")
 
 
-def test_a_policy_that_plans_nonsense_is_told_without_a_traceback(artist: Artist, mine: Path) -> None:
+def test_an_impossible_plan_is_reported_without_a_traceback(artist: Artist, mine: Path) -> None:
     """Job a asks for 1 GPU; an empty allocation is refused by the engine: the policy's fault, exit code 1."""
     (mine / "empty.py").write_text(
         "from artist.core.cluster import Allocation\n"
@@ -127,7 +127,7 @@ def test_resources_are_recorded_if_asked_for(artist: Artist) -> None:
     assert 0 < summary["resources"]["gpu"] < summary["gpu_utilization"]
 
 
-def test_a_kept_point_without_what_is_asked_for_is_made_again(artist: Artist) -> None:
+def test_a_kept_point_without_a_requested_file_is_repeated(artist: Artist) -> None:
     """A sweep gets resources.parquet by the same command with `output.resources`, and keeps it without."""
     sweep = ("-m", "policy=fifo", "seed=0", "output.name=one")
     artist(*sweep)
@@ -263,7 +263,7 @@ def test_an_interval_of_a_user_is_judged(artist: Artist, mine: Path, value: str)
     assert len(result.err.splitlines()) == 2
 
 
-def test_equal_configs_of_different_code_are_told_apart(artist: Artist, mine: Path) -> None:
+def test_equal_configs_of_different_code_have_different_keys(artist: Artist, mine: Path) -> None:
     """`run.code` follows the user's module and the contents of the trace, and no setting."""
 
     def code(*arguments: str) -> str:
@@ -285,12 +285,12 @@ def test_equal_configs_of_different_code_are_told_apart(artist: Artist, mine: Pa
     assert len({first, edited, shorter, code("policy=least", "workload.path=trace.csv")}) == 4
 
 
-def test_a_name_without_a_sweep_is_told(artist: Artist) -> None:
+def test_a_name_without_a_sweep_is_refused(artist: Artist) -> None:
     """It would have no effect, silently."""
     assert "output.name is not used" in artist("policy=fifo", "output.name=foo").err
 
 
-def test_drawn_models_are_told(artist: Artist) -> None:
+def test_drawn_models_are_warned_about_once(artist: Artist) -> None:
     """A trace without models gets random ones; a user would take the network's share for a fact. Once."""
     Path("trace.csv").write_text("job_id,submit_s,gpus,duration_s\na,0,1,100\nb,0,2,100\n")
     told = "models drawn for 2 of 2 jobs, which name none: uniform over AlexNet"
@@ -344,7 +344,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     assert len(run.stderr.splitlines()) == 1
 
 
-def test_a_full_disk_is_told_in_two_lines() -> None:
+def test_a_full_disk_is_reported_in_two_lines() -> None:
     """/dev/full stands for it: the numbers are in the run folder, the table is lost."""
     full = shell("artist workload.jobs=5 > /dev/full")
     assert full.returncode == 1

@@ -188,7 +188,7 @@ def test_contents_of_the_file_are_part_of_the_run_key(artist: Callable[..., obje
         (["policy=synergy", "performance.sensitivity=synergy"], ""),
     ],
 )
-def test_what_is_in_vain_without_needs_is_told(
+def test_mechanisms_without_cpu_needs_are_warned_about(
     artist: Callable[..., Any], settings: list[str], vain: str
 ) -> None:
     """Tune where no job needs CPUs or memory is a slip, so the run tells it; the share needs none."""

@@ -56,7 +56,7 @@ def test_a_program_that_uses_hydra_keeps_its_own(tmp_path: Path) -> None:
         assert GlobalHydra.instance().hydra is own is not None
 
 
-def test_threads_take_turns() -> None:
+def test_runs_of_threads_are_serialised() -> None:
     """Four runs of two threads have the logs of their own, of one line about jobs each; a fifth goes on."""
     with ThreadPoolExecutor(2) as threads:
         runs = list(threads.map(lambda seed: artist.simulate([*DEMO, f"seed={seed}"]), range(4)))
@@ -87,7 +87,7 @@ def test_the_second_call_repeats_nothing() -> None:
         (["cluster.racks=-1"], "cluster.racks: wrong value"),
     ],
 )
-def test_what_is_wrong_is_raised_as_the_command_tells_it(overrides: list[str], said: str) -> None:
+def test_errors_are_raised_with_the_text_of_the_command(overrides: list[str], said: str) -> None:
     """Two lines: what and where; what was found and what is allowed."""
     with pytest.raises(artist.RunError, match=said) as caught:
         artist.simulate(overrides)

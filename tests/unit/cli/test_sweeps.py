@@ -60,7 +60,7 @@ def test_failed_points_are_listed_and_tried_again(artist: Artist) -> None:
     assert not (error.parent / "summary.json").exists()
 
 
-def test_a_reason_that_all_points_share_is_told_once(artist: Artist) -> None:
+def test_an_error_common_to_all_points_is_printed_once(artist: Artist) -> None:
     """Input that is bad for every point is bad input: exit code 2."""
     result = artist("-m", "policy=fifo,srtf", "workload.path=nowhere.csv")
     assert result.code == 2
@@ -96,7 +96,7 @@ def test_a_field_that_only_the_swept_policies_have(artist: Artist) -> None:
     assert "policy.placment: unknown option" in artist(*SWEEP, "policy.placment=random").err
 
 
-def test_each_point_is_told_when_it_is_done(artist: Artist) -> None:
+def test_each_finished_point_is_logged(artist: Artist) -> None:
     """A line a point, with what is swept over, and none of Hydra's own."""
     first = artist("-m", "policy=fifo", "cluster.racks=1,-1", "seed=3").err.splitlines()
     assert re.fullmatch(r"1/2 cluster\.racks=1: done in \d+\.\d s", first[0])

@@ -92,7 +92,7 @@ def test_an_order_of_the_user_ranks(artist: Artist, mine: Path) -> None:
     assert shipped == least != most
 
 
-def test_an_order_that_does_not_say_what_it_looks_at_is_found_out(artist: Artist, mine: Path) -> None:
+def test_an_order_that_reads_undeclared_knowledge_is_refused(artist: Artist, mine: Path) -> None:
     """Nobody looks at durations by accident: fifo does not know them, and the order does not declare them."""
     (mine / "parts.py").write_text(PARTS)
     result = artist(f"--config-dir={mine}", "policy=fifo", "policy.order={_target_: parts.Blind, sign: 1}")

@@ -41,7 +41,7 @@ def write(path: str, text: str | bytes) -> str:
         ("seed=range(0,2)", "seed=range(0,2)"),
     ],
 )
-def test_names_that_hydra_cannot_read_stand_in_quotes(word: str, taken: str) -> None:
+def test_names_outside_hydras_grammar_are_quoted(word: str, taken: str) -> None:
     """Its grammar knows ASCII letters and a few marks; what is quoted, or needs no quotes, stays as it is."""
     assert words([word]) == [taken]
 
@@ -76,7 +76,7 @@ def test_a_group_stays_in_its_place(refused: Refused, override: str) -> None:
 
 
 @pytest.mark.parametrize("override", ["~nosuch", "~workload.nosuch"])
-def test_what_is_not_there_to_delete_is_named(refused: Refused, override: str) -> None:
+def test_deleting_a_missing_field_names_it(refused: Refused, override: str) -> None:
     """A command may delete several fields."""
     assert refused("~policy.seed", override).startswith(f"{override}: nothing to delete")
 
@@ -147,7 +147,7 @@ def test_a_result_in_a_folder_that_may_not_be_written_to_is_refused(
 # --- files of the user's
 
 
-def test_an_experiment_without_its_package_is_told_so(refused: Refused) -> None:
+def test_an_experiment_without_its_package_line_is_refused(refused: Refused) -> None:
     """Hydra would put its fields below `experiment`, and `unknown option` blames the command line."""
     write("mine/experiment/own.yaml", "seed: 5\n")
     message = refused("--config-dir=mine", "experiment=own")
@@ -169,7 +169,7 @@ def test_a_file_of_another_encoding_is_named(refused: Refused) -> None:
         ("defaults: [own, _self_]\n", ["policy/own.yaml: inherits itself"]),
     ],
 )
-def test_a_file_that_inherits_what_is_not_there(refused: Refused, text: str, told: list[str]) -> None:
+def test_a_file_with_a_missing_base_is_refused(refused: Refused, text: str, told: list[str]) -> None:
     """A base that does not exist, and a file that is its own."""
     write("mine/policy/own.yaml", text)
     message = refused("--config-dir=mine", "policy=own")
@@ -210,7 +210,7 @@ def test_the_field_of_an_unknown_machine_type_is_named(refused: Refused, setting
 
 
 @pytest.mark.parametrize("target", ["math.pi", "artist.policies"])
-def test_what_cannot_be_called_is_no_class(refused: Refused, target: str) -> None:
+def test_a_target_that_cannot_be_called_is_refused(refused: Refused, target: str) -> None:
     """A number, and a module whose class was forgotten."""
     told = f"policy._target_: not a class\n  found '{target}'; allowed: module.Class"
     assert refused(f"policy._target_={target}").startswith(told)
@@ -225,7 +225,7 @@ def test_effects_are_a_list(refused: Refused) -> None:
 @pytest.mark.parametrize(
     "override", ["cluster.events=no.csv", "signals.path=no.csv", "overheads.table=no.csv"]
 )
-def test_a_file_is_called_what_it_is(refused: Refused, override: str) -> None:
+def test_a_missing_file_is_named_by_its_role(refused: Refused, override: str) -> None:
     """Whoever misspells the file of machine failures has no trace to look for."""
     message = refused("signals=file", "signals.path=no.csv", override)
     assert message.startswith("no.csv: no such file")
@@ -262,7 +262,7 @@ def test_a_job_that_fits_only_the_whole_cluster(refused: Refused) -> None:
         ("v100_8gpu", 0, "lyra_no_loans", True),
     ],
 )
-def test_a_job_that_never_fits_what_is_for_training_or_on_loan(
+def test_a_job_too_large_for_training_and_loans_is_refused(
     artist: Artist, kind: str, use: int, policy: str, refuses: bool
 ) -> None:
     """12 GPUs, 8 V100 in each pool: it runs if those of inference are V100 too, idle, and may be borrowed."""

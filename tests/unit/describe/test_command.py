@@ -168,7 +168,7 @@ def test_arrivals_count(own):
     assert at_once.table()[0][-2:] == ["-", "-"]
 
 
-def test_what_a_reader_leaves_out_is_said(own):
+def test_rows_left_out_by_a_reader_are_reported(own):
     """On stderr, as counted by the reader."""
     Path("g.trace").write_text(GAVEL * 2)
     Path("t.json").write_text('{"v100": {"(\'LM (batch size 40)\', 2)": {"null": 80}}}')

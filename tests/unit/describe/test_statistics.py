@@ -94,7 +94,7 @@ def test_jobs_that_arrive_at_once_have_no_load(three: pd.DataFrame) -> None:
     assert (d.load, d.machines_needed, d.over_time) == (float("inf"), None, None)
 
 
-def test_the_mean_of_what_arrives_is_the_load(three: pd.DataFrame) -> None:
+def test_the_mean_of_arriving_work_is_the_load(three: pd.DataFrame) -> None:
     """However the steps are cut; the last, shorter one counts by its length."""
     for scale in (1.0, 977.0, 12_345.0):
         table = three.assign(submit_s=three["submit_s"] * scale)

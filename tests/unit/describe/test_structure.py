@@ -78,7 +78,7 @@ def test_jobs_without_gpus_have_no_logarithm() -> None:
     assert time_structure(table).gpus_correlation == pytest.approx(0.5)
 
 
-def test_what_is_not_defined_is_not_a_number() -> None:
+def test_undefined_statistics_are_nan() -> None:
     """One job has no gaps; equal jobs have no correlation, all at once no CV."""
     one, equal = jobs([0.0], [1], [5.0]), jobs([0.0] * 4, [1] * 4, [5.0] * 4)
     assert np.isnan(time_structure(one).interarrival_cv)

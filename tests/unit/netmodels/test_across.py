@@ -42,7 +42,7 @@ def collective(name, size, placed, system, fabric=FABRIC):
     return AnalyticalModel().collective_ns(name, size, placed, fabric, system)
 
 
-def test_an_ideal_step_takes_what_the_narrowest_crossing_takes():
+def test_an_ideal_step_takes_as_long_as_its_narrowest_crossing():
     """2+2, 40,000 bytes: 6 steps of 10,000 byte / 1 byte/ns, 7 delays; a mean hop takes 6600."""
     assert collective("all_reduce", 40_000, shape([2, 2]), IDEAL) == 6 * 10_000 + 70
 
@@ -56,7 +56,7 @@ def test_an_ideal_step_of_few_bytes_takes_the_mean_hop():
     ("name", "steps", "message"),
     [("reduce_scatter", 3, 10_000), ("all_gather", 3, 40_000), ("all_to_all", 6, 10_000)],
 )
-def test_collectives_are_as_many_steps_as_their_ring(name, steps, message):
+def test_collectives_take_the_steps_of_their_ring(name, steps, message):
     """2+2: 3 steps of a quarter, of everything, or 4 x 3 / 2 steps of a quarter; a delay more than steps."""
     assert collective(name, 40_000, shape([2, 2]), IDEAL) == steps * message + (steps + 1) * 10
 
@@ -93,7 +93,7 @@ def test_a_tree_passes_all_bytes_to_parents_and_to_children():
     assert collective("all_reduce", 40_000, shape([2, 2], [2, 2]), TREE) == round(expected)
 
 
-def test_what_else_is_asked_of_a_tree_runs_as_a_ring():
+def test_other_collectives_of_a_tree_run_as_a_ring():
     """Trees all-reduce only, as NCCL's."""
     placed = shape([5, 3])
     for name in ("reduce_scatter", "all_gather", "all_to_all"):
@@ -110,7 +110,7 @@ def test_a_tree_beats_a_ring_where_latency_counts():
     assert many[1] < many[0] < 1.1 * many[1]
 
 
-def test_a_ring_sends_what_its_steps_send():
+def test_a_ring_sends_the_sum_of_its_steps():
     """5+3: 14 steps of an eighth; everything 7 times; 28 steps of an eighth."""
     (ring,) = rings_of(shape([5, 3]), FABRIC)
     sent = {
@@ -202,14 +202,14 @@ def test_an_ideal_step_is_the_pace_of_gpus_that_wait_for_their_messages_alone(ma
     assert found - 1 <= ends[steps - 1] <= found + beyond + 1
 
 
-def test_uneven_machines_of_one_port_cost_what_even_ones_do():
+def test_uneven_machines_of_one_port_cost_the_same_as_even_ones():
     """Ideal links, one port a machine: 4+4, 5+3 and 7+1 have two crossings of 1 byte/ns and 6 inner hops."""
     for size in (1000, 10**6, 10**8):
         times = {collective("all_reduce", size, shape(each), IDEAL) for each in ([4, 4], [5, 3], [7, 1])}
         assert len(times) == 1
 
 
-def test_uneven_machines_of_a_port_a_gpu_cost_what_the_smallest_sends():
+def test_uneven_machines_of_a_port_per_gpu_cost_the_time_of_the_smallest():
     """80,000 bytes in 14 steps of 10,000 over crossings of 4, 3 and 1 byte/ns: 2500, 3333 and 10,000 ns."""
     rack = replace(RACK, latency_ns=100.0, machine_bytes_per_ns=0.0)
     fabric = Fabric("ports", (MACHINE,), (rack,), (rack,))

@@ -31,7 +31,7 @@ def test_halving_doubling_on_a_ring(collective, expected):
     assert cost(collective, "halving_doubling", RING, 8, 8000) == expected
 
 
-def test_halving_doubling_elsewhere():
+def test_halving_doubling_outside_rings_takes_fewer_exchanges():
     """The same bytes in 3 exchanges: 3 x 2 hops through a switch, 3 x 1 in a mesh."""
     assert cost("reduce_scatter", "halving_doubling", SWITCH, 8, 8000)[0] == 7000 + 600 + 40
     assert cost("reduce_scatter", "halving_doubling", MESH, 8, 8000)[0] == 7000 + 300 + 40
@@ -47,7 +47,7 @@ def test_halving_doubling_adds_all_but_the_first_exchange():
     assert adding - plain == 3000 + 1500
 
 
-def test_members_that_are_no_power_of_two_cost_what_the_next_one_costs():
+def test_members_cost_as_the_next_power_of_two():
     """6 members take the three exchanges of 8; so do trees."""
     for algorithm in ("halving_doubling", "double_binary_tree"):
         six, eight, five = (cost("all_reduce", algorithm, SWITCH, n, 8000)[0] for n in (6, 8, 5))
@@ -95,7 +95,7 @@ def test_all_to_all_on_a_ring_passes_parts_on():
         ("halving_doubling", "all_to_all", "direct"),
     ],
 )
-def test_what_an_algorithm_does_not_know(algorithm, collective, other):
+def test_collectives_unknown_to_an_algorithm_use_another(algorithm, collective, other):
     """It is left to another, so that a setting for all tiers always has an answer."""
     assert cost(collective, algorithm, SWITCH, 4, 4000) == cost(collective, other, SWITCH, 4, 4000)
 

@@ -206,7 +206,7 @@ def test_a_collective_starts_up_once(racks, chunks, in_flight, queue):
     assert launched_ns(*racks, system=system) == 5000
 
 
-def test_who_sends_nothing_starts_nothing():
+def test_jobs_without_traffic_start_no_collective():
     """One GPU has no collective; the model without a network has none either."""
     one_gpu = shape_of([(0, "a", 1)])
     launched = ONE.with_launch(500)

@@ -121,7 +121,7 @@ def test_work_of_transformers_follows_their_weights(name, tokens, attention_shar
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_layers_are_what_a_profile_needs(name):
+def test_layers_with_equal_names_or_negative_values_are_refused(name):
     """Two layers of one name could not be told apart; nothing weighs or works less than nothing."""
     layers = ARCHITECTURES[name]()
     assert len({each.name for each in layers}) == len(layers)

@@ -43,7 +43,7 @@ def test_left_at_its_default_the_first_bucket_closes_at_one_mebibyte():
     assert gradients(bucketed(profile, 26 * MIB)) == [3 * MIB, 27 * MIB, 0, 0, 0]
 
 
-def test_what_is_left_waits_for_the_first_layer_that_has_a_gradient():
+def test_the_last_bucket_waits_for_the_first_layer_with_a_gradient():
     """Layers 0 and 2 have none: the last bucket sits on layer 1, the others stay as they are."""
     assert gradients(bucketed(model(0, 5, 0, 6), 100)) == [0, 11, 0, 0]
     assert gradients(bucketed(model(0, 0), 100)) == [0, 0]

@@ -134,7 +134,7 @@ def test_a_folder_that_cannot_be_made_is_bad_input(tmp_path):
             CachedModel(AnalyticalModel(), wrong)
 
 
-def test_a_folder_that_cannot_be_written_is_said_once(tmp_path, caplog, monkeypatch):
+def test_an_unwritable_folder_is_warned_about_once(tmp_path, caplog, monkeypatch):
     """A full disk must not stop a run: memory only, one warning. (Faked: root may write anywhere.)"""
 
     def refuse(*_):

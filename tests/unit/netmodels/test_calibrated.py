@@ -31,7 +31,7 @@ def test_a_few_words_will_do(file):
     assert found.topology == ""
 
 
-def test_what_is_written_is_read(file):
+def test_written_profiles_are_read_back(file):
     """The same profiles, to the last digit of the scale."""
     scale = 0.1 + 0.2  # 0.30000000000000004
     written = CalibratedFile(

@@ -22,7 +22,7 @@ def fitted(method, measured, profile=ONE, shape=PAIR, network=MODEL):
     return calibrate(method, measured, network, profile, shape, FABRIC, SYSTEM)
 
 
-def test_before_it_is_what_the_model_gives():
+def test_before_calibration_the_time_is_the_models():
     """6230 ns of 100 us."""
     assert overhead(MODEL, ONE, PAIR, FABRIC, SYSTEM) == 0.0623
 
@@ -46,7 +46,7 @@ def test_a_launch_by_hand(measured, launch_ns):
     assert fit.profile == ONE.with_launch(launch_ns)
 
 
-def test_what_the_methods_make_of_slower_links():
+def test_calibration_methods_scale_to_slower_links():
     """Both give 0.623 in a machine; between racks, 10 us a link, an all-reduce takes 2 x 13,000 + 30 ns.
 
     Scaled: 26,030 of 10,000. Launched: 26,030 + 56,070 of 100,000, for 0.623 x 100,000 - 6230 = 56,070.
@@ -62,7 +62,7 @@ def test_what_the_methods_make_of_slower_links():
 
 
 @pytest.mark.parametrize("method", ["scale_compute", "launch_overhead"])
-def test_what_fits_already_is_left_alone(method):
+def test_rows_that_fit_already_are_not_changed(method):
     """No scale of 0.9999999 where 1 will do, and no launch of 0 ns where there is one."""
     launched = ONE.with_launch(100)
     assert fitted(method, 0.0623).profile is ONE
@@ -96,7 +96,7 @@ def test_impossible_overheads_are_refused(method, measured, told):
 
 
 @pytest.mark.parametrize("method", ["scale_compute", "launch_overhead"])
-def test_where_nothing_is_sent_nothing_fits(method):
+def test_without_traffic_nothing_can_be_fitted(method):
     """One GPU, a model without gradients, no network: neither a scale nor a launch makes an overhead."""
     silent = Profile("silent", (Layer("a", 50, 0, 50, 0),))
     for profile, shape, network in (
@@ -108,7 +108,7 @@ def test_where_nothing_is_sent_nothing_fits(method):
             fitted(method, 0.1, profile, shape, network)
 
 
-def test_a_gap_between_whole_nanoseconds_is_told():
+def test_a_gap_between_whole_nanoseconds_is_reported():
     """Of 1 + 1 ns remain 2, 4, 6 ns: 6230 / 2 = 3115 or 6230 / 4 = 1557.5, and nothing near 2300 between."""
     tiny = Profile("tiny", (Layer("a", 1, 0, 1, 6000),))
     assert fitted("scale_compute", 1560, tiny).achieved == 1557.5

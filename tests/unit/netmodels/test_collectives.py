@@ -55,7 +55,7 @@ def test_baseline_is_full_size_everywhere():
     assert phases([(RING, 2), (SWITCH, 2)], 4000, baseline) == [(0, 4230, 4000), (1, 4430, 4000)]
 
 
-def test_gathering_starts_from_what_scattering_left():
+def test_gathering_starts_from_the_bytes_after_scattering():
     """Remainders are lost on the way: 7 B on 2 x 2 scatter 7 // 2 = 3, reduce 3 // 2 = 1, gather 3."""
     zero = SystemSettings(across_machines="hierarchical", endpoint_delay_ns=0)
     quick = Dimension("ring", 0, 1.0)

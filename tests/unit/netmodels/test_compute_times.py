@@ -67,7 +67,7 @@ def test_decoders_send_two_bytes_a_parameter(name, parameters):
 
 
 @pytest.mark.parametrize("name", profile_names())
-def test_the_source_says_where_the_time_comes_from(name):
+def test_the_source_names_measured_and_estimated_times(name):
     """A reader of a result must see what was measured and what was not."""
     training, source = TRAINING[name], get_profile(name).source
     assert ("as measured by the authors of" in source) == isinstance(training.compute, Measured)

@@ -86,7 +86,7 @@ def test_machines_of_several_types_have_the_answer_of_the_fit(model):
     assert model.carries(((("dgx_h100", 8), ("other", 8)),), FABRIC)
 
 
-def test_an_iteration_walks_the_measured_all_reduces(model):
+def test_an_iteration_runs_the_measured_all_reduces(model):
     """Backward ends at 30 us; last layer's 1 MiB goes out at 10 + 10, takes 100, then the first's 4 MiB 400.
 
     Issues: layer 1 at 10 (forward) + 5, layer 0 at 10 + 5 + 5 + 5 = 25; 15 + 100 + 400 = 515 us.
@@ -118,7 +118,7 @@ def test_a_table_is_as_good_as_a_log(tmp_path):
     assert all_reduce_ns(model, 1 << 20, shape((4,))) == 50_000
 
 
-def test_what_was_measured_is_part_of_the_key_of_a_cache(model, printed_log, tmp_path):
+def test_measurements_are_part_of_the_cache_key(model, printed_log, tmp_path):
     """The same file with another time is another model; moved elsewhere, it is the same."""
     changed = tmp_path / "changed" / "all_reduce.log"
     changed.parent.mkdir()

@@ -46,7 +46,7 @@ def test_a_switch_adds_no_more_than_the_links_carry():
     assert us("all_reduce", 1e6, ((8,),), switch) == pytest.approx(5 + 14 + 1750 / 150)  # less than 155.6
 
 
-def test_what_passes_a_machine_passes_inside_it_too():
+def test_bandwidth_through_a_machine_holds_inside_it_too():
     """No switch measured, but 110 GB/s through a machine of 100 a link: 1.5 MB of bus at 110 for 4 GPUs."""
     through = replace(PLAIN, channels_gb_s=110.0)
     assert us("all_reduce", 1e6, BOX, through) == pytest.approx(5 + 6 + 1500 / 110)
@@ -66,13 +66,13 @@ def test_steps_grow_slower_with_many_machines_by_the_skew():
     assert us("all_reduce", 1e-6, TWO, skewed) == pytest.approx(31)
 
 
-def test_two_machines_send_half_of_what_more_send():
+def test_two_machines_send_half_the_bytes_of_more():
     """40 GB/s a machine: 40 MB leave a root of two once (1000 us), an inner machine of four twice (2000)."""
     assert us("all_reduce", 40e6, TWO) == pytest.approx(31 + 1000)
     assert us("all_reduce", 40e6, FOUR) == pytest.approx(51 + 2000)
 
 
-def test_what_passes_a_machine_limits_all_reduces_over_machines():
+def test_bandwidth_through_a_machine_limits_all_reduces_over_machines():
     """Two machines at 20 GB/s: 2 x 7/8 x 40 MB take 3500 us, not 1000; one machine: as before."""
     through = replace(PLAIN, channels_gb_s=20.0)
     assert us("all_reduce", 40e6, TWO, through) == pytest.approx(31 + 3500)
@@ -91,7 +91,7 @@ def test_protocols_share_the_sizes():
     assert us("all_reduce", 400e3, TWO, two) == pytest.approx(57 + 10)
 
 
-def test_trees_are_left_at_so_many_bytes_a_gpu():
+def test_trees_give_way_to_rings_from_a_size_per_gpu():
     """16 GPUs, rounds of 1 us: 8 MB by ring would take 35 + 375 us, but the tree holds to 16 MB: 51 + 400."""
     quick = replace(PLAIN, bulk_round_us=1.0)
     assert us("all_reduce", 8e6, FOUR, quick) == pytest.approx(451)
@@ -141,7 +141,7 @@ def test_a_step_inside_a_machine_takes_at_most_one_between_machines():
     assert us("all_gather", 40e6, BOX, replace(narrow, bulk_round_us=2.0)) == pytest.approx(5 + 6 + 300)
 
 
-def test_an_all_to_all_pays_for_messages_and_for_what_leaves():
+def test_an_all_to_all_pays_per_message_and_for_bytes_leaving_the_machine():
     """8 GPUs: 5 + 4 messages of 7 us; half of 4 x 40 MB leaves a machine at half of 40 GB/s: 4000 us."""
     assert us("all_to_all", 1e-6, TWO) == pytest.approx(33)
     assert us("all_to_all", 40e6, TWO) == pytest.approx(33 + 4000)

@@ -27,7 +27,7 @@ def run_of(nccl, machines, collective="all_reduce"):
     return replace(empty, points=tuple(zip(SIZES, predicted_us(empty, nccl).tolist(), strict=True)))
 
 
-def test_a_fit_finds_what_made_the_runs():
+def test_a_fit_recovers_the_parameters_of_its_runs():
     """Runs on 1 and 2 machines made by known parameters: 4 machines are predicted within 3 %."""
     fitted = fit([run_of(TRUE, 1), run_of(TRUE, 2)], PRIOR)
     assert fitted.median < 0.01
@@ -53,7 +53,7 @@ def test_a_point_that_jumps_hardly_pulls():
     assert predicted_us(true, fitted.nccl) == pytest.approx(true.times_us, rel=0.02)
 
 
-def test_what_runs_do_not_show_stays_at_the_prior():
+def test_parameters_without_evidence_stay_at_the_prior():
     """An all-gather shows no message of an all-to-all, no share of exchanges, no step of a tree."""
     fitted = fit([run_of(replace(PRIOR, round_us=8.0, bulk_round_us=30.0), 2, "all_gather")], PRIOR)
     assert fitted.nccl.round_us == pytest.approx(8.0, rel=0.02)
@@ -77,7 +77,7 @@ def test_one_run_leaves_at_most_six_parameters(machines, collective):
     assert len(free_parameters([run_of(PRIOR, machines, collective)])) <= 6
 
 
-def test_many_places_show_how_steps_grow():
+def test_skew_is_fitted_only_from_many_placements():
     """Skew is fitted with two places of more than two machines: 0.2 is found from 4 and 32, not from 4."""
     skewed = replace(TRUE, skew=0.2)
     runs = [run_of(skewed, machines) for machines in (2, 4, 32)]

@@ -42,13 +42,13 @@ def test_the_program_that_a_log_names_counts_more_than_the_name_of_its_file(prin
     assert read(text, "all_reduce.log").runs[0].collective == "all_gather"
 
 
-def test_a_reduction_is_told_by_the_ratio_of_its_bandwidths(printed_log, read):
+def test_a_reduction_is_recognised_by_its_bandwidth_ratio(printed_log, read):
     """On 16 GPUs busbw / algbw is 30/16 of an all-reduce, 15/16 of a reduce-scatter, 1 where pairs send."""
     for collective in ("all_reduce", "reduce_scatter", "send_receive"):
         assert read(printed_log(POINTS, collective=collective)).runs[0].collective == collective
 
 
-def test_all_gather_and_all_to_all_differ_by_what_is_checked_in_place(printed_log, read):
+def test_all_gather_and_all_to_all_differ_by_their_in_place_check(printed_log, read):
     """Both send 15/16 of the bytes; results of an all-to-all in place are never checked: N/A."""
     assert read(printed_log(POINTS, collective="all_to_all")).runs[0].collective == "all_to_all"
     text = printed_log(POINTS, collective="all_gather")
@@ -107,7 +107,7 @@ def test_cycles_and_types_of_one_test_are_runs_of_their_own(printed_log, read):
     assert [run.points for run in read(again, "all_reduce.log").runs] == [POINTS, POINTS]
 
 
-def test_gzip_is_told_by_its_content(printed_log, read):
+def test_gzip_is_recognised_by_its_content(printed_log, read):
     """As for traces, whatever the file is called."""
     packed = gzip.compress(printed_log(POINTS).encode())
     assert read(packed, "all_reduce.log").runs[0].points == POINTS
@@ -125,7 +125,7 @@ def test_without_ranks_the_place_is_asked_for(printed_log, read):
     assert "1.857" in caught.value.allowed
 
 
-def test_without_names_of_columns_rows_are_told_by_their_length(printed_log, read):
+def test_without_column_names_rows_are_recognised_by_their_length(printed_log, read):
     """Somebody kept the rows alone; 8 values and the words before them are enough."""
     for collective, style in (("all_gather", "2.0"), ("all_reduce", "2.0"), ("all_reduce", "2.13")):
         text = printed_log(POINTS, collective=collective, style=style)
@@ -134,14 +134,14 @@ def test_without_names_of_columns_rows_are_told_by_their_length(printed_log, rea
         assert run.points == POINTS
 
 
-def test_machines_of_one_name_are_told_by_their_gpus(printed_log, read):
+def test_machines_of_one_name_are_distinguished_by_their_gpus(printed_log, read):
     """Containers that are all called `localhost`: GPU 0 stands in two machines."""
     text = printed_log(POINTS).replace("node01", "localhost").replace("node02", "localhost")
     (run,) = read(text).runs
     assert (run.machines, run.gpus_per_machine) == (2, 8)
 
 
-def test_what_is_no_run_is_named(printed_log, read):
+def test_logs_without_a_usable_run_are_named(printed_log, read):
     """CPU times, machines of 8 and 7 GPUs, split communicators, a test that was ended in its first row."""
     text = printed_log(POINTS)
     last = next(line for line in text.splitlines() if "Rank 15" in line)
@@ -157,7 +157,7 @@ def test_what_is_no_run_is_named(printed_log, read):
         assert reason in logs.notes[0], logs.notes
 
 
-def test_rows_of_no_bytes_are_left_out_and_wrong_results_told(printed_log, read):
+def test_rows_of_zero_bytes_are_left_out_and_wrong_results_reported(printed_log, read):
     """Small all-gathers have 0 bytes a GPU; `#wrong` above 0 is a fabric to be mended."""
     text = printed_log(((1024, 20.0), (1_048_576, 64.0)))
     row = next(line for line in text.splitlines() if line[:1] == " ")
@@ -180,7 +180,7 @@ def test_rows_of_no_bytes_are_left_out_and_wrong_results_told(printed_log, read)
         ("Rank 15", "Rank 14", "two programs print into one log"),
     ],
 )
-def test_what_cannot_be_understood_is_refused_with_its_line(printed_log, read, old, new, what):
+def test_malformed_rows_are_refused_with_their_line(printed_log, read, old, new, what):
     """Each wrong cell ends in an error that names file, line, what was found and what is allowed."""
     with pytest.raises(InputError, match=what) as caught:
         read(printed_log(POINTS).replace(old, new), "all_reduce.log")
@@ -197,7 +197,7 @@ def test_files_that_are_no_logs_are_refused(tmp_path, read):
         read_log(tmp_path / "absent.log")
 
 
-def test_gpus_and_versions_are_told(printed_log, read):
+def test_gpus_and_versions_are_reported(printed_log, read):
     """Two clusters in one call are refused by the name of the GPU; a fit holds for one version of NCCL."""
     logs = read(printed_log(POINTS, style="2.19"))
     assert list(logs.gpus) == ["NVIDIA H100 80GB HBM3"]
@@ -205,7 +205,7 @@ def test_gpus_and_versions_are_told(printed_log, read):
     assert logs.runs[0].settings == "NCCL 2.22.3, float, sum"
 
 
-def test_what_a_log_says_counts_more_than_what_is_given(printed_log, read):
+def test_values_of_a_log_override_given_values(printed_log, read):
     """2 x 8 GPUs by its ranks, 4 x 4 given: 2 x 8, and told."""
     logs = read(printed_log(POINTS), machines=4, gpus_per_machine=4)
     assert (logs.runs[0].machines, logs.runs[0].gpus_per_machine) == (2, 8)
@@ -214,7 +214,7 @@ def test_what_a_log_says_counts_more_than_what_is_given(printed_log, read):
     assert not read(printed_log(POINTS), machines=2, gpus_per_machine=8).doubts
 
 
-def test_a_broadcast_is_told_by_its_root(printed_log, read):
+def test_a_broadcast_is_recognised_by_its_root(printed_log, read):
     """Its bandwidths are those of pairs, but it has a root, 0; all of ours have -1."""
     logs = read(printed_log(POINTS, collective="send_receive").replace("      -1", "       0"))
     assert not logs.runs

@@ -45,19 +45,19 @@ def test_an_uplink_passes_its_share_of_all_that_machines_send(name):
     assert edge["capacity_gbit_s"] == pytest.approx(uplink(quarter) * 8)
 
 
-def test_shipped_fabrics_are_as_their_files_say_in_gbit_s():
+def test_shipped_fabrics_have_the_gbit_s_of_their_files():
     """Cloud: 8 machines of 25 Gb/s behind 50 is 4:1; H100: 8 x 800 at 4:1 are 1,600 Gb/s, 200 byte/ns."""
     assert shipped("cloud_ethernet", rack=4).fabric == shipped("cloud_ethernet").fabric
     assert uplink(shipped("dgx_h100_3tier", rack=4)) == 200
     assert uplink(shipped("dgx_h100_3tier")) == 800
 
 
-def test_the_cluster_says_how_many_machines_share_an_uplink():
+def test_uplink_bandwidth_follows_the_clusters_machines_per_rack():
     """Cloud, 4 machines a rack instead of 8: 4 x 3.125 byte/ns at 4:1 are 3.125, one machine's port."""
     assert uplink(shipped("cloud_ethernet", 4, rack=4), 4) == 3.125
 
 
-def test_a_port_passes_its_share_of_what_its_gpus_send():
+def test_a_port_passes_its_fraction_of_its_gpus_bandwidth():
     """H100: 8 GPUs of 50 byte/ns at 4:1 are 100, in the rack as beyond it; its uplink follows at 2:1."""
     fabric = shipped("dgx_h100_3tier", machine=4, rack=2).fabric
     assert (fabric.rack[0].machine_bytes_per_ns, fabric.network[0].machine_bytes_per_ns) == (100, 100)

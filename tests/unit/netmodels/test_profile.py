@@ -121,7 +121,7 @@ def test_no_alias_hides_a_model():
     assert [get_profile(name).name for name in profile_names()] == list(profile_names())
 
 
-def test_compute_counts_what_the_walk_runs():
+def test_compute_counts_the_operators_of_the_iteration():
     """10 + 20 for a (its input gradient is nobody's), 30 + 40 + 50 for b: 150 ns."""
     assert TOY.compute_ns == 150
     assert (TOY.parameter_bytes, TOY.skew) == (16, 0.75)

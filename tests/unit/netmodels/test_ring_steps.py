@@ -100,7 +100,7 @@ def test_a_long_ring_is_stood_for_by_fewer_blocks():
     assert stand_in(blocks[:4]) == blocks[:4]
 
 
-def test_a_stand_in_costs_what_the_ring_does():
+def test_a_substitute_ring_costs_nearly_the_same():
     """8 x 8 GPUs and 5: 5 blocks stand for 9 within a tenth."""
     blocks = (*[block(8, latency_ns=5000.0)] * 8, block(5, latency_ns=5000.0))
     for message in (1e4, 1e6):

@@ -75,7 +75,7 @@ def test_several_dimensions_in_a_machine_are_blocks_of_their_own():
     assert found.machines == 2
 
 
-def test_as_many_links_as_members_are_all_used_by_all_gpus_of_a_machine():
+def test_one_link_per_member_is_used_by_all_gpus_of_a_machine():
     """Three machines of 2 on a switch, 3 links of 0.5 byte/ns a GPU: 2 x 3 x 0.5 leave a machine."""
     switch = Dimension("switch", 10.0, 0.5, links="members")
     found = ring([2, 2, 2], fabric=Fabric("links", (MACHINE,), (switch,), (CORE,)))

@@ -35,7 +35,7 @@ def test_null_keeps_the_topology_s_value():
         ({"chunks_in_flight": True}, True, "a whole number from 1 to 1024"),
     ],
 )
-def test_wrong_overrides_say_what_is_allowed(overrides, found, allowed):
+def test_wrong_overrides_are_refused_with_the_allowed_ones(overrides, found, allowed):
     """A typo in a setting must not silently price another network."""
     with pytest.raises(InputError) as error:
         merge_system(SystemSettings(), overrides)

@@ -173,7 +173,7 @@ def test_shared_ports_are_read():
 
 
 @pytest.mark.parametrize(("tier", "inside"), [("machine", "machine"), ("rack", "rack")])
-def test_what_lies_inside_is_not_shared(tier, inside):
+def test_links_inside_a_rack_are_not_shared(tier, inside):
     """A rack's uplink limits what leaves the rack, not what stays in it."""
     with pytest.raises(InputError) as error:
         load_topology(changed(**{tier: [PORT]}))

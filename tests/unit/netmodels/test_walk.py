@@ -60,7 +60,7 @@ def test_the_lowest_layer_goes_first():
     assert walk(three, routes, BY_LAYER).total_ns == 100 + 10 + 40
 
 
-def test_what_arrives_at_the_instant_a_server_is_free_takes_part():
+def test_arrivals_at_the_instant_a_server_is_freed_take_part():
     """Machine free of c at 90, just as a is issued: a, the lower layer, before b, waiting since 70."""
     three = Profile("three", (*TWO.layers, Layer("c", 0, 0, 10, 300)))
     routes = trains(s300=(machine(50),), s200=(machine(10),), s100=(machine(10), rack(40)))

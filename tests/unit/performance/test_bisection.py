@@ -21,7 +21,7 @@ def test_the_search_ends_at_the_knee(throughput, measured):
 
 
 @pytest.mark.parametrize(("threshold", "measured"), [(0.5, [4, 2, 3]), (0.51, [4, 2])])
-def test_a_gain_of_just_the_threshold_is_worth_a_look(threshold, measured):
+def test_a_gain_equal_to_the_threshold_is_searched(threshold, measured):
     """2 to 4 CPUs bring 50 %: with a threshold of that the search goes up to 3, above it down to 1 .. 2."""
     assert list(bisected(lambda cpus: 1 + 0.25 * (cpus - 2), 4, threshold)) == measured
 

@@ -182,7 +182,7 @@ def test_a_job_that_is_not_elastic_loses_nothing_by_scaling():
     assert parts == IterationParts(1500)
 
 
-def test_gpus_beyond_the_least_count_by_worth():
+def test_gpus_beyond_the_minimum_count_by_replacement_ratio():
     """The same, elastic from 4: 8 of 8 count 4 + 4 x 0.8 = 7.2; 24 T4 are worth 12: 4 + 8 x 0.8 = 10.4.
 
     24 T4 of a third of the speed do as much as 8: 1000 ns without loss; x (7.2 / 8) / (10.4 / 12) = 1038.

@@ -77,7 +77,7 @@ def test_cpus_that_are_missing_do_not_speed_a_job_up() -> None:
 
 
 @pytest.mark.parametrize(("cpus", "expected"), [(8, 2), (16, 1), (18, 1 / 0.995), (20, 1 / 0.99)])
-def test_several_gpus_of_a_machine_need_as_many_times_the_cpus(cpus: int, expected: float) -> None:
+def test_cpu_needs_scale_with_gpus_of_a_machine(cpus: int, expected: float) -> None:
     """1N4G: 16 CPUs keep four GPUs busy, 2 more are half a CPU a GPU (section IV-B)."""
     assert times((0, 4, cpus)) == close(expected)
 
@@ -138,7 +138,7 @@ def test_members_of_a_group_are_not_slowed_down_by_cpus() -> None:
 
 
 @given(data=st.data())
-def test_a_grid_says_what_each_point_says(data: st.DataObject) -> None:
+def test_a_grid_equals_its_points(data: st.DataObject) -> None:
     """To the nanosecond, on one machine and on several, whichever model, GPUs, speeds and CPUs."""
     model = data.draw(st.sampled_from(sorted(MODELS)))
     gpus = data.draw(st.lists(st.integers(0, 5), min_size=3, max_size=3).filter(any))
@@ -256,7 +256,7 @@ def measured(measured_with: MeasuredWith, gpus: int, *asked: int, model: str = "
         (5, 40, 1 / (1 - 0.01 * 1.6), 1 / 0.95),  # a machine has CPUs for 3 of them: 3 + 2 with 24 + 16
     ],
 )
-def test_run_times_hold_for_the_share_or_for_what_is_asked(
+def test_run_times_hold_for_the_proportional_share_or_the_demand(
     gpus: int, cpus: int, share: float, request_: float
 ) -> None:
     """On as few machines as can be, CPUs spread by GPUs; the share of 5 GPUs is 28 CPUs, 8 too many."""

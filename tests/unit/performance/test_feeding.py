@@ -68,7 +68,7 @@ def test_a_guest_without_cpus_of_its_own_does_not_starve():
 
 
 @pytest.mark.parametrize("guests", [(), (1,)])
-def test_two_jobs_that_cpus_hold_up_take_turns_on_the_cpus(guests):
+def test_two_cpu_bound_jobs_alternate_on_the_cpus(guests):
     """GPUs are idle for 1 - 1 / 2.4 of ResNet18's time, its CPUs never: two take 2 x 640, guest or not."""
     jobs = [member("ResNet18", 640, held) for held in (SHARE, NOTHING)]
     assert times_ms(*jobs, guests=guests) == close([1280, 1280])
@@ -81,13 +81,13 @@ def test_whichever_is_shorter_decides_and_they_do_not_add_up():
     assert times_ms(*jobs) == close([640 * slower, 120 * slower])
 
 
-def test_how_cpus_are_divided_among_members_makes_no_difference():
+def test_division_of_cpus_among_members_makes_no_difference():
     """2 + 1 CPUs and halves of the memory are 3 + 0 and all of it."""
     halves = [member("ResNet18", 640, (cpus, 31.25)) for cpus in (2, 1)]
     assert times_ms(*halves) == close([1280, 1280])
 
 
-def test_a_member_has_what_goes_with_its_gpus():
+def test_a_member_uses_the_cpus_and_memory_of_its_gpus():
     """A host of 4 GPUs holds 24 CPUs, 500 GiB; a guest on one of them is fed by 6 of these, 1.75 as fast.
 
     The CPUs are busy all the time, for 4 and for 1 of 4 GPUs: 640 / 1.75 x 5 / 4 ms.

@@ -83,7 +83,7 @@ def elastic(model="BERT-large", **demand):
     return JobSpec("j", 0, Demand(2, min_gpus=2, max_gpus=8, **demand), 10, NS_PER_S, model)
 
 
-def test_an_elastic_job_is_tuned_to_what_it_holds():
+def test_an_elastic_job_is_tuned_to_its_gpus():
     """On 2 GPUs, its base, an iteration takes 1 s; on 4 half of it / 1.1768 instead of 0.5 s."""
     cluster, tuned = tiny_cluster(2, 4), TunedCompute()
     assert tuned.ns(elastic(), on((0, 2)), cluster) == NS_PER_S
@@ -91,7 +91,7 @@ def test_an_elastic_job_is_tuned_to_what_it_holds():
     assert Compute().ns(elastic(), on((0, 4)), cluster) == NS_PER_S // 2
 
 
-def test_the_base_demand_counts_and_not_what_is_asked_for():
+def test_the_base_demand_counts_instead_of_the_demand():
     """A job of 4 GPUs that can do with 2: 1 s on 4 becomes 1 / 1.1768, and 2 s on 2 stay."""
     spec, cluster = replace(elastic(), demand=Demand(4, min_gpus=2, max_gpus=8)), tiny_cluster(2, 4)
     times = [TunedCompute().ns(spec, on((0, gpus)), cluster) for gpus in (4, 2)]
@@ -107,7 +107,7 @@ def test_a_job_that_is_not_elastic_keeps_its_batch():
         assert TunedCompute().ns(spec, held, cluster) == Compute().ns(spec, held, cluster)
 
 
-def test_workers_of_less_memory_count_by_worth():
+def test_workers_of_less_memory_count_by_replacement_ratio():
     """8 GPUs worth 1/2 hold the batch of 4: the gain of twice the base, at the speed of 8 x 1/3."""
     cluster = Cluster([Machine("t4", 0, "box", 8, gpu_type="t4", speed=1 / 3, worth=1 / 2)])
     spec = elastic(fungible=True, measured_worth=1.0)

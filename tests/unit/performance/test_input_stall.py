@@ -172,7 +172,7 @@ def test_the_share_does_not_depend_on_the_number_of_gpus(gpus):
     assert stall.as_measured("GNMT", gpus, V100, server()) == 1
 
 
-def test_the_share_is_what_machines_give_in_whole_cpus():
+def test_the_proportional_share_is_in_whole_cpus_per_machine():
     """5 GPUs, 28 CPUs: 5 with a GPU, 11 with two: 1.53 and 1.64. Of 7 GPUs the last two have 11, too."""
     stall, machine = InputStall(MODELS, Compute()), server(cpus=28, gpus=5)
     shares = [stall.as_measured("ResNet18", gpus, V100, machine) for gpus in (1, 2, 7)]
@@ -196,7 +196,7 @@ def test_machines_whose_share_starves_jobs_are_refused(cpus, memory_gib):
     )
 
 
-def test_a_grid_says_what_each_point_says():
+def test_a_grid_equals_its_points():
     """CPUs and memory spread over machines in whole numbers, some too few, some plenty; to the nanosecond."""
     compute = Compute(mixed_types="sum")
     stall = InputStall(MODELS, compute)

@@ -43,7 +43,7 @@ def spec(gpus: int = 1, model: str = "net", **demand: int) -> JobSpec:
         (1, 4, 4),  # never more than it holds
     ],
 )
-def test_as_many_cpus_as_prepare_input_at_its_speed(iteration_s: float, held: int, cpus: float) -> None:
+def test_cpus_used_prepare_input_at_the_jobs_speed(iteration_s: float, held: int, cpus: float) -> None:
     """The samples of an iteration are eaten at 1 s / iteration time."""
     found, _ = use().in_use(spec(), on((0, 1, held, 0)), CLUSTER, seconds_to_ns(iteration_s))
     assert found == pytest.approx(cpus, rel=1e-8)
@@ -66,7 +66,7 @@ def test_on_two_machines_each_counts() -> None:
     assert found == (pytest.approx(10), 138 * GIB)
 
 
-def test_gpus_that_each_do_what_they_can_are_fed_by_speed() -> None:
+def test_gpus_that_share_work_by_speed_are_fed_by_speed() -> None:
     """Speeds 1 and 3, together 4, measured on 2 of speed 1: a GPU's part is 0.5 and 1.5 of the mean.
 
     At an iteration of 1 s each GPU eats 1 in the mean: 0.5, 2 CPUs, and 1.5, 6 + 3 CPUs.
@@ -101,7 +101,7 @@ def test_the_best_case(gpus: int, cpus: int, memory_gib: int) -> None:
     assert use().best_case(spec(gpus), CLUSTER) == (cpus, memory_gib * GIB)
 
 
-def test_the_best_case_does_not_depend_on_how_long_a_job_computes() -> None:
+def test_the_best_case_does_not_depend_on_compute_time() -> None:
     """6 CPUs; with 5, which prepare 0.917, an iteration of 3 ns would take 3.27 ns, 3 as well if rounded."""
     assert use().best_case(replace(spec(), compute_ns=3), CLUSTER) == (6, 100 * GIB)
 

@@ -98,7 +98,7 @@ def test_loaders_of_neighbours_overlap():
     assert (int(periods(jobs, loading="whole")), int(periods(jobs))) == (20, 40)
 
 
-def test_loaders_of_four_jobs_lie_beside_two_others():
+def test_loading_of_four_jobs_overlaps_with_two_other_stages():
     """Four equal jobs of loading 6 (in any parts), GPU 2 and network 1.
 
     Each step has one GPU and one network stage, so takes 2; two steps must hold a loader: 6. T = 2 x 6 = 12,
@@ -135,7 +135,7 @@ def test_a_barrier_less_is_never_slower(stages):
         assert periods(rows, ordering, "whole") <= periods(rows, ordering, "split")
 
 
-def test_more_jobs_than_resources_take_turns():
+def test_more_jobs_than_resources_run_in_sequence():
     """Five jobs: the first four side by side in 10, then the fifth alone in 7."""
     assert FORMULA.group_ns([*np.diag([10] * 4).tolist(), (0, 0, 7, 0)]) == 17
 
@@ -149,7 +149,7 @@ def test_the_order_of_the_members_does_not_matter(stages, rng):
 
 
 @given(STAGES)
-def test_the_clock_lies_between_the_slowest_member_and_all_in_turn(stages):
+def test_the_clock_is_between_the_slowest_member_and_the_sum_of_all(stages):
     """No ordering is shorter than one member's stages or one resource's use, or longer than all in turn."""
     rows = np.array(stages)
     best, worst = (int(periods(rows, o)) for o in ("best", "worst"))

@@ -35,7 +35,7 @@ def test_the_order_of_the_members_does_not_matter(shares, rng):
     assert slowdown(shuffled) == slowdown(shares)
 
 
-def test_opportunistic_jobs_share_what_is_left():
+def test_opportunistic_jobs_share_the_remaining_gpu_time():
     """0.6 of two GPUs busy leave 1.4 for 2.8: twice as long; a job that never pauses leaves 0.01 of one."""
     assert slowdowns([0.6], [1.4, 1.4], gpus=2) == (1, 2)
     assert slowdowns([0.5], [0.5]) == (1, 1)

@@ -72,7 +72,7 @@ def test_the_share_of_the_network_model_is_applied_to_the_trace_s_compute(slices
     assert price((spec(4), on(*slices))) == [IterationParts(1000, exposed_ns=exposed)]
 
 
-def test_one_gpu_communicates_nothing_and_asks_nobody():
+def test_one_gpu_communicates_nothing_and_asks_no_model():
     """A single GPU needs no network model."""
     network = Network()
     assert price((spec(1), on((0, 1))), network=network) == [IterationParts(1000)]
@@ -94,7 +94,7 @@ def test_fewer_gpus_take_longer_and_the_profile_is_scaled_with_them():
     assert network.asked == [(1400, ((("box", 2),),))]
 
 
-def test_equal_shapes_of_other_demands_are_asked_anew():
+def test_equal_shapes_of_other_demands_are_asked_again():
     """Two GPUs of one machine: of two asked the profile computes for 700 ns, of four asked for 1400.
 
     What 2100 ns of communication are exposed beyond that is 1400 and 700, 2 and 1/2 times the compute, so of
@@ -166,7 +166,7 @@ def member(gpus=2, group=PAIR, machine=0, **its):
     return spec(gpus, **its), on((machine, gpus), group=group)
 
 
-def test_members_that_never_leave_a_gpu_idle_take_turns():
+def test_members_that_never_leave_a_gpu_idle_run_in_sequence():
     """One GPU, no communication, so u = 1: of two, each waits 1000 ns for the other; of three 2000."""
     single = Group("g", ((0, 1),))
     assert price(*[member(1, single)] * 2) == [IterationParts(1000, sharing_ns=1000)] * 2
@@ -195,7 +195,7 @@ def test_a_busy_and_an_idle_member_are_slowed_down_alike():
     assert price(busy, idle) == [IterationParts(1000, sharing_ns=250), IterationParts(4000, sharing_ns=1000)]
 
 
-def test_an_opportunistic_member_fills_what_is_left_of_the_fullest_machine():
+def test_an_opportunistic_member_runs_at_the_idle_fraction_of_the_fullest_machine():
     """A (u = 1 / 2.6 on m0 and m3) is not slowed down; b on m3, u = 1, gets 1.6 / 2.6 of it: 1625 ns."""
     group = Group("g", ((0, 2), (3, 2)))
     a = spec(4), on((0, 2), (3, 2), group=group)

@@ -94,7 +94,7 @@ def test_a_cpu_job_is_slower_where_more_is_drawn_than_there_is():
     assert times(*held, (cpu_job(50), TWO_CPUS))[1:] == [1500, 1000, 1000, 1500]
 
 
-def test_what_a_job_does_to_itself_is_in_its_measured_time():
+def test_a_jobs_own_bandwidth_demand_is_in_its_measured_time():
     """200 of 100 GB/s alone: as measured. With 50 more, 2.5 / 2 times as long; the other 2.5 times.
 
     Four GPUs of half a machine's bandwidth alone, of 40 GB/s: as measured, 1000 ns, at any p.
@@ -105,7 +105,7 @@ def test_what_a_job_does_to_itself_is_in_its_measured_time():
     assert times((gpu_job("half", 4), on((0, 4, 4))), cluster=small) == [1000]
 
 
-def test_half_of_the_cpus_draw_half_and_a_cap_what_it_says():
+def test_half_of_the_cpus_draw_half_and_a_cap_its_value():
     """160 GB/s asked beside 10. On half of its CPUs 80: 90 %, p = 0.6, 1000 / 0.7; the CPU job takes 2000.
 
     Capped at 1 / 2 likewise. Both: 40, so 50 %, and 4000. Beside 50 more, capped: 10 + 80 + 50 = 140 %, which
@@ -164,7 +164,7 @@ def test_the_worst_machine_of_a_job_decides():
         assert times(cpus, *beside)[0] == 1500
 
 
-def test_nothing_is_known_of_a_machine_that_does_not_say_its_bandwidth():
+def test_a_machine_of_unknown_bandwidth_slows_no_job():
     """1000 GB/s drawn of an unknown bandwidth: no job is slower."""
     silent = tiny_cluster(1, 4, cpus=64)
     assert times((gpu_job("half"), ONE_GPU), (cpu_job(1000), TWO_CPUS), cluster=silent) == [1000, 1000]
@@ -182,7 +182,7 @@ def test_nothing_is_known_of_a_machine_that_does_not_say_its_bandwidth():
         (("greedy", 2), ("", 1), True),  # of the other nothing need be known
     ],
 )
-def test_two_gpu_jobs_crowd_pcie(one, other, slower):
+def test_two_gpu_jobs_contend_on_pcie(one, other, slower):
     """7.5 % of 1000 ns for both if one is greedy and one holds two GPUs; never on two machines."""
     first, second = ((gpu_job(model, gpus), on((0, gpus, 1))) for model, gpus in (one, other))
     assert times(first, second) == times(second, first) == [1075 if slower else 1000] * 2
@@ -208,7 +208,7 @@ def test_pcie_counts_gpus_of_the_machine_and_once():
     assert times(*some) == [1000, 1075, 1075]
 
 
-def test_cpu_jobs_do_not_crowd_pcie():
+def test_cpu_jobs_do_not_contend_on_pcie():
     """A job without GPUs is none of the other GPU jobs, however many CPUs it has."""
     assert times((gpu_job("greedy", 2), on((0, 2, 1))), (cpu_job(1), TWO_CPUS)) == [1000, 1000]
 
@@ -241,7 +241,7 @@ def test_a_job_in_its_delay_draws():
     assert sum(prices[0]) == 2000
 
 
-def test_members_of_a_group_share_what_is_left_of_their_machine():
+def test_members_of_a_group_share_the_remaining_bandwidth_of_their_machine():
     """Two members interleave in 1000 ns. Beside 90 GB/s one takes 2000 ns: both do, and the other waits."""
     stages = Stages(0, 500, 500, 0)
     group = Group("g", ((0, 1),), mode="interleaved")

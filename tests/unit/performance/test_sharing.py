@@ -18,7 +18,7 @@ from artist.units import seconds_to_ns
 
 
 @pytest.mark.parametrize("ordering", ["best", "worst"])
-def test_groups_of_muri_say_that_they_are_interleaved_and_how(ordering):
+def test_groups_of_muri_are_marked_as_interleaved_with_their_ordering(ordering):
     """Two jobs of one GPU, 1 s on each resource: 4 s together instead of 8 in turn, in whichever ordering."""
     second = Stages(*[seconds_to_ns(1)] * 4)
     jobs = [replace(job(name, iteration_s=4), stages=second) for name in "ab"]

@@ -115,7 +115,7 @@ def test_a_frugal_job_needs_no_share(gpus, cpus, memory_gib):
     assert stretch("text", gpus, cpus, 10 * gpus - 1) == 100
 
 
-def test_what_is_within_one_percent_counts_as_the_share():
+def test_values_within_one_percent_count_as_the_share():
     """2 CPUs and 125 GiB are the best case, at 0.991; 3 and 100 the share, at 0.9999.
 
     So the best case counts as 0.9999, too, and so does the lesser of the two.

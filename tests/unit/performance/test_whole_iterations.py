@@ -72,7 +72,7 @@ def test_a_round_has_room_for_447(iterations, finish_s):
     assert seconds(result, "finish_ns") == [finish_s]
 
 
-def test_what_an_iteration_gets_longer_by_counts_as_compute():
+def test_the_added_time_of_an_iteration_counts_as_compute():
     """0.21 s of compute and 0.63 s of stall are 0.84 s: 357.14 fit, and each of 357 takes 0.840336134 s.
 
     With a CPU the stall is 0.21 s: 714.29 fit.

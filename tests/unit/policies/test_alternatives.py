@@ -65,7 +65,7 @@ def test_elastic_workers_stay_whole_and_machines_are_no_more_than_allowed():
             assert demand is not worker or all(s.gpus % 2 == 0 for s in each.slices)
 
 
-def test_a_job_that_moves_is_not_offered_what_it_has():
+def test_a_job_that_moves_is_not_offered_its_allocation():
     """It moves from m2 and m3 to m0 and m1: to stay is not another place."""
     cluster = tiny_cluster(4, 2, per_rack=8)
     before, chosen = on((2, 2), (3, 2)), on((0, 2), (1, 2))

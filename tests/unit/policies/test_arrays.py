@@ -51,7 +51,7 @@ def test_whole_machines_with_gpus_hold_the_peak_the_lowest_numbers_first(peak, l
 
 
 @pytest.mark.parametrize(("machines", "large"), [(0, 0), (1, 0b010), (2, 0b110), (9, 0b110)])
-def test_so_many_machines_may_be_said(machines, large):
+def test_a_fixed_number_of_machines_overrides_history(machines, large):
     """History does not count then."""
     arrays = arrays_of(MIXED, large_machines=machines)
     arrays.history.hold(7, 0, large=True)

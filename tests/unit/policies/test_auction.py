@@ -26,7 +26,7 @@ def largest_sum(bids, capacity):
 
 
 @given(BIDS, st.integers(0, 20))
-def test_nobody_else_together_gains_more(bids, capacity):
+def test_no_other_subset_gains_more(bids, capacity):
     """The answer fits and is as good as the best of all subsets."""
     gains, gpus = columns(bids)
     won = winners(gains, gpus, capacity)

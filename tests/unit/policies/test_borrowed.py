@@ -44,7 +44,7 @@ def test_the_fewest_borrowers_go_and_of_equally_many_the_latest(case):
     assert sorted(fewest_latest(jobs, need)) == list(best)
 
 
-def test_room_is_what_the_reserve_leaves_and_never_more_than_is_free():
+def test_room_is_the_free_cpus_beyond_the_reserve():
     """16 - 12 = 4 on each of two machines. A GPU job takes 14 of machine 0: 2 are left there."""
     array = array_of()
     array.avail.take(on((0, 2, 14)))
@@ -57,7 +57,7 @@ def test_room_is_what_the_reserve_leaves_and_never_more_than_is_free():
     assert room.find(Demand(0, cpus=13), borrow=True) == on((1, 0, 13))
 
 
-def test_what_is_borrowed_leaves_the_array_as_it_is():
+def test_lent_cpus_leave_the_array_unchanged():
     """12 of 16 are borrowed: 4 are left, of the array as well. 2 more: min(4, 2) = 2."""
     array = array_of(machines=1)
     started(array, (1, 12, True))
@@ -115,7 +115,7 @@ def test_another_reserve_makes_room_and_no_borrowers(reserve, borrow):
     assert [job for job, held in array.jobs.items() if held.borrows] == borrow
 
 
-def test_a_gpu_job_may_have_what_borrowers_hold_and_these_go():
+def test_a_gpu_job_may_take_lent_cpus_and_aborts_their_borrowers():
     """6 + 4 are borrowed, 2 are of the array: 14 to take, 4 free. 8 are taken: the latest, with 4, goes."""
     array = array_of(machines=1)
     started(array, (0, 2, False), (1, 6, True), (2, 4, True))

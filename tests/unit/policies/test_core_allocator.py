@@ -90,13 +90,13 @@ def test_a_wrong_start_is_mended_in_either_direction(model, off):
     assert (tried, end) == (list(fewer) if off > 0 else more, optimum)
 
 
-def test_what_is_not_better_by_the_tolerance_is_no_better():
+def test_differences_within_the_tolerance_count_as_equal():
     """0.5 at 3 CPUs and 0.502 at 2 is noise; at 4, 0.503 is better and 0.504 at 5 again is not."""
     assert walked(Walk(3), {2: 0.502, 3: 0.5, 4: 0.503, 5: 0.504}.get) == ([3, 2, 4, 5], 4)
     assert walked(Walk(3, tolerance=0.001), {1: 0.5, 2: 0.502, 3: 0.5}.get) == ([3, 2, 1], 2)
 
 
-def test_without_a_free_cpu_a_walk_does_not_grow():
+def test_without_a_free_cpu_a_search_does_not_grow():
     """VGG16 is faster with 4 than with 3; none is free, so it ends at 3 after two steps."""
     asked = []
 
@@ -115,7 +115,7 @@ def test_cpus_that_were_given_up_may_be_gone():
     assert walk.best == 3
 
 
-def test_a_walk_grows_as_far_as_cpus_are_free():
+def test_a_search_grows_up_to_the_free_cpus():
     """5 CPUs are best; 4 are to be had: 3, 2 and 4 are measured."""
     assert walked(Walk(3), lambda cpus: cpus / 5, lambda cpus: cpus <= 4) == ([3, 2, 4], 4)
 
@@ -139,7 +139,7 @@ CURVES = st.integers(1, 12).flatmap(
 
 
 @given(CURVES)
-def test_a_walk_on_any_unimodal_curve_ends_at_its_optimum(curve):
+def test_a_search_on_any_unimodal_curve_ends_at_its_optimum(curve):
     """Steps of more than the tolerance up to the peak, and down after it: from any start it ends there."""
     peak, slopes, start = curve
     busy = [0.0]
@@ -151,7 +151,7 @@ def test_a_walk_on_any_unimodal_curve_ends_at_its_optimum(curve):
 
 
 @given(st.lists(st.floats(0, 1), min_size=8, max_size=8), st.integers(1, 8), st.integers(1, 8))
-def test_a_walk_never_ends_at_worse_than_its_start(busy, start, most):
+def test_a_search_never_ends_at_worse_than_its_start(busy, start, most):
     """On any curve, with any number of CPUs to be had: the end is the best of all measured, within 0.002."""
     start = min(start, most)
     tried, end = walked(Walk(start), lambda cpus: busy[cpus - 1], lambda cpus: cpus <= most)
@@ -159,7 +159,7 @@ def test_a_walk_never_ends_at_worse_than_its_start(busy, start, most):
     assert busy[end - 1] >= max(busy[cpus - 1] for cpus in tried) - 0.002
 
 
-def test_several_gpus_have_as_many_cpus_each():
+def test_a_search_steps_by_cpus_per_gpu():
     """3 CPUs a GPU are 12 of 4 GPUs; a walk counts by GPU, so that its next step is 8."""
     allocator = TunedCores()
     walk = allocator.walk(asks(gpus=4), 3, 1)
@@ -191,7 +191,7 @@ def test_the_start_is_the_most_that_a_job_of_the_owner_and_category_held():
     assert allocator.start(asks("InceptionV3", user="bob")) == 3
 
 
-def test_history_has_what_an_owner_tells_in_it():
+def test_history_is_kept_per_owner():
     """Transformer starts with 5 - 1 - 1 = 3; once a job of its owner had 2 it starts with 2, not with 0."""
     allocator = TunedCores()
     assert allocator.start(asks("Transformer")) == 3
@@ -232,7 +232,7 @@ def test_jobs_on_several_machines_are_no_history():
     assert allocator.start(asks("BAT")) == 5
 
 
-def test_requested_is_what_the_job_asks_for():
+def test_requested_gives_the_demand():
     """10 CPUs of 4 GPUs: 2.5 a GPU, on 2 + 1 + 1 GPUs 5, 2 and 3; it never walks, and forgets what it saw."""
     allocator, job = Requested(), asks(gpus=4, cpus=10)
     assert allocator.start(job) == 2.5
@@ -290,7 +290,7 @@ class Walking(Mine):
 
 
 @pytest.mark.parametrize("answer", [5, [1, 2], Walk])
-def test_a_walk_that_takes_no_steps_is_refused(answer):
+def test_a_search_without_a_step_is_refused(answer):
     """It would fail at its first step, in code that its author does not know; None and a Walk are taken."""
     with pytest.raises(PlanError, match=r"^allocator \S+\.Walking: walk returned .*; must be a Walk or None"):
         allocator_of(Walking(answer)).walk(asks(), 1, 1)

@@ -51,7 +51,7 @@ def test_machines_are_tied_through_others():
     assert given == [on((0, 1, 3, 10), (1, 1, 3, 10)), on((1, 1, 4, 10), (2, 1, 4, 10))]
 
 
-def test_of_jobs_alike_the_first_get_more():
+def test_the_first_of_equal_jobs_get_more():
     """7 CPUs for two keen jobs: 4 + 3, the 4 for the first in order, whatever its number."""
     assert held((KEEN, {2: 1}), (KEEN, {2: 1}), cpus=7) == [on((2, 1, 4, 10)), on((2, 1, 3, 10))]
 
@@ -68,7 +68,7 @@ def test_a_least_that_cannot_be_divided_stays_within_the_share_of_each_machine()
     assert held(((Point(7, 30, 3.0),), {0: 2, 1: 1}), cpus=5) == [on((0, 2, 5, 20), (1, 1, 2, 10))]
 
 
-def test_where_too_little_is_free_jobs_get_their_least_in_turn():
+def test_where_too_little_is_free_jobs_get_their_minimum_in_order():
     """Others left 4 CPUs: 3 for the first keen job, 1 for the second; no error, a plan that fits."""
     cluster = tiny_cluster(1, 2, cpus=6, memory_bytes=100)
     placed = [Placed(0, KEEN, {0: 1}), Placed(1, KEEN, {0: 1})]

@@ -139,7 +139,7 @@ def test_caps_are_rounded_down():
     assert sum(isinstance(event, Change) for event in log) == 1  # the cap, at 0 s
 
 
-def test_a_cap_reckoned_anew_is_the_same():
+def test_a_cap_computed_again_is_equal():
     """72 of 17 + 143 are left: 0.45; and again when h starts, of draws x 0.45 / 0.45, 160.00000000000003."""
     jobs = [job("g", 1, 20, memory_bandwidth_bytes_per_s=3), cpu_job("a", 17), cpu_job("b", 143)]
     script = {0: placing(GPU, EIGHT, EIGHT), 3: lambda view, plan: plan.place(3, GPU)}
@@ -164,7 +164,7 @@ def test_gpu_jobs_are_never_throttled(eliminator):
     assert policy.held[1] == ({2: (0.05, 8)} if isinstance(eliminator, Capping) else {2: (1.0, 1)})
 
 
-def test_of_several_machines_the_lowest_cap_holds():
+def test_the_lowest_cap_of_several_machines_holds():
     """A draws 40 on each of two machines: beside 15 + 80 on m0, and beside 65 on m1.
 
     60 of 120 are left on m0, so 0.5, and 10 of 40 on m1, so 0.25: a has that, and b its 0.5. When g1 ends at
@@ -254,7 +254,7 @@ def test_nothing_is_done_or_asked_where_no_job_draws(name):
 
 
 @pytest.mark.parametrize("name", ELIMINATORS)
-def test_a_machine_that_does_not_say_its_bandwidth_is_never_crowded(name):
+def test_a_machine_of_unknown_bandwidth_is_never_capped(name):
     """1000 bytes/s of an unknown bandwidth are no share of anything."""
     silent = tiny_cluster(1, 4, cpus=32)
     _, log = throttled(eliminator_of(name), [G, cpu_job("a", 1000)], {0: placing(GPU, EIGHT)}, silent)
@@ -295,7 +295,7 @@ def test_a_name_that_is_none_is_refused():
 
 
 @pytest.mark.parametrize("name", ["mba", "halve"])
-def test_where_gpu_jobs_alone_pass_three_quarters_nothing_can_be_done(name):
+def test_gpu_jobs_alone_above_three_quarters_cap_no_cpu_job(name):
     """G draws 90 of 100 beside c, which draws nothing: c keeps its 8 CPUs and runs 20 s."""
     jobs = [job("g", 1, 20, memory_bandwidth_bytes_per_s=90), cpu_job("c", 0)]
     policy = Throttling(eliminator_of(name), {0: placing(on((0, 1, 1)), on((0, 0, 8)))})

@@ -48,7 +48,7 @@ def test_jobs_in_need_share_all_gpus():
     assert fair_shares(*jobs) == pytest.approx([10 / (50 * worst - 10), 20 / (60 * worst)])
 
 
-def test_what_is_left_is_shared_in_the_middle():
+def test_the_remainder_is_split_at_equal_finish_time_fairness():
     """Two GPUs. A has (90 + 10 / x) / 10, at least 10; b (0 + 25 / y) / 10 keeps to that with y = 0.25.
 
     A takes x = 1. Of the other GPU, 2 log(y - 0.25) + log(1 - y) + log(2 - 1 - y) is largest where

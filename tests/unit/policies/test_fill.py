@@ -25,7 +25,7 @@ def test_in_proportion_to_gpus_as_far_as_free():
     assert PROPORTIONAL.fill(free((4, 4), (3, 28), (10, 80)), demand, {0: 1}) == on((0, 1, 3, 10))
 
 
-def test_just_what_is_asked():
+def test_exactly_the_demand_is_given():
     """One GPU with 20 of 28 CPUs and 5 bytes; with 19 CPUs free it does not fit, nor with 4 bytes."""
     demand = Demand(1, cpus=20, memory_bytes=5)
     assert AS_ASKED.fill(free((4, 4), (20, 28), (5, 80)), demand, {0: 1}) == on((0, 1, 20, 5))
@@ -33,13 +33,13 @@ def test_just_what_is_asked():
     assert AS_ASKED.fill(free((4, 4), (28, 28), (4, 80)), demand, {0: 1}) is None
 
 
-def test_what_is_asked_is_divided_by_gpus():
+def test_the_demand_is_divided_by_gpus():
     """10 CPUs over 3 + 1 GPUs are 7.5 + 2.5, so 7 + 3; 8 bytes are 6 + 2. The sums are what is asked."""
     demand = Demand(4, cpus=10, memory_bytes=8)
     assert AS_ASKED.fill(free((4, 4), (28, 28)), demand, {0: 3, 1: 1}) == on((0, 3, 7, 6), (1, 1, 3, 2))
 
 
-def test_what_the_job_does_not_say_comes_in_proportion():
+def test_unspecified_resources_are_given_in_proportion():
     """2 of 4 GPUs: 28 / 2 = 14 CPUs if only memory is asked, 80 / 2 = 40 bytes if only CPUs are."""
     assert AS_ASKED.fill(free((4, 4), (28, 28)), Demand(2, memory_bytes=9), {0: 2}) == on((0, 2, 14, 9))
     assert AS_ASKED.fill(free((4, 4), (28, 28)), Demand(2, cpus=9), {0: 2}) == on((0, 2, 9, 40))
@@ -55,7 +55,7 @@ def test_a_job_goes_where_its_cpus_are(name):
 
 
 @pytest.mark.parametrize("name", sorted(CHOOSERS))
-def test_a_job_takes_of_each_machine_what_its_cpus_are_good_for(name):
+def test_a_job_takes_gpus_of_a_machine_up_to_its_cpus(name):
     """4 GPUs with 40 CPUs are 10 a GPU: 14 and 28 free CPUs are good for 1 and 2 GPUs, 20 and 28 for 2 and 2.
 
     An empty machine has CPUs for 2 of its 4 GPUs, so two machines are as few as can be: nobody waits for one.
@@ -65,7 +65,7 @@ def test_a_job_takes_of_each_machine_what_its_cpus_are_good_for(name):
     assert placer.place(free((4, 4), (20, 28)), demand) == on((0, 2, 20, 40), (1, 2, 20, 40))
 
 
-def test_where_cpus_are_lacking_there_is_nothing_to_choose_from():
+def test_a_machine_without_enough_cpus_offers_no_gpus():
     """3 GPUs with 30 CPUs are 10 a GPU: 9 and 29 free CPUs are good for 0 and 2 of them, 10 and 29 for 3."""
     demand = Demand(3, cpus=30)
     assert AS_ASKED.room(free((4, 4), (9, 29)), demand) is None
@@ -91,7 +91,7 @@ def test_a_fungible_job_divides_by_the_gpus_that_it_takes():
     assert placer.place(free((4, 4), (12, 24), (0, 0), Cluster(machines)), demand) == on((1, 4, 24))
 
 
-def test_jobs_that_share_have_equal_parts_or_what_each_asks():
+def test_colocated_jobs_have_equal_parts_or_their_demands():
     """All 4 GPUs bring 28 CPUs and 80 bytes: 9 and 26 for each of three. As asked: 3 and 5 CPUs."""
     three, two = [Demand(4)] * 3, [Demand(4, cpus=3), Demand(4, cpus=5)]
     shares = PROPORTIONAL.shares(free((4, 4), (28, 28)), three, {0: 4})

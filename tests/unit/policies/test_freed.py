@@ -67,7 +67,7 @@ def test_other_news_may_have_freed_anything():
     assert freed(Finish(5, 1), placement=CHOOSERS["spread"](0)).may_fit(FREE, ONE)
 
 
-def test_it_says_whether_anything_may_be_free():
+def test_freed_is_set_by_finishes_and_evictions_only():
     """After arrivals nothing is; after a finish or an eviction something may be."""
     for news, expected in ((Arrival(5, 2), False), (Finish(5, 0), True), (Stop(5, 0, "evicted", 0), True)):
         known = Freed("consolidate", "as_asked")

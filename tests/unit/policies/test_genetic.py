@@ -73,7 +73,7 @@ def test_it_fits_and_comes_near_the_optimum_of_a_large_case():
     assert 0.98 * best[-1] <= worth(values, found) <= best[-1] + 1e-9
 
 
-def test_it_never_falls_behind_what_is_given():
+def test_the_result_is_never_worse_than_the_start():
     """The best of parents and children stay; without children what is given is still a candidate."""
     capacity, weights, values = large_case(rng(2))
     given = Genetic().best(capacity, weights, values, [], rng())
@@ -82,14 +82,14 @@ def test_it_never_falls_behind_what_is_given():
     assert worth(values, Genetic().best(capacity, weights, values, [given], rng(3))) >= worth(values, given)
 
 
-def test_what_is_given_stays_if_nothing_is_better():
+def test_the_start_is_kept_if_nothing_is_better():
     """Two jobs of equal worth and room for one: the one that has it keeps it, whichever it is."""
     weights, values = [np.array([0, 1])] * 2, [np.array([0.0, 1.0])] * 2
     for given in ([1, 0], [0, 1]):
         assert Genetic().best(1, weights, values, [np.array(given)], rng()).tolist() == given
 
 
-def test_what_does_not_fit_is_repaired():
+def test_allocations_that_do_not_fit_are_repaired():
     """Of [3, 3] with room for 4, one job keeps 3 and the other gets the 1 that is left."""
     options = [np.array([0, 1, 3])] * 2
     values = [np.array([0.0, 0.0, 0.0])] * 2

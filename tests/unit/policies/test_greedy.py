@@ -24,7 +24,7 @@ def test_greedy_keeps_a_job_that_fits_one_machine_on_one():
     assert packed([(1, 6, 1), (1, 7, 1), (5, 5, 5)], 2, Greedy())[2] == ((0, 2, 2, 2), (1, 3, 3, 3))
 
 
-def test_greedy_refuses_what_it_refused_and_nothing_else():
+def test_greedy_skips_only_demands_equal_to_refused_ones():
     """The third is like the second; the fourth wants less CPU, the last fewer GPUs."""
     jobs: list[Amounts] = [(2, 6, 10), (2, 8, 10), (2, 8, 10), (2, 7, 10), (1, 6, 10)]
     assert packed(jobs, mechanism=Greedy())[1:] == [None, None, None, ((0, 1, 6, 10),)]
@@ -40,7 +40,7 @@ def test_proportional_gives_every_job_its_share():
     ]
 
 
-def test_proportional_gives_what_cpu_jobs_have_left():
+def test_proportional_gives_the_rest_that_cpu_jobs_leave():
     """2 CPUs and 40 bytes are free: the second finds none and 10."""
     free = Free(tiny_cluster(1, 4, cpus=12, memory_bytes=120), [4], [2], [40])
     found = Proportional().pack([need(0, (1, 9, 9)), need(1, (1, 9, 9))], free, view())

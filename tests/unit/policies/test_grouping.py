@@ -39,7 +39,7 @@ def test_in_order_of_priority_neighbours_share():
     assert grouped(stages, 2, matching="priority") == [(0, 1), (2, 3)]
 
 
-def test_nobody_is_grouped_while_there_is_room():
+def test_no_job_is_grouped_while_gpus_are_free():
     """Four jobs of one GPU: four GPUs need no group, three GPUs one pair, two GPUs two."""
     stages = [CPU, GPU, CPU, GPU]
     assert [len(grouped(stages, capacity)) for capacity in (4, 3, 2)] == [4, 3, 2]
@@ -51,7 +51,7 @@ def test_four_jobs_of_four_resources_share_one_gpu():
 
 
 @pytest.mark.parametrize(("most", "sizes"), [(1, [1] * 7), (2, [2, 2, 2, 1]), (3, [3, 3, 1]), (4, [4, 3])])
-def test_groups_are_no_larger_than_the_rule_says(most, sizes):
+def test_groups_are_no_larger_than_the_limit(most, sizes):
     """Seven jobs: by three, round one makes two pairs and leaves three singles, round two adds one to each.
 
     By four: three pairs and a single; then a pair of pairs, and the single joins the third.
@@ -87,7 +87,7 @@ def test_the_worst_ordering_shares_less():
     assert grouped(stages, 1, clock=Clock(ordering="worst")) == [(0,), (1,)]
 
 
-def test_those_who_share_now_go_on_sharing():
+def test_current_groups_are_kept():
     """Two alike of each: by priority 0 with 1, 2 with 3; if 0 shares with 3 now, that stays."""
     stages = [CPU, GPU, CPU, GPU]
     assert grouped(stages, 2) == [(0, 1), (2, 3)]

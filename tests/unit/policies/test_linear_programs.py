@@ -52,7 +52,7 @@ def exhaustive(kinds: Sequence[Kind], limits: Sequence[int]) -> float:
     return max(fits)
 
 
-def test_cpus_go_where_they_are_worth_most():
+def test_cpus_are_given_where_they_gain_most():
     """9 CPUs, two jobs worth 1 at 3: 6 (2.0) + 3 (1.0) = 3.0; 5 + 4 would be 1.6 + 1.2 = 2.8."""
     first, second = kind(1, (1, 3, 0), (1.6, 5, 0), (2.0, 6, 0)), kind(1, (1, 3, 0), (1.2, 4, 0))
     assert best_options([first, second], [9, 0]) == [[0, 0, 1], [1, 0]]
@@ -140,7 +140,7 @@ def test_points_that_others_beat_are_not_missed(
     assert best(fronts) == best(every)
 
 
-def test_the_front_begins_with_the_least_and_leaves_out_what_another_point_beats():
+def test_the_front_starts_at_the_minimum_and_drops_dominated_points():
     """(2, 9) takes the fewest CPUs, but more memory than the share of (3, 4): (3, 4) is the least."""
     points = [
         Point(3, 4, 1),

@@ -72,7 +72,7 @@ def test_figure_5_the_heavier_plan_wins():
     assert heaviest_pairs([2, 2], np.array([[0.75, 1], [1, 0.75]])) == [Pairs(0, 1, 2)]
 
 
-def test_as_many_pairs_as_possible_come_before_their_weight():
+def test_the_number_of_pairs_is_maximised_before_their_weight():
     """A with b weighs 0.1, b with b 1, a with a nothing: a, a, b, b make two pairs of 0.1, not one of 1."""
     weights = np.array([[FORBIDDEN, 0.1], [0.1, 1.0]])
     assert heaviest_pairs([2, 2], weights) == [Pairs(0, 1, 2)]
@@ -132,7 +132,7 @@ def test_less_is_lost_than_a_pair_for_each_two_kinds(kinds, jobs, seed, few):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("most", [None, 50])
-def test_of_many_jobs_of_few_kinds_nothing_is_lost(seed, most, monkeypatch):
+def test_matching_by_classes_of_equal_jobs_loses_no_weight(seed, most, monkeypatch):
     """160 jobs of eight kinds weigh as much as matched one by one, all pairs or the 50 heaviest."""
     counts, weights = drawn(8, 160, seed, few=seed % 2 == 0)
     by_kinds = weight_of(heaviest_pairs(counts, weights, most), weights)
@@ -148,7 +148,7 @@ def test_jobs_that_no_other_suits_stay_single():
     assert heaviest_pairs([200], np.array([[FORBIDDEN]])) == []
 
 
-def test_of_matchings_of_equal_weight_one_is_found_whatever_the_order(monkeypatch):
+def test_equal_matchings_do_not_depend_on_the_order_of_jobs(monkeypatch):
     """18 jobs of six kinds, all pairs alike. Networkx, given the jobs in reverse, finds the same."""
 
     def by_networkx(pairs, *, max_cardinality, weight_fn):

@@ -207,9 +207,7 @@ def test_all_run_none_slower_than_with_its_share_and_nothing_is_given_twice(
 
 @settings(deadline=None, max_examples=40)
 @given(Shapes, st.sampled_from([2, 3]), st.booleans())
-def test_never_below_tune_on_one_machine_that_stands_for_all(
-    shapes: list[Shape], machines: int, hand_out: bool
-):
+def test_opt_is_never_below_tune_on_one_merged_machine(shapes: list[Shape], machines: int, hand_out: bool):
     """The upper bound: speeds relative to the share, weighted by GPUs, of the same jobs, server by server.
 
     What tune leaves of memory are multiples of 10 GiB: 1.25 GiB a GPU for 8 of them are tried.
@@ -258,7 +256,7 @@ def test_a_share_is_that_of_the_clusters_own_machine():
     assert share_of(own_machine(Cluster([small, *servers(2).machines])), 5) == (15, 150 * GIB)
 
 
-def test_where_all_machines_join_later_the_first_says_what_a_share_is():
+def test_the_share_is_that_of_the_first_machine_if_all_join_later():
     """`Cluster.own` is one of them then: a job that waits has points nevertheless."""
     cluster = Cluster([replace(machine, present=False) for machine in servers(2).machines])
     assert share_of(own_machine(cluster), 5) == (15, 150 * GIB)

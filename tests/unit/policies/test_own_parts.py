@@ -158,7 +158,7 @@ def test_a_fill_gets_the_machines_in_order():
     assert seen.machines == [[0, 1]] * 3
 
 
-def test_a_fill_of_ones_own_says_what_there_is_room_for():
+def test_room_of_a_users_fill_limits_placements():
     """One GPU of machine 0 is left by `room`: a choice of two is refused."""
     with pytest.raises(PlanError, match="machine number 0 has 1 free GPUs"):
         placer_of(Mine({0: 2}), Seen()).place(free(4, 4, 4), Demand(2))
@@ -179,7 +179,7 @@ def test_a_mechanism_of_ones_own_places_jobs():
 
 
 @pytest.mark.parametrize("mechanism", ["tuned", Mine(None)])
-def test_what_is_no_mechanism_is_refused(mechanism):
+def test_an_unknown_mechanism_is_refused(mechanism):
     """By a name that is not shipped, or an object that does not inherit `Mechanism`."""
     with pytest.raises(ValidationError, match="no such part"):
         Synergy(mechanism=mechanism)

@@ -62,7 +62,7 @@ def test_the_queue_goes_by_key_then_number_over_all_demands():
     assert queue.first() is None
 
 
-def test_jobs_that_come_out_of_order_take_their_turns():
+def test_jobs_inserted_out_of_order_are_served_in_order():
     """Keys 4, 5, 2, 3, 6 of one lane: 2 goes first, 1 comes behind it and goes next, then 3, 4, 5, 6."""
     queue, demand = WaitingQueue(), Demand(1)
     for job, key in enumerate((4.0, 5.0, 2.0, 3.0, 6.0)):

@@ -43,7 +43,7 @@ def test_a_pattern_is_not_used_until_large_jobs_have_no_room():
     assert left(wishes, packed(wishes, (4, 12, 0, 2))) == 0
 
 
-def test_whole_jobs_come_before_what_was_chosen():
+def test_whole_jobs_are_preferred_to_chosen_cpus():
     """Two of 2 GPUs want 3 CPUs each of a machine with 4: both go there; CPUs give way, not a whole job."""
     assert packed([Wish(2, 3, 0, 2)], (4, 4, 0, 1)) == [[Pattern((2,), 1)]]
 
@@ -62,7 +62,7 @@ def test_a_pattern_does_not_take_the_last_room_of_large_jobs():
     assert left(wishes, packed(wishes, (4, 12, 0, 4))) == 0
 
 
-def test_what_fits_no_machine_is_left():
+def test_jobs_that_fit_no_machine_are_left():
     """3 GPUs on machines of 2: for the caller to tear apart."""
     wishes = [Wish(3, 0, 0, 1), Wish(1, 0, 0, 1)]
     found = packed(wishes, (2, 0, 0, 2))
@@ -109,7 +109,7 @@ def test_the_gpus_that_stay_count_not_the_jobs():
     assert seats(kinds, [site], {1: 0, 2: 0, 3: 0}) == {1: 0, 2: 1, 3: 1}
 
 
-def test_of_jobs_alike_those_that_are_there_stay_and_the_others_follow_in_order():
+def test_equal_jobs_on_a_machine_stay_and_others_follow_in_order():
     """Three alike on machine 0, two stay: the first two; the third and the new one go to machine 1."""
     assert seats([Jobs(1, [1, 2, 3, 4])], [([0, 1], [Pattern((2,), 2)])], {1: 0, 2: 0, 3: 0}) == {
         1: 0,
@@ -125,6 +125,6 @@ def test_jobs_alike_do_not_change_places():
     assert seats([Jobs(1, [1, 2, 3, 4])], [site], {1: 1, 2: 1, 3: 0, 4: 0}) == {1: 1, 2: 1, 3: 0, 4: 0}
 
 
-def test_a_job_that_no_pattern_takes_has_no_seat():
+def test_a_job_in_no_pattern_is_left():
     """Two alike, one seat: the second is left."""
     assert seats([Jobs(1, [1, 2])], [([0], [Pattern((1,), 1)])], {}) == {1: 0}

@@ -56,12 +56,12 @@ def where(name, gpus_free, need, cluster=CLUSTER, **demand):
         ("spread", (1, 1, 0, 0), 3, None),
     ],
 )
-def test_where_a_job_goes(name, gpus_free, need, expected):
+def test_each_placement_policy_selects_its_machines(name, gpus_free, need, expected):
     """One line per rule of the choosers; GPUs free on m0, m1 | m2, m3."""
     assert where(name, gpus_free, need) == expected
 
 
-def test_random_is_seeded_and_finds_what_is_there():
+def test_random_is_seeded_and_uses_all_free_gpus():
     """The same seed chooses the same machines; a spread job gets all it needs."""
     assert where("random", (4, 4, 4, 4), 3) == where("random", (4, 4, 4, 4), 3)
     chosen = where("random", (2, 2, 2, 2), 7)
@@ -80,7 +80,7 @@ def test_the_last_of_the_fewest_racks_is_the_tightest():
     assert where("consolidate", (3, 2, 4, 2), 6, tiny_cluster(4, 4, per_rack=1)) == {1: 2, 2: 4}
 
 
-def test_of_racks_with_as_few_machines_the_one_with_the_fewest_free_gpus():
+def test_ties_of_racks_go_to_the_one_with_fewest_free_gpus():
     """4, 4, 2 | 4, 3, 0 | 2, 2, 4 are free: 7 GPUs lie on two machines of the first or the second rack.
 
     10 GPUs are free in the first, 7 in the second, 8 in the third, which has 7 on three machines only.
@@ -110,7 +110,7 @@ def test_the_fewest_machines_of_unequal_size():
     assert where("consolidate_machine", (8, 4, 4), 16, cluster) == {0: 8, 1: 4, 2: 4}
 
 
-def test_an_elastic_job_is_content_with_what_the_cluster_has():
+def test_an_elastic_job_accepts_the_size_of_the_cluster():
     """It asks for 20 of at least 10 in steps of 5; the cluster has 16: 15."""
     chosen = where("first_fit", (4, 4, 4, 4), 20, min_gpus=10, max_gpus=20, step=5)
     assert chosen == {0: 4, 1: 4, 2: 4, 3: 3}
@@ -149,7 +149,7 @@ def test_only_the_machines_that_may_serve(name):
     assert choose(free(4, 1, 4, 3), Demand(2, step=2), among) == {3: 2}
 
 
-def test_an_elastic_job_is_content_with_what_may_serve():
+def test_an_elastic_job_accepts_the_gpus_of_allowed_machines():
     """It asks for 8 of at least 2 in steps of 2; m1, which alone may serve, has 4."""
     demand = Demand(8, min_gpus=2, max_gpus=8, step=2)
     assert chooser_of("first_fit").choose(free(4, 4, 4, 4), demand, 0b0010) == {1: 4}
@@ -205,7 +205,7 @@ def test_nothing_comes_free_on_a_closed_machine():
         ((2, 2, 2, 0), 4, None, {"step": 2, "max_machines": 1}),
     ],
 )
-def test_where_workers_go(gpus_free, need, expected, demand):
+def test_each_worker_is_placed_on_one_machine(gpus_free, need, expected, demand):
     """Each worker goes to one machine, in use if possible; the last one may be smaller."""
     assert where("best_fit_workers", gpus_free, need, **demand) == expected
 
@@ -230,7 +230,7 @@ def test_a_job_that_asks_for_cpus_waits_where_cpu_jobs_have_left_none(fill):
     assert [s.machine for s in placer.place(free, Demand(2)).slices] == [0]
 
 
-def test_machines_that_say_nothing_of_cpus_lack_none():
+def test_machines_without_cpu_counts_limit_no_job():
     """A job that asks for a CPU starts on a machine of 4 GPUs and no CPUs."""
     placer = placer_of("best_fit", "proportional")
     assert placer.place(Free(tiny_cluster(1, 4), [2], [0], [0]), Demand(2, cpus=1)) is not None

@@ -39,7 +39,7 @@ def test_the_oracle_reads_the_next_sample():
     assert Oracle().next_use(view) == 0.6
 
 
-def test_the_oracle_says_what_to_set():
+def test_the_oracle_without_a_series_names_the_settings():
     """Without the series ahead there is nothing to read; the message names three ways out."""
     with pytest.raises(
         PlanError, match=r"'inference.next'; there is inference \(signals=inference; .*autoreg"

@@ -39,7 +39,7 @@ def test_the_knapsack_weighs_gpus():
     assert extra("knapsack", 4, [linear(0, 2, 3, 300, worker_gpus=2), B]) == [1, 2]
 
 
-def test_only_the_knapsack_looks_at_how_long_jobs_take():
+def test_only_the_knapsack_reads_durations():
     """A has 1000 times the work of B and the same range; the knapsack gives A all 4 workers.
 
     Each worker adds half of the throughput at base demand to either: marginal gain has ties, the earlier
@@ -174,7 +174,7 @@ def test_names_that_no_rule_has_are_refused():
         check("greedy")
 
 
-def test_the_base_demand_is_the_least_or_what_is_asked_for():
+def test_the_base_demand_is_the_minimum_or_the_demand():
     """2, 4, 6, 8 GPUs; asked 6: 6, 8; asked 5, which it may not have: from 4; below the least: all."""
     counts = [list(counts_from(Demand(n, min_gpus=2, max_gpus=8, step=2), requested=True)) for n in (6, 5, 1)]
     assert counts == [[6, 8], [4, 6, 8], [2, 4, 6, 8]]

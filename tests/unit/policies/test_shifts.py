@@ -91,7 +91,7 @@ def test_a_chain_of_links_gives_each_job_one_shift():
     assert found.scores == {LINK: pytest.approx(1), OTHER: pytest.approx(1)}
 
 
-def test_what_is_tied_turns_together():
+def test_tied_jobs_are_shifted_together():
     """A, b on one link and c, d on another are tied half a turn apart; then b and c meet on a third.
 
     Of 100 ms a and d send 45, b and c 40. B is at 50 and d 50 after c; c is best 50 after b: at 0, d at 50.

@@ -62,14 +62,14 @@ def test_the_smallest_set_makes_room():
     ]
 
 
-def test_of_equally_small_sets_the_one_with_most_cpus_a_gpu():
+def test_ties_of_sets_go_to_the_one_with_most_cpus_per_gpu():
     """3 CPUs are lacking, and each of two jobs could give them; the one with 6 CPUs stays as it is."""
     assert packed([(1, 6, 10), (1, 6, 40), (1, 3, 10)])[:2] == [((0, 1, 6, 10),), ((0, 1, 3, 30),)]
     one_is_lacking = packed([(2, 7, 10), (1, 5, 10), (1, 1, 10)])
     assert one_is_lacking[:2] == [((0, 2, 7, 10),), ((0, 1, 3, 10),)]  # 3.5 and 5 a GPU
 
 
-def test_a_job_that_has_little_of_what_is_lacking_stays():
+def test_a_job_with_little_of_the_lacking_resource_keeps_it():
     """30 bytes are lacking: the first has most CPUs but 10 bytes to give; the second gives 50 of its 80."""
     jobs: list[Amounts] = [(1, 9, 40), (1, 2, 80), (1, 1, 30)]
     assert packed(jobs)[:2] == [((0, 1, 9, 40),), ((0, 1, 2, 30),)]
@@ -113,7 +113,7 @@ def test_the_least_free_machine_is_the_one_with_the_fewest_gpus_then_cpus_then_m
     assert packed(by_cpus, 2, only_gpus)[2] == packed(by_memory, 2, only_gpus)[2] == ((0, 1, 1, 10),)
 
 
-def test_of_equally_free_machines_a_job_stays_where_it_is():
+def test_ties_of_free_machines_keep_a_job_in_place():
     """Machine 1 is as free as machine 0; a job that holds both, or a freer one, goes by the number."""
     assert packed([(1, 1, 1)], 2, held={0: on((1, 1))}) == [((1, 1, 1, 1),)]
     assert packed([(1, 1, 1)], 2, held={0: on((0, 1), (1, 1))}) == [((0, 1, 1, 1),)]
@@ -143,7 +143,7 @@ def test_a_best_case_that_takes_more_machines_than_the_gpus_is_not_one():
     assert packed([(5, 24, 50)], machines=3) == [((0, 4, 12, 40), (1, 1, 3, 10))]
 
 
-def test_what_is_left_goes_to_jobs_below_their_best_case_in_the_order_of_packing():
+def test_the_remainder_is_given_in_packing_order_below_the_best_case():
     """The first went from 11 to 3 CPUs, the third has 3 of 9; 5 are left: all of them for the first."""
     jobs: list[Amounts] = [(1, 11, 10), (1, 1, 10), (1, 9, 10)]
     assert packed(jobs, mechanism=Tune()) == [((0, 1, 8, 10),), ((0, 1, 1, 10),), ((0, 1, 3, 10),)]
@@ -159,7 +159,7 @@ def test_no_job_is_handed_more_than_its_best_case():
     assert packed(wants_little, mechanism=Tune())[0] == ((0, 1, 8, 10),)
 
 
-def test_jobs_on_several_machines_are_handed_what_the_scarcest_has():
+def test_jobs_on_several_machines_are_limited_by_the_scarcest():
     """5 GPUs, best case 20 CPUs: 4 + 1 hold 12 + 3. Machine 0 has nothing left, so machine 1's 9 stay."""
     assert packed([(5, 24, 50)], machines=2, mechanism=Tune()) == [((0, 4, 12, 40), (1, 1, 3, 10))]
     left = packed([(5, 24, 250), (1, 9, 1)], machines=2, mechanism=Tune())
@@ -192,7 +192,7 @@ def test_a_job_goes_only_to_machines_that_may_serve():
     assert packed([need(0, (1, 1, 1), among=0b10)], 2, held={0: on((0, 1))}) == [((1, 1, 1, 1),)]
 
 
-def test_a_job_that_has_less_than_its_share_keeps_what_it_has():
+def test_a_job_below_its_share_keeps_its_allocation():
     """One CPU is free, and the first takes it, of its 3, with 30 bytes; the second has none, and 30 bytes."""
     free = Free(tiny_cluster(1, 4, cpus=12, memory_bytes=120), [4], [1], [120])
     for lowered in ("fewest", "in_order"):
@@ -202,7 +202,7 @@ def test_a_job_that_has_less_than_its_share_keeps_what_it_has():
         assert found == {0: on((0, 1, 1, 30)), 1: on((0, 1, 0, 30))}
 
 
-def test_jobs_get_what_is_there_if_others_may_not_make_room():
+def test_jobs_get_the_rest_if_others_may_not_shrink():
     """CPU-only jobs hold 10 of 12 CPUs: a job that would get 3 gets 2, and the next gets none."""
     cluster = tiny_cluster(1, 4, cpus=12, memory_bytes=120)
     free = Free(cluster, [4], [2], [20])

@@ -39,7 +39,7 @@ def served(queues, holdings, n, gpus=1):
     return order
 
 
-def test_the_user_who_holds_least_is_next(holdings):
+def test_the_user_with_the_smallest_share_is_next(holdings):
     """U has jobs 0 to 2, v 3 and 4. 0 (tie, first job), 3 (u holds 1, v 0), 1 (tie at 1), 4, 2."""
     queues = queues_of(holdings, "u", "u", "u", "v", "v")
     assert served(queues, holdings, 5) == [0, 3, 1, 4, 2]
@@ -56,7 +56,7 @@ def test_equal_users_come_by_their_first_job(holdings):
     assert queues_of(holdings, "v", "u").next().user == "v"
 
 
-def test_what_is_given_back_counts_at_once(holdings):
+def test_returned_resources_count_at_once(holdings):
     """U holds 2, v 1: v is next; when u gives 2 back, it holds 0 and is."""
     queues = queues_of(holdings, "u", "v")
     holdings.hold("u", 2, 0)
@@ -66,7 +66,7 @@ def test_what_is_given_back_counts_at_once(holdings):
     assert queues.next().user == "u"
 
 
-def test_rank_is_what_the_policy_says():
+def test_rank_is_defined_by_the_policy():
     """U holds 1 GPU and 9 CPUs, v 2 GPUs and 1 CPU: by GPUs u is next, by CPUs v."""
     for rank, next_user in ((by_gpus, "u"), (lambda gpus, cpus: (cpus,), "v")):
         holdings = Holdings(rank)
@@ -88,7 +88,7 @@ def test_a_user_passed_over_waits_until_something_changes(holdings):
     assert queues.next().job == 0
 
 
-def test_a_user_may_be_passed_over_who_is_not_next(holdings):
+def test_a_user_not_next_may_be_removed(holdings):
     """v, who is second, is left out: after u's job none is left."""
     queues = queues_of(holdings, "u", "v")
     assert queues.next().user == "u"
@@ -121,7 +121,7 @@ def test_all_users_whose_jobs_ask_for_the_same_are_passed_over_at_once(holdings)
     assert served(queues, holdings, 2) == [0, 1]
 
 
-def test_the_first_job_of_a_user_is_tried_though_what_it_asks_for_was_passed_over(holdings):
+def test_the_first_job_of_a_user_is_tried_even_after_an_equal_demand_failed(holdings):
     """V's job 0 of 1 GPU does not fit; u arrives with one like it, so v, who is before u, is tried again."""
     queues = queues_of(holdings, "v")
     queues.pass_over_alike(ONE)
@@ -129,7 +129,7 @@ def test_the_first_job_of_a_user_is_tried_though_what_it_asks_for_was_passed_ove
     assert served(queues, holdings, 2) == [0, 1]
 
 
-def test_what_is_renewed_often_takes_no_more_room():
+def test_frequent_updates_do_not_grow_the_queue():
     """U and v wait while u's holdings change 10,000 times: few entries, not 10,000; v, with less, is next."""
     holdings = Holdings(by_gpus)
     queues = queues_of(holdings, "u", "v")

@@ -42,7 +42,7 @@ def test_alone_it_shows_the_models_of_the_dally_paper_by_tier(network):
     }  # fmt: skip
 
 
-def test_the_csv_has_what_the_model_answers(network):
+def test_the_csv_has_the_models_answers(network):
     """Every figure exact, units in the headings; bytes by tier are what each GPU sends."""
     assert network("model=ResNet50", "shape=5+3", "csv=out/prices.csv").code == 0
     (row,) = read("out/prices.csv")
@@ -104,7 +104,7 @@ def test_a_collective_by_hand(network):
     assert float(found["all_gather"]["bus_gb_s"]) == 1000 / 520 / 2
 
 
-def test_the_fabric_hides_what_another_does_not(network):
+def test_a_faster_fabric_hides_communication_that_a_slower_one_exposes(network):
     """At measured compute times, VGG16 hides its traffic on InfiniBand (0.2 %), not on a cloud's Ethernet."""
     assert (
         network("model=VGG16", "topology=dgx_h100_3tier,cloud_ethernet", "shape=4+4", "csv=f.csv").code == 0
@@ -207,7 +207,7 @@ def test_help_shows_the_fields_with_their_comments(network, capsys):
         assert word in text
 
 
-def test_nccl_stands_beside_astra_sim(network):
+def test_nccl_has_rows_beside_astra_sim(network):
     """An all-reduce of 1 GB over two machines: both ways of running it, with other answers."""
     both = "network.system.collectives=nccl,astra_sim"
     assert network("collective=all_reduce", "bytes=1e9", "shape=8+8", both, "csv=both.csv").code == 0

@@ -111,7 +111,7 @@ def test_texts_of_the_column_do_not_touch(name: str) -> None:
         ),
     ],
 )
-def test_the_column_tells_the_figures(name: str, expected: list[str]) -> None:
+def test_the_column_lists_the_figures(name: str, expected: list[str]) -> None:
     """Who looks at the picture need not open the YAML file."""
     written = texts(draw_fabric(shipped(name), 2))
     assert [line for line in expected if line not in written] == []

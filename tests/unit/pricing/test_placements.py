@@ -51,7 +51,7 @@ def test_machine_types_are_named():
         ("33x8", "more machines than a rack has"),
     ],
 )
-def test_what_is_no_placement_is_refused(text, what):
+def test_a_malformed_placement_is_refused(text, what):
     """With the text as it was given."""
     with pytest.raises(InputError) as error:
         parse_shape(text, DGX)

@@ -76,7 +76,7 @@ def test_parallel_uplinks_by_hand(topology):
 
 
 @pytest.mark.parametrize("uplinks", [2, 3])
-def test_parallel_uplinks_that_pass_what_a_port_does(topology, uplinks):
+def test_parallel_uplinks_of_port_speed_collide_by_hash(topology, uplinks):
     """Each of two or three uplinks passes 1 byte/ns: a job takes one by hash; two meet in 1/2 or 1/3."""
     core = replace(topology.fabric.network[0], rack_bytes_per_ns=float(uplinks))
     wide = replace(topology, fabric=replace(topology.fabric, network=(core,), uplinks=uplinks))
@@ -134,7 +134,7 @@ def test_machines_are_filled_in_order(topology, texts, machines):
         (("m 2x2", "m 0+0+1", "m 1@other"), "no machine is left in rack 0 with as many free GPUs as 1"),
     ],
 )
-def test_what_does_not_fit_is_refused(topology, texts, what):
+def test_a_job_that_does_not_fit_is_refused(topology, texts, what):
     """With the job as it was given."""
     with pytest.raises(InputError) as error:
         placed(parse_jobs(texts, topology), topology)
@@ -174,7 +174,7 @@ def test_lists_beside_jobs_are_priced_one_after_the_other(network):
         assert [row["job"] for row in csv.DictReader(file)] == ["1", "2", "1", "2"]
 
 
-def test_what_a_file_sets_is_refused_beside_jobs_as_well(network):
+def test_settings_of_a_file_are_refused_beside_jobs_as_well(network):
     """Not only what the command line says."""
     Path("mine/extra").mkdir(parents=True)
     Path("mine/extra/placed.yaml").write_text("# @package _global_\nshape: 4+4\n")
@@ -183,7 +183,7 @@ def test_what_a_file_sets_is_refused_beside_jobs_as_well(network):
     assert result.err.startswith("shape: jobs are priced by themselves")
 
 
-def test_jobs_that_share_nothing_are_told_so(network):
+def test_jobs_that_share_no_link_are_reported(network):
     """No empty table."""
     result = network("jobs=[GPT-2 8, VGG16 4+4]")
     assert "no link could be overloaded" in result.out

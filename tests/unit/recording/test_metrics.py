@@ -83,7 +83,7 @@ def test_one_job_is_its_own_distribution() -> None:
     assert set(distribution(np.array([4 * S])).values()) == {4.0}
 
 
-def test_tail_is_the_mean_of_what_lies_above() -> None:
+def test_tail_is_the_mean_above_the_percentile() -> None:
     """0..100 s: p95 = 95, so the tail is 96..100 with mean 98; p99 = 99, so it is 100."""
     times = distribution(np.arange(101, dtype=np.int64) * S)
     assert (times["p95"], times["mean_beyond_p95"], times["mean_beyond_p99"]) == (95.0, 98.0, 100.0)

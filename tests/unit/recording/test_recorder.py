@@ -148,7 +148,7 @@ def test_a_group_is_named_with_the_gpus_that_it_owns(jobs: list[JobSpec], cluste
     assert got == [("m0:1 g=pair", "pair", "m0:2+m1:1"), ("m1:1", None, None), (None, None, None)]
 
 
-def test_cpus_and_memory_stand_beside_the_gpus(jobs: list[JobSpec], cluster: Cluster) -> None:
+def test_cpus_and_memory_are_written_beside_the_gpus(jobs: list[JobSpec], cluster: Cluster) -> None:
     """Job a holds 3 CPUs and 64 bytes on m0, 1 CPU and 32 bytes on m1, in a group of depth 2."""
     held = Allocation((Slice(0, 2, 3, 64), Slice(1, 1, 1, 32)), group=Group("g", ((0, 2), (1, 1)), depth=2))
     recorder = Recorder(jobs, cluster)
@@ -168,7 +168,7 @@ def test_no_events_is_an_empty_table(jobs: list[JobSpec], cluster: Cluster) -> N
     assert _events(Recorder(jobs, cluster)) == []
 
 
-def test_allocation_text_names_what_is_not_default(cluster: Cluster) -> None:
+def test_allocation_text_names_groups_and_caps_only_if_set(cluster: Cluster) -> None:
     """A group and a cap are named only where there is one."""
     pair = Group("g7", ((0, 2), (1, 2)))
     slices = (Slice(0, 2), Slice(1, 1))

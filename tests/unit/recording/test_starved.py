@@ -89,7 +89,7 @@ def test_a_job_that_asks_for_no_cpus_starves_none() -> None:
 
 
 @pytest.mark.parametrize(("least", "expected"), [(2, 0), (2.1, 4)])
-def test_what_is_enough_to_start_counts_instead_of_what_was_asked(least: float, expected: int) -> None:
+def test_cpus_enough_to_start_count_instead_of_the_demand(least: float, expected: int) -> None:
     """4 GPUs at 2 CPUs are 8, at 2.1 are 9, rounded up; the job asks for 99."""
     assert starved(machine(), waiting=Demand(4, cpus=99), least=least) == expected
 
@@ -104,7 +104,7 @@ def test_none_starve_when_no_job_waits() -> None:
     assert counts == [0, 4, 0, 4]
 
 
-def test_of_jobs_that_wait_the_neediest_counts() -> None:
+def test_the_neediest_waiting_job_counts() -> None:
     """9 and 5 CPUs on 8, twice 9: the first of the two that goes changes nothing, the second does."""
     made, much, little = Starved(Cluster([machine()])), Demand(1, cpus=9), Demand(1, cpus=5)
     for demand in (much, little, much):

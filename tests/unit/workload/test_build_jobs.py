@@ -112,7 +112,7 @@ def test_jobs_come_by_arrival_then_place_and_share_demands() -> None:
     assert jobs[0].demand is jobs[1].demand
 
 
-def test_the_share_in_which_gpus_are_busy() -> None:
+def test_gpu_utilization_defaults_to_1() -> None:
     """0.4 as given; all of the time where the trace says nothing."""
     assert to_jobs(table(duration_s=[1.0], gpu_utilization=[0.4]), compute_ns)[0].gpu_utilization == 0.4
     assert to_jobs(table(duration_s=[1.0]), compute_ns)[0].gpu_utilization == 1
@@ -132,7 +132,7 @@ def test_an_unknown_model_is_named(columns: dict[str, object]) -> None:
         to_jobs(table(model=["GPT"], **columns), compute_ns)
 
 
-def test_what_is_allowed_comes_from_the_profiles() -> None:
+def test_allowed_models_come_from_the_profiles() -> None:
     """The profiles know their names; the message passes them on, with the job."""
 
     def refuse(model: str) -> int:
@@ -148,7 +148,7 @@ def test_no_model_is_named_too() -> None:
         to_jobs(table(model=[""], duration_s=[1.0]), compute_ns)
 
 
-def test_as_many_jobs_as_venus_take_less_than_a_second() -> None:
+def test_jobs_of_the_size_of_venus_take_less_than_a_second() -> None:
     """77,574 jobs; measured 0.3 s of the processor. A loop over pandas rows would take four."""
     count = 77_574
     numbers = np.arange(count)

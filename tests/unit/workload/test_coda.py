@@ -140,7 +140,7 @@ def test_the_number_of_jobs_goes_with_the_load(load: float, jobs: int) -> None:
     assert table["job_id"].is_unique
 
 
-def test_a_seed_says_all() -> None:
+def test_equal_seeds_give_equal_jobs() -> None:
     """The same seed gives the same jobs, another one others."""
     assert made(seed=1).equals(made(seed=1))
     assert not made(seed=1)["submit_s"].equals(made(seed=2)["submit_s"])

@@ -19,7 +19,7 @@ def test_draws_are_one_in_each_equal_part(shuffled: bool) -> None:
     assert even(0, RANDOM(1), shuffled).size == 0
 
 
-def test_what_has_a_share_is_picked_at_its_quantiles() -> None:
+def test_shares_are_drawn_at_their_quantiles() -> None:
     """Shares 2 : 1 : 1 of 4: the first half of the quantiles, then a quarter each; texts as numbers."""
     at = np.array([0.0, 0.49, 0.5, 0.74, 0.75, 0.99])
     assert picked({1: 2, 2: 1, 4: 1}, at).tolist() == [1, 1, 2, 2, 4, 4]

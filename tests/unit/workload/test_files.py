@@ -20,7 +20,7 @@ def test_lines_are_counted_as_an_editor_does(write: Write) -> None:
     assert dict(zip(table["job_id"], table.places, strict=True)) == {"a": 2, "b": 4}
 
 
-def test_gzip_is_told_by_content(write: Write) -> None:
+def test_gzip_is_recognised_by_content(write: Write) -> None:
     """A gzipped file that has lost its ending is read all the same."""
     assert read_text(write(gzip.compress(GOOD.encode()), "trace.csv")) == GOOD
 

@@ -31,7 +31,7 @@ def test_the_original_header(write: Write) -> None:
     assert table.index.tolist() == [2]
 
 
-def test_what_is_left_out_is_counted(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+def test_rows_left_out_are_counted(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     """Never silently: one CPU-only job of three, then one of duration 0 of the two that remain."""
     HeliosTrace(path=write(LOG)).table().frame()
     assert "left out 1 of 3 jobs: no GPUs" in caplog.text

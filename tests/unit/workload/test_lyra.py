@@ -181,7 +181,7 @@ def test_scenarios_share_jobs_arrivals_and_run_times() -> None:
     assert other["mixed_types"].sum() == other["fungible"].sum() == round(0.1 * len(other))
 
 
-def test_kinds_say_where_a_job_may_run() -> None:
+def test_job_types_restrict_gpu_types() -> None:
     """V100 only, unless it is fungible, as elastic and mixed jobs are too; the others are neither."""
     jobs = made(heterogeneous=0.1, checkpointing=0.3)
     assert (jobs["gpu_types"] == np.where(jobs["fungible"] > 0, "", "V100")).all()

@@ -98,7 +98,7 @@ def test_trace_is_refused_where_the_reader_cannot_know(write: Write) -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "", None, 1e7])
-def test_what_is_no_gpu_and_no_speed_is_refused(value: object) -> None:
+def test_an_unknown_gpu_or_speed_is_refused(value: object) -> None:
     """A speed is a number from 1e-6 to 1e6, as of a machine type."""
     with pytest.raises(InputError, match="measured_on is cluster, trace, a GPU type"):
         SyntheticTrace(load=0.9, measured_on=value)
@@ -134,7 +134,7 @@ def test_iterations_are_those_of_the_gpus_where_measured(write: Write) -> None:
     assert {job.demand.measured_speed for (job,) in jobs} == {0.25}
 
 
-def test_each_row_may_say_what_it_was_measured_on(write: Write) -> None:
+def test_each_row_may_name_its_measured_gpu(write: Write) -> None:
     """On V100: as workload.measured_on, the cluster, a type, a number; a CPU-only job is left alone.
 
     100 s on H100 are 400 here, on the cluster's own 100, on half of an H100 200, on a V100 100.
@@ -151,7 +151,7 @@ def test_each_row_may_say_what_it_was_measured_on(write: Write) -> None:
     assert [d.measured_speed for d in demands] == [0.25] * 4 + [1.0]
 
 
-def test_rows_that_all_say_it_need_nothing_of_the_source(write: Write) -> None:
+def test_the_source_is_not_asked_if_all_rows_name_their_gpu(write: Write) -> None:
     """Trace is not known of a table of one's own, and nobody asks."""
     path = write(HEAD.replace("\n", ",measured_on\n") + "a,0,1,100,,VGG11,H100\n")
     assert read_table(CanonicalCsv(path=path, measured_on="trace"), H100)["duration_s"].tolist() == [100]
@@ -213,7 +213,7 @@ def test_drawn_arrivals_aim_at_the_load_of_the_cluster_s_gpus() -> None:
     assert [load_of(table, 128) for table in tables] == pytest.approx([load_of(tables[0], 128)] * 3, rel=1e-3)
 
 
-def test_the_gpu_of_several_is_said(caplog: pytest.LogCaptureFixture, write: Write) -> None:
+def test_the_default_gpu_of_several_is_logged(caplog: pytest.LogCaptureFixture, write: Write) -> None:
     """v100_t4_pools means V100, its default, though most GPUs are T4; of one type nothing is said."""
     pools = on("v100_t4_pools", [{"type": "t4_8gpu", "count": 3}, {"type": "v100_8gpu", "count": 1}])
     with caplog.at_level(logging.INFO):
@@ -233,7 +233,7 @@ def test_a_time_that_does_not_fit_is_refused(write: Write) -> None:
         read_table(source, V100)
 
 
-def test_readers_say_what_their_trace_was_measured_on(traces: Path) -> None:
+def test_readers_name_the_gpu_of_their_trace(traces: Path) -> None:
     """Gavel: the worker whose throughputs are taken; spot: the one model chosen; generated Venus: V100."""
     gavel = {"path": "x", "throughputs": "y"}
     assert GavelTrace(**gavel).trace_gpu == "V100"

@@ -66,13 +66,13 @@ def test_a_bisection_finds_the_mean() -> None:
     assert steer(lambda x: x * x, 2.0, 4.0) == pytest.approx((1.4142, 2.0), rel=0.01)
 
 
-def test_where_the_mean_jumps_evenly_spaced_numbers_are_tried() -> None:
+def test_a_jump_of_the_mean_is_searched_on_a_grid() -> None:
     """Only from 3.25 to 3.35 is the mean 1: above, it is 0, so a bisection looks below 2 and misses it."""
     found, mean = steer(lambda x: float(3.25 <= x <= 3.35) + 2 * (x < 3.25), 1.0, 4.0)
     assert mean == 1
     assert 3.25 <= found <= 3.35
 
 
-def test_what_cannot_be_had_ends_with_the_nearest() -> None:
+def test_an_unreachable_mean_ends_at_the_nearest() -> None:
     """Of means up to 4, 4 is nearest to 10; it is had at the end of the range, of which 3.999 was tried."""
     assert steer(lambda x: x, 10.0, 4.0) == pytest.approx((4, 4), rel=0.001)

@@ -162,7 +162,7 @@ def test_jobs_of_much_work_come_by_themselves_and_those_of_little_in_series() ->
 
 
 @pytest.mark.parametrize("days", [0.5, 30])
-def test_arrivals_lie_within_the_span(days: float) -> None:
+def test_arrivals_are_within_the_span(days: float) -> None:
     """A series that runs over the end goes on at the beginning, so the load is what was asked."""
     submit_s = drawn(days=days)["submit_s"]
     assert submit_s.between(0, days * 86_400).all()

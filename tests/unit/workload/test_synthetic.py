@@ -100,7 +100,7 @@ def test_arrivals_follow_the_hours_and_days() -> None:
     assert days[5] < 0.7 * days[2]
 
 
-def test_the_start_turns_the_day() -> None:
+def test_the_start_shifts_the_hour_of_day() -> None:
     """Beginning at 17 h the first hour is the busiest: 1.748 of the mean, 24 hours in all."""
     jobs = SyntheticTrace(jobs=50_000, days=1, start_hour=17, seed=1, structure="none").table().frame()
     first = (jobs["submit_s"] < 3600).mean() * 24
