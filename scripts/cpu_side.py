@@ -23,11 +23,11 @@ from artist.core.cluster import Allocation, Slice
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
 from artist.data import data_path
+from artist.drawing.looks import marked_look, style
 from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.policies.coda.core_allocator import GpuJob, TunedCores
-from artist.report.figures.looks import marked_look, style
 from artist.run.build import Simulation, network_profiles
 from artist.run.sensitivity import sensitivity_file
 from artist.units import BYTES_PER_GB, NS_PER_S

@@ -23,12 +23,12 @@ import pandas as pd
 import yaml
 from fit_series import fit_series
 
+from artist.tables.rows import Table
 from artist.workload.api import JobSource
 from artist.workload.readers.artist_json import ArtistJson
 from artist.workload.readers.helios import HeliosTrace
 from artist.workload.readers.muri import MuriCsv
 from artist.workload.readers.philly import PhillyTrace
-from artist.workload.rows import Table
 from artist.workload.synthetic import GeneratorTable
 
 QUANTILES = (

@@ -19,8 +19,8 @@ from math import exp, log
 from pathlib import Path
 from statistics import mean
 
-from artist.report.figures.looks import example_lines, marked_look, style
-from artist.report.figures.panels import head, label_rows, legend, panels
+from artist.drawing.looks import example_lines, marked_look, style
+from artist.drawing.panels import head, label_rows, legend, panels
 from artist.results.folder import find_runs, read_run
 from artist.results.interval import interval_95
 

@@ -22,9 +22,9 @@ import pandas as pd
 
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.job import Demand, JobSpec
+from artist.drawing.looks import marked_look, style
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
-from artist.report.figures.looks import marked_look, style
 from artist.run.sensitivity import read_sensitivities
 
 Ints = npt.NDArray[np.int64]

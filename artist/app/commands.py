@@ -107,7 +107,7 @@ def composer(config: str, config_dir: Path | None) -> Callable[[Sequence[str]], 
 
 def save_figure(figure: Any, path: Path, field: str) -> None:
     """Write a figure in the format of its file's name, and report it."""
-    from artist.report.figures.render import rendered
+    from artist.drawing.render import rendered
 
     save(rendered(figure, cast(Literal["png", "svg"], path.suffix.removeprefix("."))), path, field)
 

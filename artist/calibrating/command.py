@@ -19,9 +19,9 @@ from artist.calibrating.measured import Measured, measured_file, read_measured
 from artist.calibrating.table import fit_table
 from artist.calibrating.trace import layer_names, read_trace
 from artist.errors import InputError
-from artist.pricing.tables import percent
 from artist.run.build import build_network
 from artist.run.config import NetworkConfig
+from artist.tables.grid import percent
 from netmodels.api import NetworkModel, SystemSettings, Topology, load_topology, shape_of
 from netmodels.calibration.calibrated import CalibratedFile, CalibratedModel
 from netmodels.calibration.fit import Fit, Method, calibrate

@@ -8,7 +8,7 @@ import numpy as np
 import yaml
 
 from artist.errors import InputError
-from artist.pricing.tables import percent
+from artist.tables.grid import percent
 from netmodels.fabric.topology import Topology, load_topology
 from netmodels.nccl.fit import Fitted, fit, predicted_us
 from netmodels.nccl.logs import Logs

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artist.calibrating.fabric import bus_gb_s, errors_of
-from artist.report.figures.looks import AREAS, style
-from artist.report.figures.panels import WIDTH_IN
-from artist.results.tables import Grid
+from artist.drawing.looks import AREAS, style
+from artist.drawing.panels import WIDTH_IN
+from artist.tables.grid import Grid
 from netmodels.nccl.fit import Fitted, predicted_us
 from netmodels.nccl.parameters import NcclFabric
 from netmodels.nccl.runs import MeasuredRun

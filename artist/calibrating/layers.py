@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artist.errors import InputError
-from artist.results.tables import Grid
-from artist.workload.files import read_csv
+from artist.tables.files import read_csv
+from artist.tables.grid import Grid
 from netmodels.calibration.calibrated import CalibratedLayer, CalibratedModel
 from netmodels.inputs.naming import allowed_names
 
 if TYPE_CHECKING:
-    from artist.workload.rows import Table
+    from artist.tables.rows import Table
 
 FIGURES = ("forward_ns", "input_gradient_ns", "weight_gradient_ns", "gradient_bytes")
 _REQUIRED = ("model", "layer", *FIGURES)

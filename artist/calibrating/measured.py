@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artist.data import data_path
 from artist.errors import InputError
-from artist.workload.files import read_csv
+from artist.tables.files import read_csv
 from netmodels.fabric.topology import MachineType, Topology
 from netmodels.inputs.naming import allowed_names
 from netmodels.profiles.layers import Profile

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from artist.calibrating.measured import Measured
-from artist.pricing.tables import percent
-from artist.results.tables import Grid
+from artist.tables.grid import Grid, percent
 from netmodels.calibration.fit import Fit
 
 _HEADS = (

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from artist.errors import InputError
-from artist.workload.files import read_text
+from artist.tables.files import read_text
 from netmodels.calibration.calibrated import CalibratedLayer
 
 _BACKWARD = "autograd::engine::evaluate_function: "

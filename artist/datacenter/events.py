@@ -23,10 +23,9 @@ import numpy as np
 from artist.core.cluster import CapacityEvent, Machine
 from artist.datacenter.config import MAX_MACHINES
 from artist.errors import InputError
-from artist.units import seconds_to_ns
-from artist.workload.fields import MAX_S
-from artist.workload.files import read_csv
-from artist.workload.rows import Table, to_numbers
+from artist.tables.files import read_csv
+from artist.tables.rows import Table, to_numbers
+from artist.units import MAX_S, seconds_to_ns
 from netmodels.fabric.topology import MachineType, Topology
 
 _NEEDED = ("time_s", "kind", "machine", "deadline_s")

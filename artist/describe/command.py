@@ -26,8 +26,8 @@ from netmodels.fabric.topology import load_topology
 
 if TYPE_CHECKING:  # what needs pandas is imported where it is used, for the sake of --help
     from artist.describe.statistics import Description
+    from artist.tables.rows import Table
     from artist.workload.api import JobSource
-    from artist.workload.rows import Table
 
 _EXAMPLES = """\
   artist-trace                                               the jobs of the demo

@@ -22,9 +22,9 @@ import pandas as pd
 
 from artist.describe.series import Floats, mean_in_use
 from artist.errors import InputError
-from artist.workload.files import read_csv
+from artist.tables.files import read_csv
+from artist.tables.rows import Table, to_numbers
 from artist.workload.readers.rules import parse_instants, seconds_between
-from artist.workload.rows import Table, to_numbers
 from artist.workload.table import refuse
 
 _log = logging.getLogger(__name__)

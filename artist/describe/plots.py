@@ -9,11 +9,11 @@ from artist.describe.demand import DemandSeries
 from artist.describe.series import Floats
 from artist.describe.statistics import Description
 from artist.describe.structure import DAY_S
+from artist.drawing.looks import look, style
+from artist.drawing.panels import WIDTH_IN
+from artist.drawing.time_axis import log_time_axis, time_unit
 from artist.errors import InputError
-from artist.report.figures.looks import look, style
-from artist.report.figures.panels import WIDTH_IN
-from artist.report.figures.time_axis import log_time_axis, time_unit
-from artist.results.names import clip
+from artist.tables.grid import clip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

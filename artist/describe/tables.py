@@ -1,7 +1,5 @@
 """Descriptions as tables: aligned text for people, CSV with one number per row for programs."""
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -11,13 +9,13 @@ import pandas as pd
 
 from artist.describe.demand import DemandSeries
 from artist.describe.statistics import UNNAMED, WEEKDAYS, Description, Share, Spread
-from artist.results.names import clip
-from artist.results.tables import Grid
+from artist.tables.grid import Grid, clip, csv_text
 
 _NAME_CHARS = 40
 _MAX_MODELS = 12
 _UNITS = ((172_800.0, 86_400.0, "d"), (7200.0, 3600.0, "h"), (120.0, 60.0, "min"), (0.0, 1.0, "s"))
 _NO_MODELS = "Models: none is named, so artist draws them by workload.models"
+_COLUMNS = ("trace", "statistic", "of", "value")
 _UNDATED = "* no dates: hours after the first arrival"
 Row = tuple[str, str, str, object]
 
@@ -184,7 +182,7 @@ def _rest(shares: Sequence[Share]) -> list[Share]:
 
 def description_csv(descriptions: Sequence[Description]) -> str:
     """Return every number as CSV with the columns trace, statistic, of, value."""
-    return _csv([(_full(d), *row) for d in descriptions for row in _numbers(d)])
+    return csv_text([_COLUMNS, *((_full(d), *row) for d in descriptions for row in _numbers(d))])
 
 
 def _numbers(d: Description) -> Iterator[tuple[str, str, object]]:
@@ -275,7 +273,7 @@ def demand_csv(series: Sequence[DemandSeries]) -> str:
             (each.name, "gpus_from_s", f"{time_s:g}", float(gpus))
             for time_s, gpus in zip(each.times_s, each.gpus, strict=True)
         ]
-    return _csv(rows)
+    return csv_text([_COLUMNS, *rows])
 
 
 def _ratio(series: DemandSeries) -> str:
@@ -323,11 +321,3 @@ def _grid(heads: Sequence[str], rows: Sequence[tuple[str, ...]], note: str = "")
 
 def _titled(title: str, grid: Grid) -> str:
     return f"{title}\n{grid.text().lstrip(chr(10))}"
-
-
-def _csv(rows: Sequence[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("trace", "statistic", "of", "value"))
-    writer.writerows(rows)
-    return text.getvalue()

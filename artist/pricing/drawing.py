@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from artist.drawing.looks import look, style
 from artist.errors import InputError
 from artist.pricing.layout import (
     BOX,
@@ -27,8 +28,7 @@ from artist.pricing.layout import (
     radius,
     shown_members,
 )
-from artist.report.figures.looks import look, style
-from artist.results.names import clip
+from artist.tables.grid import clip
 from netmodels.fabric.fabric import Kind, MachineType, Topology
 from netmodels.fabric.graph import Node, fabric_graph
 from netmodels.fabric.shape import TIERS, Tier

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from artist.drawing.looks import style
+from artist.drawing.panels import WIDTH_IN
 from artist.errors import InputError
 from artist.pricing.price import Price
-from artist.report.figures.looks import style
-from artist.report.figures.panels import WIDTH_IN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

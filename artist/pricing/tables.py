@@ -1,13 +1,11 @@
 """Prices as tables: aligned text for people, CSV for programs."""
 
-import csv
-import io
 from collections.abc import Sequence
 
 from artist.pricing.price import CollectivePrice, Price
 from artist.pricing.together import JobPrice, LinkPrice
 from artist.results.stand_ins import CARRIED, FALLBACK
-from artist.results.tables import Grid
+from artist.tables.grid import Grid, csv_text, percent
 from netmodels.fabric.shape import TIERS
 
 _STAND_INS = (("carried", CARRIED), ("fallback", FALLBACK))
@@ -155,7 +153,7 @@ def price_csv(prices: Sequence[Price], leads: Sequence[str]) -> str:
         )
         for price in prices
     ]
-    return _csv((*names, "overhead", *(f"sent_{tier}_bytes" for tier in TIERS), "answer"), rows)
+    return csv_text([(*names, "overhead", *(f"sent_{tier}_bytes" for tier in TIERS), "answer"), *rows])
 
 
 def together_csv(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: Sequence[str]) -> str:
@@ -172,7 +170,7 @@ def together_csv(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: Se
                 *(("", "") if fullest is None else (fullest.name, repr(fullest.use))),
             )
         )
-    return _csv((*names, "fullest_link", "fullest_link_use"), rows)
+    return csv_text([(*names, "fullest_link", "fullest_link_use"), *rows])
 
 
 def collective_csv(prices: Sequence[CollectivePrice], leads: Sequence[str]) -> str:
@@ -185,15 +183,7 @@ def collective_csv(prices: Sequence[CollectivePrice], leads: Sequence[str]) -> s
         )
         for price in prices
     ]
-    return _csv((*leads, *names), rows)
-
-
-def _csv(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text([(*leads, *names), *rows])
 
 
 def _ms(time_ns: float) -> str:
@@ -202,11 +192,3 @@ def _ms(time_ns: float) -> str:
 
 def _mb(bytes_: int) -> str:
     return f"{bytes_ / 1e6:,.1f}" if bytes_ >= 1e5 else f"{bytes_ / 1e6:.2g}"
-
-
-def percent(fraction: float) -> str:
-    """Return a percentage with two significant digits, or more if it is large."""
-    percent = 100 * fraction
-    if percent == 0:
-        return "0"
-    return f"{percent:,.1f}" if percent >= 10 else f"{percent:.2g}"

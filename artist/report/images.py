@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from artist.drawing.panels import NARROW_IN, WIDTH_IN
+from artist.drawing.render import rendered
 from artist.report.figures.drawing import Drawing
-from artist.report.figures.panels import NARROW_IN, WIDTH_IN
-from artist.report.figures.render import rendered
 from artist.report.page.page import PageFigure, slim
 
 

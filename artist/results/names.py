@@ -4,6 +4,8 @@ import math
 import re
 from collections.abc import Sequence
 
+from artist.tables.grid import clip
+
 _MOST = 32  # characters of a value in a table
 _CLASS = "_target_"
 _UNITS = {
@@ -73,14 +75,6 @@ def letter(number: int) -> str:
     """Return A, B ... Z, AA, AB ... for 0, 1 ..."""
     before, last = divmod(number, 26)
     return (letter(before - 1) if before else "") + chr(ord("A") + last)
-
-
-def clip(text: str, limit: int) -> str:
-    """Return a text without its middle if it is longer than `limit` characters; ends are most distinctive."""
-    if len(text) <= limit:
-        return text
-    head = (limit - 3) // 2
-    return f"{text[:head]}...{text[head + 3 - limit :]}"
 
 
 def is_number(text: str) -> bool:

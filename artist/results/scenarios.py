@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from artist.errors import InputError
 from artist.results.compare import CODE, POLICY, Comparison
-from artist.results.names import clip, labels, short_key, spoken
+from artist.results.names import labels, short_key, spoken
+from artist.tables.grid import clip
 
 _LONG = 60
 

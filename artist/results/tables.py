@@ -1,9 +1,6 @@
 """Summaries as tables: aligned text for people, CSV for programs."""
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from artist.results.compare import POLICY, Comparison, along_note, compare
@@ -12,42 +9,12 @@ from artist.results.measures import ALL_METRICS, METRICS, Metric, change, column
 from artist.results.names import short_key
 from artist.results.run import Run
 from artist.results.stand_ins import stand_in_notes, stand_ins
+from artist.tables.grid import Grid, csv_text
 
 INTERVAL = (
     "+-: half width of the 95 % interval (Student's t) of the mean over the runs (seeds) of a row; "
     "fewer than 3 have none"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table of texts: three lines of heading and the rows.
-
-    Attributes
-    ----------
-    words
-        How many columns at the left are words.
-    note
-        Lines below the table; may be empty.
-    """
-
-    heads: tuple[tuple[str, str, str], ...]
-    rows: tuple[tuple[str, ...], ...]
-    words: int
-    note: str = ""
-
-    def text(self) -> str:
-        """Return the table as aligned lines."""
-        lines = [*zip(*self.heads, strict=True), *self.rows]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join([*(self._line(line, widths) for line in lines), *[self.note][: bool(self.note)]])
-
-    def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
-        padded = (
-            cell.ljust(width) if i < self.words else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        )
-        return "  ".join(padded).rstrip()
 
 
 def run_table(summary: Mapping[str, Any]) -> str:
@@ -91,13 +58,6 @@ def comparison_csv(comparison: Comparison) -> str:
         cells = [_plain(number) for each in estimates for number in each]
         lines.append([*group.values, len(group.runs), *cells])
     return csv_text(lines)
-
-
-def csv_text(lines: Iterable[Sequence[object]]) -> str:
-    """Return lines as CSV."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    return text.getvalue()
 
 
 def seeds_csv(comparison: Comparison) -> str:

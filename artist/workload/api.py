@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
 from pydantic import BeforeValidator, Field
 
+from artist.tables.rows import Table
 from artist.workload.filters import Selection
 from artist.workload.models import ModelRule
-from artist.workload.rows import Table
 
 if TYPE_CHECKING:  # a user's own parts may work in pandas
     import pandas as pd

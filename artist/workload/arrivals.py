@@ -13,9 +13,9 @@ from pydantic import Field, PositiveFloat, model_validator
 from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
 from artist.randomness import child_generator
-from artist.workload.fields import MAX_S
+from artist.tables.rows import Table
+from artist.units import MAX_S
 from artist.workload.filters import from_zero
-from artist.workload.rows import Table
 from artist.workload.table import work_s
 
 if TYPE_CHECKING:

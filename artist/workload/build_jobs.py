@@ -10,10 +10,10 @@ import numpy as np
 from artist.core.job import Demand, JobSpec, Stages
 from artist.core.job_columns import JobColumns
 from artist.errors import InputError
+from artist.tables.rows import Table, coded
 from artist.units import NS_PER_S
 from artist.workload.fields import FIELDS, MEASURED, Field, Text
 from artist.workload.measured import Stretch, stretched
-from artist.workload.rows import Table, coded
 
 _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in steps of about a second
 

@@ -25,11 +25,11 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_
 from artist.bad_input.records import Strict, validated
 from artist.data import data_path
 from artist.randomness import child_generator
+from artist.tables.files import read_text
+from artist.tables.rows import Table, joined
 from artist.workload.api import SourceParameters
 from artist.workload.draws import at_rates, dealt, even, picked
-from artist.workload.files import read_text
 from artist.workload.kinds import first_share
-from artist.workload.rows import Table, joined
 from artist.workload.table import check
 
 _ON_ONE_MACHINE = 4  # GPUs of a job that still asks for one machine, and for each of several

@@ -24,10 +24,10 @@ from pydantic import Field, NonNegativeFloat, field_validator
 from artist.bad_input.records import validated
 from artist.data import data_path
 from artist.randomness import child_generator
+from artist.tables.files import read_text
+from artist.tables.rows import Table
+from artist.units import MAX_S
 from artist.workload.api import SourceParameters
-from artist.workload.fields import MAX_S
-from artist.workload.files import read_text
-from artist.workload.rows import Table
 from artist.workload.table import check
 
 CLASSES = (

@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from artist.core.job import OnStop
+from artist.units import MAX_S
 
-MAX_S = 4e9  # 126 years: two such times still add up within 64 bits of nanoseconds
 _MAX_GPUS = 1e6
 _MAX_BYTES = 2.0**53
 _TYPE = r"\s*\w[^|]*"

@@ -17,7 +17,7 @@ from pydantic import (
 
 from artist.bad_input.records import Strict
 from artist.errors import InputError
-from artist.workload.rows import Table
+from artist.tables.rows import Table
 from artist.workload.table import work_s
 
 _log = logging.getLogger(__name__)

@@ -11,8 +11,7 @@ from artist.core.arrays import Floats
 from artist.core.view import NEXT
 from artist.errors import InputError
 from artist.randomness import child_generator
-from artist.units import seconds_to_ns
-from artist.workload.fields import MAX_S
+from artist.units import MAX_S, seconds_to_ns
 from artist.workload.signals import Series
 
 USE = "inference"

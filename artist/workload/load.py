@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 from artist.core.gpus import Gpus
 from artist.core.job_columns import JobColumns
+from artist.tables.rows import Table
 from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
 from artist.workload.arrivals import Rule
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
 from artist.workload.measured import Stretch, on_own_gpus, on_own_share, usual_gpu
 from artist.workload.models import ModelRule, assign_models
-from artist.workload.rows import Table
 from artist.workload.table import check
 
 _log = logging.getLogger(__name__)

@@ -28,13 +28,13 @@ from artist.bad_input.records import Strict, validated
 from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
+from artist.tables.files import read_text
+from artist.tables.rows import Table, joined
 from artist.workload.api import SourceParameters
 from artist.workload.draws import DAY_S, at_rates, dealt, even, picked
-from artist.workload.files import read_text
 from artist.workload.kinds import TRAINING_GPU, bounds_of, draw, draw_elastic
 from artist.workload.models import ModelRule
 from artist.workload.queueing import MACHINE_GPUS, fifo_waits_s, steer
-from artist.workload.rows import Table, joined
 from artist.workload.table import check
 
 _log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from artist.core.gpus import Gpu, Gpus
 from artist.core.job import JobSpec
 from artist.core.job_columns import field_of
 from artist.errors import InputError
+from artist.tables.rows import Column, Table, coded
+from artist.units import MAX_S
 from artist.workload.api import SPEEDS, JobSource, is_speed
-from artist.workload.fields import MAX_S
-from artist.workload.rows import Column, Table, coded
 from artist.workload.table import refuse, work_s
 
 _log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, PositiveInt, model_validator
 
 from artist.bad_input.records import Strict
-from artist.workload.rows import Table
+from artist.tables.rows import Table
 
 TABLE_1_MODELS = ("AlexNet", "VGG11", "MobileNetV3", "ResNet18", "ResNet50", "BERT-large")
 """The models of Table 1 of the Dally paper."""

@@ -23,10 +23,9 @@ from artist.bad_input.records import Strict, validated
 from artist.core.arrays import Floats, Ints
 from artist.core.view import NEXT
 from artist.errors import InputError
-from artist.units import NS_PER_S
-from artist.workload.fields import MAX_S
-from artist.workload.files import read_csv
-from artist.workload.rows import Table, to_numbers
+from artist.tables.files import read_csv
+from artist.tables.rows import Table, to_numbers
+from artist.units import MAX_S, NS_PER_S
 
 _GROUP = "signals"
 _TIME = "time_s"

@@ -16,10 +16,10 @@ from artist.bad_input.records import validated
 from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
+from artist.tables.files import read_csv
+from artist.tables.rows import Table, to_numbers
 from artist.workload.fields import STAGE_COLUMNS
-from artist.workload.files import read_csv
 from artist.workload.models import GpuRange, ModelRule, assign_models
-from artist.workload.rows import Table, to_numbers
 from artist.workload.synthetic import Preset, SyntheticTrace
 
 _MS_PER_S = 1000.0

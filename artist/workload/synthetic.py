@@ -25,9 +25,9 @@ from artist.bad_input.records import Strict, validated
 from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
+from artist.tables.rows import Table
+from artist.units import MAX_S
 from artist.workload.api import SourceParameters
-from artist.workload.fields import MAX_S
-from artist.workload.rows import Table
 from artist.workload.series import Series, alone, levels, offsets_s, repeated, series_of
 from artist.workload.table import check
 from netmodels.inputs.schema import read_yaml

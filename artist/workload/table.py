@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artist.errors import InputError
-from artist.workload.fields import FIELDS, MAX_S, NUMBERS, REQUIRED, STAGE_COLUMNS, TEXTS, Number, Text
-from artist.workload.rows import Column, Table, coded, is_constant, repeated, texts, to_numbers
+from artist.tables.rows import Column, Table, coded, is_constant, repeated, texts, to_numbers
+from artist.units import MAX_S
+from artist.workload.fields import FIELDS, NUMBERS, REQUIRED, STAGE_COLUMNS, TEXTS, Number, Text
 
 if TYPE_CHECKING:
     import pandas as pd

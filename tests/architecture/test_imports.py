@@ -22,37 +22,33 @@ BASIC = (
 )
 ALLOWED = {
     "artist.core": ("artist.core", "artist.errors", "artist.units"),
+    "artist.tables": ("artist.tables", "artist.errors", "netmodels.inputs.files"),
+    "artist.drawing": ("artist.drawing", "artist.tables.grid"),
     "artist.bad_input": ("artist.bad_input", "artist.errors", "netmodels.inputs.naming"),
     "artist.performance": ("artist.core", "artist.performance", "netmodels.api", *BASIC),
     "artist.engine": ("artist.core", "artist.engine", "artist.performance", "netmodels.api", *BASIC),
     "artist.workload": (
-        *("artist.core", "artist.workload", "artist.bad_input"),
+        *("artist.core", "artist.workload", "artist.bad_input", "artist.tables"),
         *("netmodels.inputs.naming", "netmodels.inputs.schema", *BASIC),
     ),
     "artist.datacenter": (
-        *("artist.core", "artist.datacenter", "artist.bad_input"),
-        *(
-            *("artist.workload.files", "artist.workload.fields", "artist.workload.rows"),
-            "netmodels.fabric.topology",
-            "netmodels.inputs.naming",
-            *BASIC,
-        ),
+        *("artist.core", "artist.datacenter", "artist.bad_input", "artist.tables"),
+        *("netmodels.fabric.topology", "netmodels.inputs.naming", *BASIC),
     ),
     "artist.recording": ("artist.core", "artist.recording", "netmodels.api", *BASIC),
     "artist.results": (
-        "artist.results",
-        "artist.recording.names",
-        "artist.errors",
+        *("artist.results", "artist.recording.names", "artist.tables.grid", "artist.errors"),
         "netmodels.inputs.schema",
     ),
     "artist.report.words": ("artist.report.words", "artist.results"),
     "artist.report.page": ("artist.report.page", "artist.results"),
     "artist.report.claims": (
-        *("artist.report.claims", "artist.report.page", "artist.results", "artist.errors"),
-        *("netmodels.inputs.naming", "netmodels.inputs.schema"),
+        *("artist.report.claims", "artist.report.page", "artist.results", "artist.tables.grid"),
+        *("artist.errors", "netmodels.inputs.naming", "netmodels.inputs.schema"),
     ),
     "artist.report": (
-        *("artist.report", "artist.results", "artist.recording.names", "artist.errors", "artist.data"),
+        *("artist.report", "artist.drawing", "artist.tables.grid", "artist.results"),
+        *("artist.recording.names", "artist.errors", "artist.data"),
     ),
     "artist.run": (
         *("artist.core", "artist.engine", "artist.performance", "artist.workload", "artist.datacenter"),
@@ -60,18 +56,15 @@ ALLOWED = {
     ),
     "netmodels": ("netmodels",),
     "artist.pricing": (
-        "artist.pricing",
-        "artist.results",
-        "artist.report.figures",
-        "artist.errors",
-        "netmodels",
+        *("artist.pricing", "artist.drawing", "artist.tables.grid", "artist.results.stand_ins"),
+        *("artist.errors", "netmodels"),
     ),
     "artist.calibrating": (
-        *("artist.calibrating", "artist.pricing.tables", "artist.results", "artist.report.figures"),
-        *("artist.workload.files", "artist.workload.rows", "artist.errors", "artist.data", "netmodels"),
+        *("artist.calibrating", "artist.drawing", "artist.tables", "artist.errors", "artist.data"),
+        "netmodels",
     ),
     "artist.describe": (
-        *("artist.describe", "artist.results", "artist.report.figures", "artist.workload", "artist.errors"),
+        *("artist.describe", "artist.drawing", "artist.tables", "artist.workload", "artist.errors"),
     ),
 }
 # The commands beside artist make parts from the configuration, as the command line does.
@@ -85,7 +78,10 @@ COMMANDS = (
 POLICIES_MAY = ("artist.core", *BASIC, "artist.policies.parts")
 # A figure draws what lies in files: it knows neither the engine's records, nor how they were made, nor the
 # words and tables around it.
-FIGURES_MAY = ("artist.report.figures", "artist.results", "artist.recording.names")
+FIGURES_MAY = (
+    *("artist.report.figures", "artist.drawing", "artist.tables.grid", "artist.results"),
+    "artist.recording.names",
+)
 PURE_FORMULAS = tuple(
     f"artist.performance.{name}" for name in ("formulas", "packing", "interleaving", "stall")
 )
@@ -222,7 +218,7 @@ def test_matplotlib_is_not_needed_to_run() -> None:
             str(node.module) for node in tree.body if isinstance(node, ast.ImportFrom)
         }
         if any(name.partition(".")[0] == "matplotlib" for name in names):
-            assert module_of(path).startswith("artist.report.figures."), path
+            assert module_of(path).startswith(("artist.report.figures.", "artist.drawing.")), path
 
 
 def test_the_package_imports_nothing_until_asked() -> None:

@@ -9,7 +9,7 @@ import pytest
 from artist.data import data_path
 from artist.pricing.placements import parse_shape
 from artist.pricing.price import price_iterations
-from artist.pricing.tables import percent
+from artist.tables.grid import percent
 from netmodels.api import load_topology
 from netmodels.calibration.fit import calibrate, overhead
 from netmodels.models.analytical import AnalyticalModel

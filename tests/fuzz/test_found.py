@@ -21,8 +21,8 @@ from artist.pricing.placements import parse_shape
 from artist.run.build import build, check_config
 from artist.run.config import MAX_S as MAX_CONFIG_S
 from artist.run.config import StopConfig
+from artist.units import MAX_S
 from artist.workload.arrivals import CompressArrivals, PoissonArrivals
-from artist.workload.fields import MAX_S
 from artist.workload.filters import Selection
 from artist.workload.readers.columns import ColumnsCsv
 from artist.workload.table import check

@@ -14,9 +14,9 @@ from artist.describe.demand import read_demand
 from artist.describe.statistics import describe
 from artist.describe.tables import demand_csv, demand_text, description_csv, description_text
 from artist.errors import InputError
+from artist.units import MAX_S
 from artist.workload.arrivals import CompressArrivals, PoissonArrivals, TraceArrivals
 from artist.workload.build_jobs import to_jobs
-from artist.workload.fields import MAX_S
 from artist.workload.load import load_table
 from artist.workload.table import check
 from netmodels.profiles.profile import get_profile

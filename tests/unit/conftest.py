@@ -54,6 +54,18 @@ def called(capsys: pytest.CaptureFixture[str]) -> Called:
 
 
 @pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes text or bytes to a new file and returns its path."""
+
+    def _write(content: str | bytes, name: str = "trace.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return _write
+
+
+@pytest.fixture
 def cluster() -> Cluster:
     """Two machines of two GPUs in one rack."""
     return Cluster([Machine("m0", 0, "box", 2), Machine("m1", 0, "box", 2)])

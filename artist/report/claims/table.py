@@ -8,7 +8,7 @@ from artist.report.claims.schema import STEPS, Claim, Where
 from artist.report.claims.verdict import VERDICTS, in_words
 from artist.report.page.datatable import Cell, Column, DataTable
 from artist.results.measures import BY_NAME, Estimate
-from artist.results.tables import Grid, csv_text
+from artist.tables.grid import Grid, csv_text
 
 _CSV = (
     "claim", "source", "settings", "metric", "paper_weakest", "paper_strongest", "topology", "reading", "at",

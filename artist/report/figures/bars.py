@@ -7,10 +7,11 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from artist.report.figures.panels import WIDTH_IN, key_texts, legend, panels, title, width_of
+from artist.drawing.panels import WIDTH_IN, legend, panels, width_of
+from artist.report.figures.labels import key_texts, title
 from artist.results.digest import Digest
-from artist.results.names import clip
 from artist.results.scenarios import Contest, scenario_rows
+from artist.tables.grid import clip
 
 # From dark to light, so that stacked parts can be told apart in grey; hatches help neighbours.
 SHADES = ("#08306b", "#2f7ebc", "#f0a500", "#b35806", "#9ecae1", "#8c2d04", "#e8e8e8")

@@ -7,15 +7,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import example_lines, style
+from artist.drawing.panels import WIDTH_IN, columns, head, legend, panels
+from artist.drawing.time_axis import log_axis
 from artist.report.figures.drawing import TIER_NAMES, Drawing, pooled
 from artist.report.figures.facets import facets
-from artist.report.figures.looks import example_lines, style
-from artist.report.figures.panels import WIDTH_IN, columns, head, legend, panels
-from artist.report.figures.time_axis import log_axis
 from artist.results.digest import Digest
 from artist.results.jobcolumns import TIERS
-from artist.results.names import clip
 from artist.results.scenarios import Contest
+from artist.tables.grid import clip
 
 _CAPTION = (
     "Exposed communication, without contention, relative to computing, of jobs with 2 GPUs or more, by model "

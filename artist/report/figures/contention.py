@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import example_lines, style
+from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.drawing.time_axis import log_axis
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario, pooled
 from artist.report.figures.facets import chosen, facets, only
-from artist.report.figures.looks import example_lines, style
-from artist.report.figures.panels import WIDTH_IN, columns, head, label_rows, legend, panels
 from artist.report.figures.resources import in_panels
-from artist.report.figures.time_axis import log_axis
 from artist.results.digest import Digest, Distribution, Gauge, distribution
 from artist.results.links import has_contention, read_slowdowns, read_tiers
 from artist.results.scenarios import Contest

@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from artist.drawing.panels import WIDTH_IN
 from artist.report.figures.bars import SHADES
 from artist.report.figures.drawing import Drawing, of_scenario, pooled
 from artist.report.figures.facets import chosen
 from artist.report.figures.kinds import have_kinds
-from artist.report.figures.panels import WIDTH_IN
 from artist.report.figures.row_panels import Key, row_panels
 from artist.results.digest import Digest
 from artist.results.kinds import read_cpus_changed

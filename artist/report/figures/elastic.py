@@ -9,16 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from artist.drawing.panels import WIDTH_IN
+from artist.drawing.time_axis import time_unit
 from artist.report.figures.bars import SHADES
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario
 from artist.report.figures.facets import chosen
-from artist.report.figures.panels import WIDTH_IN
 from artist.report.figures.row_panels import Key, row_panels
-from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest, Gauge, gauge_of_steps
 from artist.results.elastic import LEVELS, Elastic, have_elastic, read_elastic
-from artist.results.names import clip
 from artist.results.scenarios import Contest
+from artist.tables.grid import clip
 
 Rows = Mapping[int, Elastic]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from artist.report.figures.looks import looks, marked_look, point_looks, points
-from artist.report.figures.panels import group_texts
+from artist.drawing.looks import looks, marked_look, point_looks, points
+from artist.report.figures.labels import group_texts
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.scenarios import Contest, scenario_rows
@@ -56,7 +56,8 @@ def facets(groups: Sequence[Replicates], contest: Contest) -> Facets:
         lines, dots = tuple(map(marked_look, numbers)), tuple(map(points, numbers))
         return Facets(sets, lines, dots, tuple(names), tuple(map(numbers.index, range(len(names)))))
     everything = tuple(range(len(groups)))
-    lines, dots = tuple(looks(groups)), tuple(point_looks(groups))
+    keys = [group.values for group in groups]
+    lines, dots = tuple(looks(keys)), tuple(point_looks(keys))
     return Facets((("", everything),), lines, dots, tuple(group_texts(groups)), everything)
 
 

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import style
+from artist.drawing.panels import WIDTH_IN, columns, label_rows, legend, panels
+from artist.drawing.time_axis import log_time_axis
 from artist.report.figures.drawing import Drawing, pooled
 from artist.report.figures.facets import facets
 from artist.report.figures.kinds import have_kinds
-from artist.report.figures.looks import style
-from artist.report.figures.panels import WIDTH_IN, columns, label_rows, legend, panels
-from artist.report.figures.time_axis import log_time_axis
 from artist.results.digest import Digest
 from artist.results.jobcolumns import DEMANDS
-from artist.results.names import clip
 from artist.results.scenarios import Contest
+from artist.tables.grid import clip
 
 _CAPTION = (
     "Completion times of jobs by the GPUs that they asked for: median, and the 95th percentile (p95), which "

@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import example_lines, style
+from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.drawing.time_axis import log_time_axis
 from artist.report.figures.drawing import Drawing, pooled
 from artist.report.figures.facets import facets
-from artist.report.figures.looks import example_lines, style
-from artist.report.figures.panels import WIDTH_IN, columns, head, label_rows, legend, panels
-from artist.report.figures.time_axis import log_time_axis
 from artist.results.digest import Digest, Distribution
 from artist.results.scenarios import Contest
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import style
+from artist.drawing.panels import WIDTH_IN
+from artist.drawing.time_axis import time_unit
 from artist.report.figures.bars import bar_panels, part_key, stack
 from artist.report.figures.drawing import Drawing, several
-from artist.report.figures.looks import style
-from artist.report.figures.panels import WIDTH_IN
-from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest
 from artist.results.jobcolumns import PARTS
 from artist.results.measures import BY_NAME, estimate, number_texts

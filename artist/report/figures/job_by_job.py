@@ -8,19 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import example_lines, style
+from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.drawing.time_axis import log_axis
 from artist.report.figures.drawing import Drawing, of_scenario, pooled, without_panel
 from artist.report.figures.facets import chosen, facets, only
-from artist.report.figures.looks import example_lines, style
-from artist.report.figures.panels import (
-    WIDTH_IN,
-    columns,
-    group_texts,
-    head,
-    label_rows,
-    legend,
-    panels,
-)
-from artist.report.figures.time_axis import log_axis
+from artist.report.figures.labels import group_texts
 from artist.results.digest import BINS, Digest
 from artist.results.job_by_job import AgainstBest, against_best, have_best, speedups
 from artist.results.scenarios import Contest

@@ -7,10 +7,11 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from artist.drawing.panels import WIDTH_IN
 from artist.report.figures.cdf import draw_cdf
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario, pooled
 from artist.report.figures.facets import chosen, facets
-from artist.report.figures.panels import WIDTH_IN, group_texts
+from artist.report.figures.labels import group_texts
 from artist.report.figures.resources import in_panels
 from artist.results.digest import MIN_WAIT_S, Digest, Distribution, Gauge, distribution
 from artist.results.kinds import Kinds, has_kinds, read_kinds, read_waits

@@ -8,16 +8,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import example_lines, marked_look, style
+from artist.drawing.panels import WIDTH_IN, columns, legend, panels
+from artist.drawing.time_axis import log_axis
 from artist.report.figures.along import Along, along, relative
 from artist.report.figures.drawing import Drawing, several
-from artist.report.figures.looks import example_lines, marked_look, style
-from artist.report.figures.panels import WIDTH_IN, columns, legend, panels
-from artist.report.figures.time_axis import log_axis
 from artist.results.compare import Comparison, Replicates
 from artist.results.digest import Digest
 from artist.results.measures import BY_NAME, Estimate, Metric, change, column_unit, estimate
-from artist.results.names import clip, short_key
+from artist.results.names import short_key
 from artist.results.scenarios import Contest
+from artist.tables.grid import clip
 
 _TITLES = {
     "makespan_s": "makespan",

@@ -7,12 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from artist.drawing.looks import style
+from artist.drawing.panels import WIDTH_IN, legend, panels
+from artist.drawing.time_axis import time_unit
 from artist.report.figures.drawing import Drawing, first, of_scenario
 from artist.report.figures.facets import chosen
-from artist.report.figures.looks import style
-from artist.report.figures.panels import WIDTH_IN, key_texts, legend, panels, title
+from artist.report.figures.labels import key_texts, title
 from artist.report.figures.picture import COLOURS, Picture, picture
-from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest
 from artist.results.jobcolumns import DEMANDS
 from artist.results.machines import pool_rows, with_gpus

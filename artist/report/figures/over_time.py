@@ -7,12 +7,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import example_lines, look, style
+from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.drawing.time_axis import time_unit
 from artist.recording.names import BLOCKING
 from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, without_panel
 from artist.report.figures.facets import MAX_PANELS, Facets, facets, only, without_idle
-from artist.report.figures.looks import example_lines, look, style
-from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, label_rows, legend, panels, title
-from artist.report.figures.time_axis import time_unit
+from artist.report.figures.labels import key_texts, title
 from artist.results.compare import Replicates
 from artist.results.digest import Digest, Gauge
 from artist.results.pools import have_pools

@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import style
+from artist.drawing.panels import WIDTH_IN
 from artist.report.figures.bars import bar_panels, part_key, stack
 from artist.report.figures.drawing import TIER_NAMES, Drawing
-from artist.report.figures.looks import style
-from artist.report.figures.panels import WIDTH_IN
 from artist.results.digest import Digest
 from artist.results.scenarios import Contest
 

@@ -6,10 +6,11 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import look, style
+from artist.drawing.panels import WIDTH_IN, panels
+from artist.drawing.time_axis import time_unit
 from artist.report.figures.drawing import Drawing, first
-from artist.report.figures.looks import look, style
-from artist.report.figures.panels import WIDTH_IN, key_texts, panels, title
-from artist.report.figures.time_axis import time_unit
+from artist.report.figures.labels import key_texts, title
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.profiling import other_series

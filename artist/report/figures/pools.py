@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from artist.drawing.looks import AREAS, NEED, SHORT, pale
+from artist.drawing.panels import WIDTH_IN
+from artist.drawing.time_axis import time_unit
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario
 from artist.report.figures.facets import chosen
-from artist.report.figures.looks import AREAS, NEED, SHORT, pale
-from artist.report.figures.panels import WIDTH_IN
 from artist.report.figures.row_panels import Key, row_panels
-from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest
 from artist.results.names import listed
 from artist.results.pools import Pool, Pools, have_pools, read_pools

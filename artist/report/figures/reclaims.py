@@ -10,14 +10,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from artist.drawing.looks import style
+from artist.drawing.panels import WIDTH_IN, label_rows
+from artist.drawing.time_axis import time_unit
 from artist.recording.names import RECLAIMED
 from artist.report.figures.bars import SHADES, bar_panels, part_key, stack
 from artist.report.figures.drawing import Drawing, first, of_scenario
 from artist.report.figures.facets import chosen
-from artist.report.figures.looks import style
-from artist.report.figures.panels import WIDTH_IN, key_texts, label_rows
+from artist.report.figures.labels import key_texts
 from artist.report.figures.row_panels import Key, row_panels
-from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest
 from artist.results.measures import number_texts
 from artist.results.pools import Returns, has_returns, read_returns

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from artist.report.figures.looks import style
-from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, legend, panels, title
+from artist.drawing.looks import style
+from artist.drawing.panels import WIDTH_IN, columns, head, legend, panels
+from artist.report.figures.labels import key_texts, title
 from artist.results.digest import Digest
 
 Read = TypeVar("Read")

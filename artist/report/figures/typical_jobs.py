@@ -8,17 +8,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from artist.drawing.looks import pale
+from artist.drawing.panels import WIDTH_IN
+from artist.drawing.time_axis import time_unit
 from artist.report.figures.bars import SHADES
 from artist.report.figures.drawing import Drawing, first, of_scenario
 from artist.report.figures.facets import chosen
-from artist.report.figures.looks import pale
-from artist.report.figures.panels import WIDTH_IN
 from artist.report.figures.row_panels import Key, row_panels
-from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest
 from artist.results.job_by_job import Typical, typical_jobs
-from artist.results.names import clip, listed
+from artist.results.names import listed
 from artist.results.scenarios import Contest
+from artist.tables.grid import clip
 
 _CAPTION = (
     "Completion times of single jobs, time in the queue below: at the left under {}, at the right under the "

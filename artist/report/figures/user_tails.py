@@ -7,16 +7,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import example_lines, style
+from artist.drawing.panels import WIDTH_IN, legend, panels
+from artist.drawing.time_axis import log_time_axis
 from artist.report.figures.drawing import Drawing, of_scenario, several
 from artist.report.figures.facets import chosen, facets
 from artist.report.figures.kinds import have_kinds
-from artist.report.figures.looks import example_lines, style
-from artist.report.figures.panels import WIDTH_IN, group_texts, legend, panels
-from artist.report.figures.time_axis import log_time_axis
+from artist.report.figures.labels import group_texts
 from artist.results.digest import MIN_WAIT_S, Digest
 from artist.results.kinds import read_waits
-from artist.results.names import clip, natural
+from artist.results.names import natural
 from artist.results.scenarios import Contest
+from artist.tables.grid import clip
 
 Tails = Mapping[int, Mapping[str, tuple[float, bool]]]  # by row and user: seconds, has GPU jobs
 

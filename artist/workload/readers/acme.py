@@ -9,10 +9,10 @@ from pydantic import Field
 
 from artist.bad_input.records import validated
 from artist.errors import InputError
+from artist.tables.files import read_csv
+from artist.tables.rows import Column, Table, to_numbers
 from artist.workload.api import FileParameters
-from artist.workload.files import read_csv
 from artist.workload.readers import rules
-from artist.workload.rows import Column, Table, to_numbers
 from artist.workload.table import check, refuse, typed
 
 _LOG_HEADER = (

@@ -6,11 +6,11 @@ from typing import Any
 
 from artist.bad_input.records import validated
 from artist.errors import InputError
+from artist.tables.files import read_csv
+from artist.tables.rows import Table
 from artist.workload.api import FileParameters
 from artist.workload.fields import COLUMNS, OPTIONAL_COLUMNS
-from artist.workload.files import read_csv
 from artist.workload.readers import rules
-from artist.workload.rows import Table
 from artist.workload.table import check
 
 

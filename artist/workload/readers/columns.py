@@ -11,11 +11,11 @@ from pydantic import Field, NaiveDatetime, create_model, model_validator
 
 from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
+from artist.tables.rows import Column, Table, repeated, to_numbers
 from artist.workload.api import FileParameters
 from artist.workload.fields import FIELDS, Unit
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
-from artist.workload.rows import Column, Table, repeated, to_numbers
 from artist.workload.table import check, refuse, typed
 
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}

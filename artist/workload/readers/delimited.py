@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from artist.errors import InputError
-from artist.workload.files import checked_names, header_of, parse, read_text
-from artist.workload.rows import Table
+from artist.tables.files import checked_names, header_of, parse, read_text
+from artist.tables.rows import Table
 
 
 def read_delimited(

@@ -9,11 +9,11 @@ import numpy as np
 
 from artist.bad_input.records import validated
 from artist.errors import InputError
+from artist.tables.files import read_json, read_text
+from artist.tables.rows import Column, Table
 from artist.workload.api import FileParameters
-from artist.workload.files import read_json, read_text
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
-from artist.workload.rows import Column, Table
 from artist.workload.table import check, refuse, typed
 
 _log = logging.getLogger(__name__)

@@ -6,10 +6,10 @@ from typing import Any
 from pydantic import NaiveDatetime
 
 from artist.bad_input.records import validated
+from artist.tables.files import read_csv
+from artist.tables.rows import Table
 from artist.workload.api import FileParameters
-from artist.workload.files import read_csv
 from artist.workload.readers import rules
-from artist.workload.rows import Table
 from artist.workload.table import check, typed
 
 _HEADER = ("#job id", "arrival time (sec)", "topology", "shape", "size", "duration (sec)")

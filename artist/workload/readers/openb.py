@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from artist.bad_input.records import validated
+from artist.tables.files import read_csv
+from artist.tables.rows import Table
 from artist.workload.api import FileParameters
-from artist.workload.files import read_csv
 from artist.workload.readers import rules
-from artist.workload.rows import Table
 from artist.workload.table import check, typed
 
 _HEADER = (

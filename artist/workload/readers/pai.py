@@ -7,11 +7,11 @@ import numpy as np
 from pydantic import NaiveDatetime
 
 from artist.bad_input.records import validated
+from artist.tables.files import read_csv, read_text
+from artist.tables.rows import Table, to_numbers
 from artist.workload.api import FileParameters
-from artist.workload.files import read_csv, read_text
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
-from artist.workload.rows import Table, to_numbers
 from artist.workload.table import check, typed
 
 _TASK_HEADER = (

@@ -8,10 +8,10 @@ import numpy as np
 
 from artist.bad_input.records import validated
 from artist.errors import InputError
+from artist.tables.files import read_csv, read_json_records, read_text
+from artist.tables.rows import Table
 from artist.workload.api import FileParameters
-from artist.workload.files import read_csv, read_json_records, read_text
 from artist.workload.readers import rules
-from artist.workload.rows import Table
 from artist.workload.table import check, typed
 
 _PASS_HEADER = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from artist.errors import InputError
-from artist.workload.rows import Column, Table, texts
+from artist.tables.rows import Column, Table, texts
 from artist.workload.table import refuse
 
 _log = logging.getLogger(__name__)

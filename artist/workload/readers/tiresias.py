@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 from artist.bad_input.records import validated
 from artist.errors import InputError
+from artist.tables.files import read_csv
+from artist.tables.rows import Table
 from artist.workload.api import FileParameters
-from artist.workload.files import read_csv
 from artist.workload.readers import rules
-from artist.workload.rows import Table
 from artist.workload.table import check, typed
 
 _HEADER = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration")

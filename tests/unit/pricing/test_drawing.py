@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
+from artist.drawing.render import rendered
 from artist.pricing.drawing import draw_fabric
-from artist.report.figures.render import rendered
 from netmodels.api import Dimension, Fabric, MachineType, Topology, load_topology
 from netmodels.inputs.errors import InputError
 

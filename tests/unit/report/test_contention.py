@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.errors import InputError
 from artist.report.contents import report_files
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.figures.panels import NARROW_IN, WIDTH_IN
 from artist.report.page.links_table import links_table
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from matplotlib.colors import to_hex
 
+from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.report.figures.bars import SHADES
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.figures.panels import NARROW_IN, WIDTH_IN
 from artist.results.compare import compare
 from artist.results.digest import digest
 from artist.results.run import Run

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import points
+from artist.drawing.panels import NARROW_IN, WIDTH_IN
+from artist.drawing.render import rendered
 from artist.report.figures.bars import SHADES
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.comm_overhead import overhead_by_model
 from artist.report.figures.facets import chosen
 from artist.report.figures.jct_by_demand import jct_by_demand
 from artist.report.figures.jct_parts import jct_parts
-from artist.report.figures.looks import points
-from artist.report.figures.panels import NARROW_IN, WIDTH_IN
 from artist.report.figures.placements import placements_by_tier
-from artist.report.figures.render import rendered
 from artist.results.compare import Comparison, compare
 from artist.results.digest import Digest, digest
 from artist.results.folder import read_run

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.errors import InputError
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.figures.panels import NARROW_IN, WIDTH_IN
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest
 from artist.results.job_by_job import against_best, speedups

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from matplotlib.colors import to_hex
 
+from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.errors import InputError
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.figures.panels import NARROW_IN, WIDTH_IN
 from artist.report.words.kinds import kinds
 from artist.report.words.notes import comparison_notes
 from artist.results.compare import compare

@@ -10,13 +10,13 @@ import pytest
 import yaml
 from matplotlib.figure import Figure
 
+from artist.drawing.looks import DARK, look
+from artist.drawing.panels import WIDTH_IN, legend
+from artist.drawing.render import rendered
+from artist.drawing.time_axis import log_axis, log_ticks
 from artist.report.figures.catalogue import drawings
-from artist.report.figures.looks import DARK, look
 from artist.report.figures.metrics_along import draw_metric
 from artist.report.figures.over_time import over_time
-from artist.report.figures.panels import WIDTH_IN, legend
-from artist.report.figures.render import rendered
-from artist.report.figures.time_axis import log_axis, log_ticks
 from artist.report.page.page import asset
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest

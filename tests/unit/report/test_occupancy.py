@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from artist.drawing.panels import WIDTH_IN
 from artist.report.figures.occupancy import drawing
-from artist.report.figures.panels import WIDTH_IN
 from artist.report.figures.picture import picture
 from artist.report.trace import trace_text
 from artist.results.compare import compare

@@ -10,11 +10,11 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from artist.drawing.panels import NARROW_IN, WIDTH_IN
+from artist.drawing.render import rendered
 from artist.report.figures.cdf import jct_cdf, queueing_cdf
 from artist.report.figures.jct_histogram import jct_histogram
 from artist.report.figures.over_time import gauge_panels, over_time
-from artist.report.figures.panels import NARROW_IN, WIDTH_IN
-from artist.report.figures.render import rendered
 from artist.results.compare import Comparison, compare
 from artist.results.digest import Digest, Distribution, Gauge, digest
 from artist.results.folder import read_run

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from artist.drawing.looks import NEED, SHORT, pale
+from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.figures.looks import NEED, SHORT, pale
-from artist.report.figures.panels import NARROW_IN, WIDTH_IN
 from artist.report.figures.reclaims import span
 from artist.report.words.pools import pools
 from artist.results.compare import Comparison, compare

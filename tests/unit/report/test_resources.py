@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.recording.names import BLOCKING
 from artist.recording.resources import Resources
 from artist.report.claims.evaluate import evaluate
@@ -14,7 +15,6 @@ from artist.report.claims.evidence import Evidence
 from artist.report.claims.schema import Claim
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.figures.panels import NARROW_IN, WIDTH_IN
 from artist.report.page.comparison_table import comparison_table
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest

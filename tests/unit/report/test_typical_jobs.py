@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from matplotlib.colors import to_hex
 
+from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.figures.panels import NARROW_IN, WIDTH_IN
 from artist.report.figures.typical_jobs import COLOURS
 from artist.results.compare import compare
 from artist.results.digest import digest

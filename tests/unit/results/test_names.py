@@ -2,7 +2,8 @@
 
 import pytest
 
-from artist.results.names import clip, labels, letter, listed, short_key, short_values, spoken
+from artist.results.names import labels, letter, listed, short_key, short_values, spoken
+from artist.tables.grid import clip
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,11 @@ b          10     2          50          100
 c          40     4          25          100
 """
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
-from artist.workload.rows import Table
+from artist.tables.rows import Table
 from artist.workload.table import check
-
-Write = Callable[..., Path]
 
 
 @pytest.fixture
@@ -31,15 +26,3 @@ def three() -> Table:
         }
     )
     return check(table, "three")
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    """Return a function that writes text or bytes to a new file and returns its path."""
-
-    def _write(content: str | bytes, name: str = "trace.csv") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return _write

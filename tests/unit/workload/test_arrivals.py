@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from artist.errors import InputError
+from artist.tables.rows import Table
 from artist.workload.arrivals import (
     BatchArrivals,
     CompressArrivals,
@@ -14,7 +15,6 @@ from artist.workload.arrivals import (
     TraceArrivals,
     load_of,
 )
-from artist.workload.rows import Table
 from artist.workload.table import check
 
 

@@ -9,12 +9,12 @@ import yaml
 
 from artist.core.job import Demand, JobSpec, Stages
 from artist.errors import InputError
+from artist.tables.rows import Table
 from artist.workload.api import JobSource
 from artist.workload.build_jobs import to_jobs
 from artist.workload.fields import FIELDS, OPTIONAL_COLUMNS
 from artist.workload.readers.canonical import CanonicalCsv
 from artist.workload.readers.columns import ColumnsCsv
-from artist.workload.rows import Table
 
 ROOT = Path(__file__).resolve().parents[3]
 MADE = {"job_id", "submit_ns", "iterations", "compute_ns"}  # of several columns, or of their own type

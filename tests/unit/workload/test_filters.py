@@ -7,8 +7,8 @@ import pytest
 
 from artist.bad_input.records import validated
 from artist.errors import InputError
+from artist.tables.rows import Table
 from artist.workload.filters import Selection, select
-from artist.workload.rows import Table
 
 
 def chosen(table: pd.DataFrame, **filters: object) -> list[str]:

@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
+from artist.tables.rows import Table
 from artist.workload.lyra import (
     LyraTable,
     LyraTrace,
@@ -20,7 +21,6 @@ from artist.workload.lyra import (
     read_lyra_table,
 )
 from artist.workload.queueing import fifo_waits_s
-from artist.workload.rows import Table
 
 TABLE = read_lyra_table(data_path("traces", "generator_lyra.yaml"))
 SMALL: dict[str, Any] = {"training_gpus": 256, "days": 5}

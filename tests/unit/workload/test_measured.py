@@ -12,9 +12,9 @@ from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
 from artist.datacenter.gpus import gpus_of
 from artist.errors import InputError
+from artist.units import MAX_S
 from artist.workload.arrivals import BatchArrivals, load_of
 from artist.workload.coda import CodaTrace
-from artist.workload.fields import MAX_S
 from artist.workload.load import load_jobs, read_table
 from artist.workload.lyra import LyraTrace
 from artist.workload.readers.canonical import CanonicalCsv

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from artist.errors import InputError
-from artist.workload.fields import COLUMNS, MAX_S
+from artist.units import MAX_S
+from artist.workload.fields import COLUMNS
 from artist.workload.table import check, work_s
 
 

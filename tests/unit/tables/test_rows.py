@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from artist.workload.rows import Table, coded, repeated, to_numbers
+from artist.tables.rows import Table, coded, repeated, to_numbers
 
 
 def test_a_row_keeps_its_place() -> None:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from artist.results.compare import Replicates
-
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
@@ -47,37 +45,47 @@ def style() -> "AbstractContextManager[None]":
     return mpl.rc_context(_STYLE)
 
 
-def looks(groups: Sequence[Replicates]) -> list[dict[str, Any]]:
-    """Return a look for each group.
+def looks(keys: Sequence[tuple[str, ...]]) -> list[dict[str, Any]]:
+    """Return a look per line.
 
     If it fits, colour and marker stand for the first key that differs, and the dash for all others.
+
+    Parameters
+    ----------
+    keys
+        Values of the keys that tell the lines apart, in one order.
     """
-    places = _two_places(groups)
+    places = _two_places(keys)
     if places is None:
-        return [look(i) for i in range(len(groups))]
+        return [look(i) for i in range(len(keys))]
     return [look(dash) | {"color": _COLOURS[first], "marker": _MARKERS[first]} for first, dash in places]
 
 
-def point_looks(groups: Sequence[Replicates]) -> list[dict[str, Any]]:
-    """Return a look of lone points for each group, coloured as its line is.
+def point_looks(keys: Sequence[tuple[str, ...]]) -> list[dict[str, Any]]:
+    """Return a look of lone points per line, in the line's colour.
 
     Where colour stands for the first key that differs, so does the marker, and its filling for all others.
+
+    Parameters
+    ----------
+    keys
+        As for `looks`.
     """
-    places = _two_places(groups)
+    places = _two_places(keys)
     if places is None:
-        return [points(i) for i in range(len(groups))]
+        return [points(i) for i in range(len(keys))]
     return [points(first) | {"fillstyle": _FILLS[other]} for first, other in places]
 
 
-def _two_places(groups: Sequence[Replicates]) -> list[tuple[int, int]] | None:
+def _two_places(keys: Sequence[tuple[str, ...]]) -> list[tuple[int, int]] | None:
     """Return numbers of the first key that differs and of all others; None if they are too many."""
-    differing = [len(set(column)) > 1 for column in zip(*(group.values for group in groups), strict=True)]
+    differing = [len(set(column)) > 1 for column in zip(*keys, strict=True)]
     at = differing.index(True) if any(differing) else 0
-    firsts = list(dict.fromkeys(group.values[at] for group in groups))
-    others = list(dict.fromkeys(_without(group.values, at) for group in groups))
+    firsts = list(dict.fromkeys(values[at] for values in keys))
+    others = list(dict.fromkeys(_without(values, at) for values in keys))
     if len(firsts) > len(_MARKERS) or not 1 < len(others) <= len(_DASHES):
         return None
-    return [(firsts.index(group.values[at]), others.index(_without(group.values, at))) for group in groups]
+    return [(firsts.index(values[at]), others.index(_without(values, at))) for values in keys]
 
 
 def _without(values: tuple[str, ...], at: int) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from artist.errors import InputError
-from artist.workload.files import read_csv, read_json_records, read_text
+from artist.tables.files import read_csv, read_json_records, read_text
 
 Write = Callable[..., Path]
 GOOD = "job_id,gpus\na,1\n\nb,2\n"

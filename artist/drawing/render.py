@@ -8,7 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from artist.report.figures.looks import DARK, style
+from artist.drawing.looks import DARK, style
 
 _QUICK = {"compress_level": 2}  # a fifth larger than the smallest, in a third of the time
 _STYLES = b'<style type="text/css">'

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from artist.errors import InputError
-from artist.workload.rows import Table
+from artist.tables.rows import Table
 from netmodels.inputs.files import read_text as read_text
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")

@@ -5,7 +5,7 @@ from bisect import bisect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from artist.report.figures.panels import width_of
+from artist.drawing.panels import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,8 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from artist.results.compare import Replicates
-from artist.results.names import clip
+from artist.tables.grid import clip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,7 +14,6 @@ WIDTH_IN = 9.0
 NARROW_IN = 4.2  # for a phone
 _LEGEND_CHARS_PER_IN = 110 / 9  # as many of its font are as wide
 _LINE_IN = 0.2  # height of a line of the legend
-_TITLE_CHARS = 44  # as many are as wide as a panel
 _TITLE: dict[str, Any] = {"fontsize": 9, "loc": "left"}
 _TITLE_CHARS_PER_IN = 10
 
@@ -83,21 +81,6 @@ def label_rows(figure: "Figure", text: str, texts: Sequence[str]) -> None:
     height_in = figure.get_figheight()
     legend_in = _LINE_IN * _legend_lines(texts, figure.get_figwidth())
     figure.supylabel(text, y=(height_in + legend_in) / 2 / height_in, fontsize=9)
-
-
-def title(group: Replicates) -> str:
-    """Return what stands above the panel of a group: its label, or the letter for it with its first word."""
-    return clip(f"{group.letter}: {group.shown[0]}" if group.letter else group.label, _TITLE_CHARS)
-
-
-def group_texts(groups: Sequence[Replicates]) -> list[str]:
-    """Return what a legend says of each group."""
-    return [group.name for group in groups]
-
-
-def key_texts(groups: Sequence[Replicates]) -> list[str]:
-    """Return what a key to letters says; nothing if the groups need none."""
-    return group_texts(groups) if any(group.letter for group in groups) else []
 
 
 def legend(figure: "Figure", texts: Sequence[str], lines: Sequence[Any]) -> None:

@@ -1,0 +1,1 @@
+"""Tables: users' CSV and JSON files read and checked, tables of texts printed."""
