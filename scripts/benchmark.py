@@ -26,8 +26,8 @@ from time import process_time
 
 import yaml
 
+from artist.core.compact_jobs import field_of
 from artist.core.job import JobSpec
-from artist.core.job_columns import field_of
 from artist.recording.folder import write_run
 from artist.recording.metrics import summarise
 from artist.recording.recorder import Recorder

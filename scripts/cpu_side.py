@@ -82,7 +82,7 @@ class Placed(NamedTuple):
 
 def parts(run: Simulation, *placed: Placed) -> list[IterationParts]:
     """Return the parts of an iteration of jobs side by side, each of which computes for a second."""
-    own = run.cluster.own
+    own = run.cluster.default_machine
     assert own is not None
     specs = [
         JobSpec(

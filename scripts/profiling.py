@@ -62,7 +62,7 @@ def table(run: Simulation) -> Iterator[str]:
 
 def times(performance: object, run: Simulation, model: str, gpus: int) -> npt.NDArray[np.int64]:
     """Return iteration times by CPUs and memory, on one machine."""
-    own = run.cluster.own
+    own = run.cluster.default_machine
     assert own is not None
     spec = JobSpec("job", 0, Demand(gpus, measured_speed=own.speed), 1, NS_PER_S, model)
     place = Allocation((Slice(run.cluster.machines.index(own), gpus),))

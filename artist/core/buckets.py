@@ -98,7 +98,7 @@ class Buckets:
         self.sets[after] |= bit
         self.in_rack[self._rack[machine]] += after - before
 
-    def tightest(self, need: int, among: int = ALL) -> int | None:
+    def best_fit(self, need: int, among: int = ALL) -> int | None:
         """Return the machine with the fewest free GPUs that are enough, the lowest of equals, or None."""
         for machines in self.sets[need:]:
             found = machines & among
@@ -106,7 +106,7 @@ class Buckets:
                 return first_of(found)
         return None
 
-    def most(self, among: int = ALL) -> int:
+    def max_free(self, among: int = ALL) -> int:
         """Return the free GPUs of the emptiest machine."""
         sets = self.sets
         return next((count for count in range(len(sets) - 1, 0, -1) if sets[count] & among), 0)

@@ -57,7 +57,7 @@ class Machine:
             object.__setattr__(self, "worth", self.speed)
 
     @property
-    def kind(self) -> tuple[str, str]:
+    def hardware(self) -> tuple[str, str]:
         """Its type and its GPU type: machines of a kind are identical."""
         return self.type, self.gpu_type
 
@@ -136,7 +136,7 @@ class Cluster:
         return sum(m.gpus for m in self.machines if m.present)
 
     @cached_property
-    def own(self) -> Machine | None:
+    def default_machine(self) -> Machine | None:
         """A machine with the cluster's own GPUs, for which times `measured on the cluster` hold.
 
         Of the fabric's default type, if one is present at the start, else with the most frequent GPU type;
@@ -152,9 +152,9 @@ class Cluster:
         return next((m for m in with_gpus if count[m.gpu_type] == max(count.values())), None)
 
     @cached_property
-    def own_gpus(self) -> float:
+    def default_gpus(self) -> float:
         """How many of the cluster's own GPUs compute as much as all that are present at the start."""
-        speed = self.own.speed if self.own else 1.0
+        speed = self.default_machine.speed if self.default_machine else 1.0
         return sum(m.gpus * (m.speed / speed) for m in self.machines if m.present)
 
     @cached_property
@@ -210,13 +210,13 @@ class Cluster:
         return [np.flatnonzero(self.rack == rack) for rack in range(self.n_racks)]
 
     @cached_property
-    def kind_sets(self) -> dict[tuple[str, str], int]:
+    def hardware_sets(self) -> dict[tuple[str, str], int]:
         """Machines with GPUs by kind, as sets of `artist.core.buckets`."""
-        with_gpus = {machine.kind for machine in self.machines if machine.gpus}
-        sets = sets_by(machine.kind for machine in self.machines)
+        with_gpus = {machine.hardware for machine in self.machines if machine.gpus}
+        sets = sets_by(machine.hardware for machine in self.machines)
         return {kind: machines for kind, machines in sets.items() if kind in with_gpus}
 
-    def alike(self, machine: Machine, gpus: int, gpu_types: Sequence[str] = ()) -> int:
+    def same_hardware(self, machine: Machine, gpus: int, gpu_types: Sequence[str] = ()) -> int:
         """Return the machines of a kind, as such a set; all, if a job of so many GPUs cannot be on these.
 
         Parameters
@@ -224,11 +224,11 @@ class Cluster:
         gpu_types
             That the job allows; none for any.
         """
-        if self.same_kind:
+        if self.uniform:
             return ALL
         allowed = not gpu_types or machine.gpu_type in gpu_types
-        there = sum(m.gpus for m in self.machines if m.kind == machine.kind)
-        return self.kind_sets[machine.kind] if allowed and there >= gpus else ALL
+        there = sum(m.gpus for m in self.machines if m.hardware == machine.hardware)
+        return self.hardware_sets[machine.hardware] if allowed and there >= gpus else ALL
 
     @cached_property
     def of_type(self) -> dict[str, npt.NDArray[np.bool_]]:
@@ -237,9 +237,9 @@ class Cluster:
         return {kind: types == kind for kind in dict.fromkeys(types.tolist())}
 
     @cached_property
-    def same_kind(self) -> bool:
+    def uniform(self) -> bool:
         """Whether all machines have one type: a GPU asked for is any GPU."""
-        return len({m.kind for m in self.machines}) <= 1
+        return len({m.hardware for m in self.machines}) <= 1
 
 
 class Slice(NamedTuple):
@@ -370,6 +370,6 @@ class CapacityEvent:
     """
 
     time_ns: int
-    kind: Literal["fail", "join", "leave"]
+    type: Literal["fail", "join", "leave"]
     machine: int
     deadline_ns: int = 0

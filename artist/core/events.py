@@ -7,8 +7,8 @@ from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 from artist.core.record import record
 
-StartKind = Literal["start", "resume", "restart"]
-ChangeKind = Literal["retune", "resize", "migrate"]
+StartType = Literal["start", "resume", "restart"]
+ChangeType = Literal["retune", "resize", "migrate"]
 
 
 @record
@@ -26,7 +26,7 @@ class Start:
     time_ns: int
     job: int
     allocation: Allocation
-    how: StartKind
+    type: StartType
     delay_ns: int
 
 
@@ -37,7 +37,7 @@ class Change:
     time_ns: int
     job: int
     allocation: Allocation
-    how: ChangeKind
+    type: ChangeType
     delay_ns: int
 
 
@@ -79,7 +79,7 @@ class MachineEvent:
 
     time_ns: int
     machine: int
-    how: Literal["fail", "join", "leave", "left", "assign"]
+    type: Literal["fail", "join", "leave", "left", "assign"]
     pool: str = ""
     deadline_ns: int = 0
 

@@ -27,18 +27,18 @@ class Gpus:
 
     Attributes
     ----------
-    own
+    default
         For which times hold that were `measured on the cluster`.
-    kinds
+    types
         GPU types of the cluster at the start.
     find
         Returns a GPU by its type, of the topology or of one that ships; raises InputError if none has it.
     """
 
-    own: Gpu
-    kinds: tuple[str, ...]
+    default: Gpu
+    types: tuple[str, ...]
     find: Callable[[str], Gpu]
 
     def of_speed(self, speed: float, name: str = "") -> Gpu:
         """Return a GPU of which only the speed is known: worth as much per speed as the cluster's own."""
-        return Gpu(name, speed, speed * (self.own.worth / self.own.speed))
+        return Gpu(name, speed, speed * (self.default.worth / self.default.speed))

@@ -60,11 +60,11 @@ class LinkUse:
     iteration_ns: int
     spans: Mapping[LinkName, tuple[Span, ...]]
 
-    def most(self, link: LinkName) -> float:
+    def max_share(self, link: LinkName) -> float:
         """Return the largest share of a link that the job uses, 0 to 1."""
         return max((span.share for span in self.spans.get(link, ())), default=0.0)
 
-    def mean(self, link: LinkName) -> float:
+    def mean_share(self, link: LinkName) -> float:
         """Return the share of a link that the job uses on average, 0 to 1."""
         sent = sum((span.end_ns - span.start_ns) * span.share for span in self.spans.get(link, ()))
         return sent / self.iteration_ns

@@ -39,7 +39,7 @@ class JobColumns(Protocol):
         """The time."""
 
     @property
-    def there(self) -> Totals:
+    def capacity(self) -> Totals:
         """What the machines that take new work have, at least 1 of each: to divide by."""
 
     @property
@@ -79,7 +79,7 @@ class JobColumns(Protocol):
         """Start of the present wait (arrival or the last stop); -1 while running."""
 
     @property
-    def sharers(self) -> Floats:
+    def mean_unfinished(self) -> Floats:
         """Number of unfinished jobs, itself included, on average over the time since its arrival."""
 
     @property

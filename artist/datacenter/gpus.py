@@ -26,7 +26,7 @@ def gpus_of(cluster: Cluster, topology: Topology) -> Gpus:
             raise InputError("unknown GPU type", where="workload.measured_on", found=name, allowed=allowed)
         return gpus.of_speed(shipped[name].speed, name)
 
-    own = cluster.own
+    own = cluster.default_machine
     kinds = dict.fromkeys(m.gpu_type for m in cluster.machines if m.present and m.gpus)
     gpus = Gpus(Gpu(own.gpu_type, own.speed, own.worth) if own else Gpu(), tuple(kinds), find)
     return gpus

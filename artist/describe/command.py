@@ -122,16 +122,16 @@ def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
     topology = load_topology(config.topology)
     cluster, _ = build_cluster(config.cluster, topology)
     gpus = gpus_of(cluster, topology)
-    key = json.dumps([config.workload, config.topology, gpus.own], sort_keys=True, default=str)
+    key = json.dumps([config.workload, config.topology, gpus.default], sort_keys=True, default=str)
     if key not in tables:
         source: JobSource = part(config.workload, "workload", ("table",))
         tables[key] = read_table(source, gpus)
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     return describe(
-        arrived(tables[key], arrivals, cluster.own_gpus).frame(),
+        arrived(tables[key], arrivals, cluster.default_gpus).frame(),
         point.name,
         cluster_gpus=cluster.total_gpus,
-        own_gpus=cluster.own_gpus,
+        default_gpus=cluster.default_gpus,
         cluster_cpus=int(cluster.cpus.sum()),
         machines=len(cluster.machines),
         target_load=config.target_load,

@@ -130,7 +130,7 @@ def describe(
     machines: int,
     target_load: float,
     case: str = "",
-    own_gpus: float | None = None,
+    default_gpus: float | None = None,
     cluster_cpus: int = 0,
 ) -> Description:
     """Return the description of a workload.
@@ -148,10 +148,10 @@ def describe(
         Load for which the machines are counted.
     case
         Name of this cluster among others for the same jobs; may be empty.
-    own_gpus
+    default_gpus
         How many of the cluster's own GPUs compute as much as all of `cluster_gpus`; None for as many.
     """
-    power = cluster_gpus if own_gpus is None else own_gpus
+    power = cluster_gpus if default_gpus is None else default_gpus
     gpus = table["gpus"].to_numpy(np.int64)
     gpu_time_s = gpus * work_s(table)
     span_s = float(table["submit_s"].max())

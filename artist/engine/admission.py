@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.core.compact_jobs import CompactJobs
 from artist.core.cpu_search import find_cpus
 from artist.core.job import Demand, JobSpec
-from artist.core.job_columns import JobColumns
 from artist.errors import InputError
 
 MAX_NS = 2**62  # the accounts are 64-bit
@@ -20,11 +20,11 @@ def check_jobs(
 
     Machines that join later count.
     """
-    joining = {event.machine for event in capacity_events if event.kind == "join"}
+    joining = {event.machine for event in capacity_events if event.type == "join"}
     machines = [m for i, m in enumerate(cluster.machines) if m.present or i in joining]
     seen: set[str] = set()
     reasons: dict[Demand, str] = {}
-    for spec in jobs.longest(MAX_NS / 2) if isinstance(jobs, JobColumns) else jobs:  # its ids are unique
+    for spec in jobs.longest(MAX_NS / 2) if isinstance(jobs, CompactJobs) else jobs:  # its ids are unique
         where = f"job {spec.job_id!r}"
         if spec.job_id in seen:
             raise InputError("this id is used twice", where=where, allowed="one id per job")

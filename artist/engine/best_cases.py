@@ -52,10 +52,10 @@ class BestCases:
         return self._rows[jobs]
 
     def _search(self, job: int, spec: JobSpec) -> tuple[int, int]:
-        own = self._cluster.own
+        own = self._cluster.default_machine
         if own is None or not spec.demand.gpus:
             return spec.demand.cpus, spec.demand.memory_bytes
         gpus = self._consolidated.place_all(spec.demand).gpus
-        among = self._cluster.alike(own, gpus, spec.demand.gpu_types)
+        among = self._cluster.same_hardware(own, gpus, spec.demand.gpu_types)
         times = partial(self._belief.at_resources, job, gpus, among=among)
         return best_case(times, *points(own, gpus), share_of(own, gpus))

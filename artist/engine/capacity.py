@@ -35,10 +35,10 @@ class Capacity:
         event, machines = self._events[index], self._machines
         machine = event.machine
         self._agenda.cancel(DEADLINE, machine)  # one under way no longer holds
-        yield MachineEvent(now, machine, event.kind, machines.pools[machine], event.deadline_ns)
-        if event.kind == "join":
+        yield MachineEvent(now, machine, event.type, machines.pools[machine], event.deadline_ns)
+        if event.type == "join":
             machines.set_present(machine, True)
-        elif event.kind == "fail":
+        elif event.type == "fail":
             yield from self._empty(machine, now, failed=True)
         elif machines.present[machine]:
             machines.set_accepts(machine, False)

@@ -81,10 +81,10 @@ class PlanCheck:
             return False
         if self._jobs.status[job] != WAITING or after.group is not None or after.bandwidth_cap != 1.0:
             return False
-        slices, demand = after.slices, self._jobs.kind[job].demand
+        slices, demand = after.slices, self._jobs.template[job].demand
         if demand.max_gpus or demand.fungible or demand.gpu_types:
             return False
-        if len(slices) > 1 and (demand.max_machines or not self._cluster.same_kind):
+        if len(slices) > 1 and (demand.max_machines or not self._cluster.uniform):
             return False
         last, left, n, accepts = -1, demand.gpus, self._n_machines, self._machines.accepts
         for s in slices:
@@ -109,7 +109,7 @@ class PlanCheck:
             raise self._error(job, "is stopped but does not run")
 
     def _check_allocation(self, job: int, before: Allocation | None, after: Allocation) -> None:
-        demand = self._jobs.kind[job].demand
+        demand = self._jobs.template[job].demand
         slices = after.slices
         if not slices:
             raise self._error(job, "gets an allocation without slices; plan.stop() takes it away")
@@ -154,7 +154,7 @@ class PlanCheck:
                 allowed = f"{targets[0]}" if len(targets) == 1 else f"{targets[0]}..{targets[-1]}"
                 step = f" in steps of {demand.step}" if demand.elastic and demand.step > 1 else ""
                 raise self._error(job, f"gets {gpus} GPUs; allowed: {allowed}{step}")
-        if demand.gpu_types or (len(slices) > 1 and not demand.mixed_types and not self._cluster.same_kind):
+        if demand.gpu_types or (len(slices) > 1 and not demand.mixed_types and not self._cluster.uniform):
             types = {self._cluster.machines[s.machine].gpu_type for s in slices}
             if demand.gpu_types and not types <= set(demand.gpu_types):
                 raise self._error(

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.arrays import Bools, Floats, Ints
+from artist.core.compact_jobs import field_of
 from artist.core.job import JobSpec
-from artist.core.job_columns import field_of
 from artist.core.view import Totals
 from artist.engine import progress
 from artist.engine.best_cases import BestCases
@@ -94,11 +94,11 @@ class Columns:
         return len(self.job)
 
     @lazy
-    def there(self) -> Totals:
+    def capacity(self) -> Totals:
         return Totals(*self._machines.totals())
 
     @lazy
-    def sharers(self) -> Floats:
+    def mean_unfinished(self) -> Floats:
         stay_ns = self.now_ns - self.submit_ns
         met_ns = self._table.unfinished_job_ns(self.now_ns) - vector(self._table.met_ns)[self.job]
         now = np.full(len(self), float(self._table.n_unfinished))

@@ -12,10 +12,10 @@ from operator import index
 from typing import Literal
 
 from artist.core.cluster import TIERS, CapacityEvent, Cluster
+from artist.core.compact_jobs import CompactJobs
 from artist.core.events import Arrival, Event, Gauges, Observer, Reprice, Wake
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
-from artist.core.job_columns import JobColumns
 from artist.core.plan import Plan
 from artist.core.result import RunResult
 from artist.core.view import Policy, Signal
@@ -89,9 +89,9 @@ class Engine:
     ) -> None:
         overheads = overheads or Overheads()
         check_jobs(jobs, cluster, capacity_events)
-        specs = jobs if isinstance(jobs, JobColumns) else sorted(jobs, key=lambda spec: spec.submit_ns)
+        specs = jobs if isinstance(jobs, CompactJobs) else sorted(jobs, key=lambda spec: spec.submit_ns)
         self._specs = specs
-        worth = cluster.own.worth if cluster.same_kind and cluster.own else None
+        worth = cluster.default_machine.worth if cluster.uniform and cluster.default_machine else None
         self.jobs = JobTable(specs, overheads.checkpoints(specs), worth)
         self.machines = MachineTable(cluster)
         self.running = RunningJobs(self.jobs, self.machines)

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.cluster import Allocation
+from artist.core.compact_jobs import CompactJobs, LazySpecs, array_of, of_templates
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
-from artist.core.job_columns import JobColumns, Made, numbers_of, of_kinds
 from artist.core.result import JOB_COLUMNS, PART_COLUMNS, TIER_COLUMNS
 from artist.engine import progress
 
@@ -69,7 +69,6 @@ class JobTable:
         "in_group",
         "iteration_ns",
         "iterations",
-        "kind",
         "lost_ns",
         "met_ns",
         "migrations",
@@ -94,6 +93,7 @@ class JobTable:
         "starts",
         "status",
         "submit_ns",
+        "template",
         "tier",
         "tier_ns",
         "waiting_gpus",
@@ -107,10 +107,10 @@ class JobTable:
         checkpoint_iterations: Sequence[int] | None = None,
         worth: float | None = None,
     ) -> None:
-        self.specs: Sequence[JobSpec] | Made = specs
-        self.kind = specs
-        if isinstance(specs, JobColumns):  # one of its kind by job: its own spec takes time to make
-            self.specs, self.kind = specs.made, [specs.kinds[kind] for kind in specs.kind.data]
+        self.specs: Sequence[JobSpec] | LazySpecs = specs
+        self.template = specs
+        if isinstance(specs, CompactJobs):  # one of its kind by job: its own spec takes time to make
+            self.specs, self.template = specs.specs, [specs.templates[at] for at in specs.template.data]
         n = len(specs)
         self.n = n
 
@@ -123,10 +123,13 @@ class JobTable:
         def asked(spec: JobSpec) -> int:
             return spec.demand.gpus_at(worth) if worth else spec.demand.gpus
 
-        gpus, least = of_kinds(specs, asked), of_kinds(specs, lambda spec: spec.demand.min_feasible_gpus)
+        gpus, least = (
+            of_templates(specs, asked),
+            of_templates(specs, lambda spec: spec.demand.min_feasible_gpus),
+        )
         self.gpus, self.min_feasible_gpus = gpus.data, (least if (least != gpus).any() else gpus).data
         names = ("submit_ns", "iterations", "compute_ns")
-        self.submit_ns, self.iterations, self.compute_ns = (numbers_of(specs, name).data for name in names)
+        self.submit_ns, self.iterations, self.compute_ns = (array_of(specs, name).data for name in names)
         self.status, self.in_group, self.tier = (column(dtype=np.int8) for _ in range(3))
         self.done = column()
         self.open_left_ns = column()
@@ -250,7 +253,7 @@ class JobTable:
                     share = elapsed * part // iteration
                     column[job] += share
                     compute -= share
-        busy = self.kind[job].gpu_utilization
+        busy = self.template[job].gpu_utilization
         self.compute_gpu_ns += compute * gpus if busy == 1.0 else int(compute * gpus * busy)
         return elapsed
 

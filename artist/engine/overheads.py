@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from artist.core.cluster import Allocation
-from artist.core.events import ChangeKind
+from artist.core.compact_jobs import field_of
+from artist.core.events import ChangeType
 from artist.core.job import Demand, JobSpec, OnStop
-from artist.core.job_columns import field_of
 from artist.errors import InputError
 from artist.units import seconds_to_ns
 from netmodels.inputs.files import read_text
@@ -98,7 +98,7 @@ class Overheads:
         return own or of_kind or self.parameters.on_stop
 
 
-def classify(before: Allocation, after: Allocation, *, elastic: bool) -> ChangeKind:
+def classify(before: Allocation, after: Allocation, *, elastic: bool) -> ChangeType:
     """Name the change of a running job from one allocation to another.
 
     The same GPUs are a retune. Other GPUs are a resize if the job is elastic and keeps some where they are;

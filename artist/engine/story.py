@@ -19,7 +19,7 @@ def story(jobs: JobTable, job: int, events: Iterable[Event]) -> list[str]:
     ]
     for event in events:
         if getattr(event, "job", -1) == job:
-            detail = getattr(event, "how", getattr(event, "reason", ""))
+            detail = getattr(event, "type", getattr(event, "reason", ""))
             name = type(event).__name__.lower()
             lines.append(f"{ns_to_seconds(event.time_ns)} s: {name}{f' ({detail})' if detail else ''}")
     return lines

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from artist.core.cluster import Allocation, tier_of
-from artist.core.events import Change, Event, Finish, Start, StartKind, Stop
+from artist.core.events import Change, Event, Finish, Start, StartType, Stop
 from artist.core.plan import Plan
 from artist.engine.jobs import JobTable
 from artist.engine.machines import MachineTable
@@ -113,7 +113,7 @@ class Transitions:
 
     def _stop(self, job: int, before: Allocation, now: int, *, keep: bool) -> None:
         """Make a job that has just lost its allocation wait, without the work that a stop loses."""
-        if not (keep and self._overheads.keeps_open_iteration(self._jobs.kind[job])):
+        if not (keep and self._overheads.keeps_open_iteration(self._jobs.template[job])):
             self._jobs.cut_to_checkpoint(job)
         self._jobs.release(job, now)
         self._last_held[job] = before
@@ -125,21 +125,21 @@ class Transitions:
         self.changed.setdefault(job, before)
         event = self._start(job, after, now) if before is None else self._change(job, before, after, now)
         tier = tier_of(after, self._machines.cluster)
-        if event.how != "retune":
+        if event.type != "retune":
             self.placements[tier] += 1
         self._jobs.hold(job, after, tier, now, event.delay_ns)
         self._note(event)
 
     def _start(self, job: int, after: Allocation, now: int) -> Start:
-        how: StartKind = "start"
+        how: StartType = "start"
         more_ns = self._first_delays_ns[job]
         if self._jobs.starts[job]:
             how = "resume" if self._last_held.pop(job).machines == after.machines else "restart"
             more_ns = 0
-        return Start(now, job, after, how, self._overheads.delay_ns(how, self._jobs.kind[job]) + more_ns)
+        return Start(now, job, after, how, self._overheads.delay_ns(how, self._jobs.template[job]) + more_ns)
 
     def _change(self, job: int, before: Allocation, after: Allocation, now: int) -> Change:
-        jobs, spec = self._jobs, self._jobs.kind[job]
+        jobs, spec = self._jobs, self._jobs.template[job]
         how = classify(before, after, elastic=spec.demand.elastic)
         if how == "migrate":
             jobs.migrations[job] += 1

@@ -135,7 +135,7 @@ class View:
     def demand(self, job: int) -> Demand:
         if not 0 <= job < self._table.n_arrived:
             raise self._unknown(job)
-        return self._table.kind[job].demand
+        return self._table.template[job].demand
 
     def allocation(self, job: int) -> Allocation | None:
         return self._table.held[job]

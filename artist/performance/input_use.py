@@ -60,7 +60,7 @@ class InputUse:
         The rule is that of `artist.performance.formulas.best_case`, on as few machines of the cluster's own
         kind as hold its GPUs. It does not depend on how long the job computes.
         """
-        demand, own = spec.demand, cluster.own
+        demand, own = spec.demand, cluster.default_machine
         if not demand.gpus or not spec.model or own is None:
             return demand.cpus, demand.memory_bytes
         key = (spec.model, demand.gpus, demand.measured_speed)

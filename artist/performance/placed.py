@@ -155,7 +155,7 @@ class PlacedPerformance:
 
     def as_measured(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
         """Return time / compute time for which run times hold; see `artist.performance.api.AsMeasured`."""
-        stall, machine = self.input_stall, cluster.own
+        stall, machine = self.input_stall, cluster.default_machine
         if stall is None or machine is None:
             return None
 

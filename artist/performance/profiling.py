@@ -130,7 +130,7 @@ class ProfiledStall(InputStall):
         return self._profiles[key]
 
     def _measure(self, model: str, gpus: int, cluster: Cluster) -> JobProfile:
-        own = cluster.own
+        own = cluster.default_machine
         assert own is not None, "a job with GPUs was admitted"
         spec = JobSpec("profile", 0, Demand(gpus, measured_speed=own.speed), 1, NS_PER_S, model)
         place, p = _close_together(gpus, own, cluster), self._profiling
@@ -168,7 +168,7 @@ def _as_measured(truth: Sensitivity, cpus: Sequence[float], rates: Sequence[floa
 
 def _close_together(gpus: int, own: Machine, cluster: Cluster) -> Allocation:
     """Return GPUs of the first machines of the cluster's own kind; if there are too few, of others too."""
-    machines = sorted(enumerate(cluster.machines), key=lambda each: each[1].kind != own.kind)
+    machines = sorted(enumerate(cluster.machines), key=lambda each: each[1].hardware != own.hardware)
     slices = []
     for number, machine in machines:
         held = min(gpus, machine.gpus)

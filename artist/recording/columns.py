@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from artist.core.arrays import Bools, Ints
 from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.compact_jobs import array_of, field_of, of_templates, templates_of
 from artist.core.job import JobSpec
-from artist.core.job_columns import field_of, kinds_of, numbers_of, of_kinds
 from artist.core.result import JOB_COLUMNS, RunResult
 from artist.recording import arrow
 from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
@@ -79,11 +79,11 @@ def link_tables(totals: Mapping[str, npt.NDArray[Any] | Sequence[str | None]]) -
 
 def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, Ints]:
     """Return the least and the most GPUs that each job takes, shape (n_jobs,), if any job is elastic."""
-    if not any(spec.demand.elastic for spec in kinds_of(jobs)):
+    if not any(spec.demand.elastic for spec in templates_of(jobs)):
         return {}
     return {
-        "min_gpus": of_kinds(jobs, lambda spec: spec.demand.targets()[0]),
-        "max_gpus": of_kinds(jobs, lambda spec: spec.demand.max_gpus or spec.demand.gpus),
+        "min_gpus": of_templates(jobs, lambda spec: spec.demand.targets()[0]),
+        "max_gpus": of_templates(jobs, lambda spec: spec.demand.max_gpus or spec.demand.gpus),
     }
 
 
@@ -176,7 +176,7 @@ def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, Ints])
             finish = columns[name]
             made["jct_ns"] = np.where(finish == _UNKNOWN, _UNKNOWN, finish - columns["submit_ns"])
         elif name == "overhead_ns":
-            iterations, compute_ns = (numbers_of(specs, one)[part] for one in ("iterations", "compute_ns"))
+            iterations, compute_ns = (array_of(specs, one)[part] for one in ("iterations", "compute_ns"))
             made["ideal_ns"] = iterations * compute_ns
     del made[_NOT_WRITTEN]
     return made

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from artist.core.arrays import Bools, Floats, Ints
-from artist.core.job_columns import field_of
+from artist.core.compact_jobs import field_of
 from artist.core.result import RunResult
 from artist.recording.kinds import Kinds
 from artist.recording.metrics import distribution

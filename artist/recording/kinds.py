@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.cluster import Allocation, Cluster, Group, crosses_racks
+from artist.core.compact_jobs import field_of, templates_of
 from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.job import JobSpec
-from artist.core.job_columns import field_of, kinds_of
 from artist.recording.starved import Starved
 
 GPU, CPU = 0, 1  # kinds of jobs
@@ -47,7 +47,7 @@ _THERE = {"fail": False, "left": False, "join": True}
 
 def has_cpu_jobs(jobs: Sequence[JobSpec]) -> bool:
     """Return whether any job asks for no GPUs."""
-    return any(not spec.demand.gpus for spec in kinds_of(jobs))
+    return any(not spec.demand.gpus for spec in templates_of(jobs))
 
 
 class Kinds:
@@ -193,7 +193,7 @@ class Kinds:
     def _change(self, event: Change) -> None:
         job = event.job
         self._let_go(job)
-        if event.how == "retune" and self._kind[job] == GPU:
+        if event.type == "retune" and self._kind[job] == GPU:
             self.retunes += 1
         self._hold(event)
 
@@ -309,7 +309,7 @@ class Kinds:
     # --- machines
 
     def _machine(self, event: MachineEvent) -> None:
-        works, there = _WORKS.get(event.how), _THERE.get(event.how)
+        works, there = _WORKS.get(event.type), _THERE.get(event.type)
         if works is not None:
             for starved in self._starved:
                 starved.open(event.machine, works)

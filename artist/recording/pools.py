@@ -9,9 +9,9 @@ import numpy as np
 
 from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster, Group
+from artist.core.compact_jobs import field_of
 from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Start, Stop
 from artist.core.job import JobSpec
-from artist.core.job_columns import field_of
 from artist.core.view import Signal
 from artist.recording.names import RECLAIMED
 from artist.recording.reclaims import Reclaims
@@ -199,8 +199,8 @@ class Pools:
 
     def _move(self, event: MachineEvent) -> None:
         """Let a machine change its pool, come or go."""
-        machine, there = event.machine, _PRESENT.get(event.how)
-        if event.how == "assign":
+        machine, there = event.machine, _PRESENT.get(event.type)
+        if event.type == "assign":
             self.reclaims.assign(machine, self._pool[machine])
             self._add(machine, -1)
             self._pool[machine] = event.pool

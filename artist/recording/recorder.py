@@ -93,7 +93,7 @@ class Recorder:
             elif type(event) is Finish:
                 kind, subject = FINISH, event.job
             elif type(event) is Start or type(event) is Change:
-                kind, subject = CODES[event.how], event.job
+                kind, subject = CODES[event.type], event.job
                 detail = self._allocation_code(event.allocation)
             elif type(event) is Reprice:
                 if not self.rates:
@@ -102,8 +102,8 @@ class Recorder:
             elif type(event) is Stop:
                 kind, subject = CODES[event.reason], event.job
             elif type(event) is MachineEvent:
-                kind, subject = CODES[event.how], event.machine
-                if event.how == "assign":
+                kind, subject = CODES[event.type], event.machine
+                if event.type == "assign":
                     detail = self._pools.setdefault(event.pool, len(self._pools))
             else:
                 kind, subject = WAKE, _NOTHING

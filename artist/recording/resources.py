@@ -180,7 +180,7 @@ class Resources:
         self._count(running, now)
 
     def _come_or_go(self, event: MachineEvent) -> None:
-        present = _PRESENT.get(event.how)
+        present = _PRESENT.get(event.type)
         if present is not None and present != self._present[event.machine]:
             self._open_row(event.time_ns)
             self._present[event.machine] = present

@@ -161,7 +161,7 @@ def build(config: Config) -> Simulation:
     compute, stall = build_compute(config.performance)
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = load_jobs(
-        *(source, arrivals, cluster.own_gpus),
+        *(source, arrivals, cluster.default_gpus),
         lambda model: get_profile(model).compute_ns,
         gpus_of(cluster, topology),
         _stretch(stall, cluster),
@@ -314,7 +314,7 @@ def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None
 
 def _stretch(stall: InputStall | None, cluster: Cluster) -> "Stretch | None":
     """Return how much longer run times of a trace are than their compute; None where jobs need no input."""
-    machine = cluster.own
+    machine = cluster.default_machine
     if stall is None or machine is None:
         return None
     return lambda model, gpus, speed, asked: stall.as_measured(model, gpus, speed, machine, asked)

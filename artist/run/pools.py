@@ -39,7 +39,7 @@ def check_fits(
     """
     pool = getattr(policy, "pool", "")
     reach = getattr(policy, "reach", None)
-    if any(event.kind == "join" for event in later) or not (callable(reach) or pool in cluster.pools):
+    if any(event.type == "join" for event in later) or not (callable(reach) or pool in cluster.pools):
         return
     own, lent = [machine for machine in cluster.machines if machine.pool == pool], []
     what, hint = f"it can never fit pool {pool}, the only one that the policy serves", f"{_field(policy)}=''"

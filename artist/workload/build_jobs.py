@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from artist.core.compact_jobs import CompactJobs
 from artist.core.job import Demand, JobSpec, Stages
-from artist.core.job_columns import JobColumns
 from artist.errors import InputError
 from artist.tables.rows import Table, coded
 from artist.units import NS_PER_S
@@ -20,7 +20,7 @@ _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in st
 
 def to_jobs(
     table: Table, profile_compute_ns: Callable[[str], int], stretch: Stretch | None = None
-) -> JobColumns:
+) -> CompactJobs:
     """Return the jobs sorted by arrival; jobs that arrive together keep the order of the table.
 
     A job that gives iterations and compute time is unchanged. With a duration only, iterations = max(1,
@@ -34,7 +34,7 @@ def to_jobs(
     ----------
     table
         Checked canonical table (`artist.workload.table.check`), models assigned; without the columns of
-        `artist.workload.measured.on_own_gpus`, of speed and worth 1.
+        `artist.workload.measured.on_cluster_gpus`, of speed and worth 1.
     profile_compute_ns
         Compute time in ns of one iteration of a named model on the reference GPU.
     stretch
@@ -61,7 +61,7 @@ def to_jobs(
         **{each.to: map(each.value, _raw(some, each)) for each in own if each.name in some},
     }
     made = map(JobSpec, *(columns.get(each.name, repeat(each.default)) for each in fields(JobSpec)))
-    return JobColumns(table["job_id"], submit_ns, iterations, compute_ns, list(made), kind)
+    return CompactJobs(table["job_id"], submit_ns, iterations, compute_ns, list(made), kind)
 
 
 def _kinds(table: Table) -> tuple[np.ndarray, np.ndarray]:

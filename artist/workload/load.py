@@ -3,14 +3,14 @@
 import logging
 from collections.abc import Callable
 
+from artist.core.compact_jobs import CompactJobs
 from artist.core.gpus import Gpus
-from artist.core.job_columns import JobColumns
 from artist.tables.rows import Table
 from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
 from artist.workload.arrivals import Rule
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
-from artist.workload.measured import Stretch, on_own_gpus, on_own_share, usual_gpu
+from artist.workload.measured import Stretch, on_cluster_gpus, on_cluster_share, usual_gpu
 from artist.workload.models import ModelRule, assign_models
 from artist.workload.table import check
 
@@ -34,12 +34,12 @@ def read_table(source: JobSource, gpus: Gpus) -> Table:
     """
     where = ", ".join(map(str, source.input_files)) or type(source).__name__
     if isinstance(source, Generator):
-        table = source.table_at(usual_gpu(source, gpus).speed / gpus.own.speed)
+        table = source.table_at(usual_gpu(source, gpus).speed / gpus.default.speed)
     else:
         table = source.table()
     table = check(table, where)  # each table replaces the one before: a million jobs fill them
     table = select(table, source.parameters)
-    return on_own_gpus(table, source, gpus, where)
+    return on_cluster_gpus(table, source, gpus, where)
 
 
 def load_table(
@@ -68,7 +68,7 @@ def load_table(
     if isinstance(source.parameters, FileParameters):
         _tell_of_models(table, source.parameters.models, source.parameters.seed)
     table = assign_models(table, source.parameters.models, source.parameters.seed)
-    return arrived(on_own_share(table, stretch), arrivals, cluster_gpus)
+    return arrived(on_cluster_share(table, stretch), arrivals, cluster_gpus)
 
 
 def arrived(table: Table, arrivals: Arrivals, cluster_gpus: float) -> Table:
@@ -101,7 +101,7 @@ def load_jobs(
     profile_compute_ns: Callable[[str], int],
     gpus: Gpus,
     stretch: Stretch | None = None,
-) -> JobColumns:
+) -> CompactJobs:
     """Return the jobs to simulate, sorted by arrival; jobs that arrive together keep the order of the trace.
 
     Parameters

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from artist.core.compact_jobs import field_of
 from artist.core.gpus import Gpu, Gpus
 from artist.core.job import JobSpec
-from artist.core.job_columns import field_of
 from artist.errors import InputError
 from artist.tables.rows import Column, Table, coded
 from artist.units import MAX_S
@@ -26,7 +26,7 @@ _SCALED = ("duration_s", "compute_s", "storage_s", "cpu_s", "gpu_s")  # the netw
 _SPEED_THERE = "speed_there"  # of the GPUs that times held for, if there are others than the cluster's own
 
 
-def on_own_gpus(table: Table, source: JobSource, gpus: Gpus, where: str) -> Table:
+def on_cluster_gpus(table: Table, source: JobSource, gpus: Gpus, where: str) -> Table:
     """Return the table with times on as many of the cluster's own GPUs.
 
     Adds the columns measured_speed, of the cluster's own GPUs, and measured_worth, of those that the GPU
@@ -56,25 +56,25 @@ def on_own_gpus(table: Table, source: JobSource, gpus: Gpus, where: str) -> Tabl
         _named(kind, f"{where}, {table.place(row)}, measured_on", gpus) if kind else usual_gpu(source, gpus)
         for kind, row in zip(kinds, rows, strict=True)
     ]
-    if "" in kinds and source.parameters.measured_on == "cluster" and len(gpus.kinds) > 1:
+    if "" in kinds and source.parameters.measured_on == "cluster" and len(gpus.types) > 1:
         note = "durations are taken as measured on %s, of %s; see %s"
-        _log.info(note, gpus.own.name, ", ".join(gpus.kinds), _FIELD, extra={"note": True})
-    ratio = np.array([gpu.speed / gpus.own.speed for gpu in found])[codes]
+        _log.info(note, gpus.default.name, ", ".join(gpus.types), _FIELD, extra={"note": True})
+    ratio = np.array([gpu.speed / gpus.default.speed for gpu in found])[codes]
     columns: dict[str, Any] = {
-        "measured_speed": np.where(uses, gpus.own.speed, 1.0),
+        "measured_speed": np.where(uses, gpus.default.speed, 1.0),
         "measured_worth": np.where(uses, np.array([gpu.worth for gpu in found])[codes], 1.0),
     }
     if (ratio != 1.0).any():
         columns |= {name: table[name] * ratio for name in _SCALED if name in table}
         columns[_SPEED_THERE] = columns["measured_speed"] * ratio
     result = table.assign(**columns)
-    what, allowed = f"is too long on {gpus.own.name or 'these GPUs'}", f"up to {MAX_S:g} s"
+    what, allowed = f"is too long on {gpus.default.name or 'these GPUs'}", f"up to {MAX_S:g} s"
     refuse(result, work_s(result) > MAX_S, where, "run time", what, allowed, found="duration_s")
     return result
 
 
-def on_own_share(table: Table, stretch: Stretch | None) -> Table:
-    """Return the table of `on_own_gpus`, models assigned, with input as fast as before on other GPUs.
+def on_cluster_share(table: Table, stretch: Stretch | None) -> Table:
+    """Return the table of `on_cluster_gpus`, models assigned, with input as fast as before on other GPUs.
 
     A run time on other GPUs is the longer of computing there and being fed by CPUs and memory; other GPUs
     change only the former. The share that it holds for, unless it holds for what the job asks for, is that of
@@ -122,7 +122,7 @@ def usual_gpu(source: JobSource, gpus: Gpus) -> Gpu:
     """
     measured_on = source.parameters.measured_on
     if measured_on == "cluster":
-        return gpus.own
+        return gpus.default
     if isinstance(measured_on, float):
         return gpus.of_speed(measured_on)
     if measured_on != "trace":
@@ -138,7 +138,7 @@ def usual_gpu(source: JobSource, gpus: Gpus) -> Gpu:
 def _named(text: str, where: str, gpus: Gpus) -> Gpu:
     """Return the GPU that a row names."""
     if text == "cluster":
-        return gpus.own
+        return gpus.default
     try:
         speed = float(text)
     except ValueError:

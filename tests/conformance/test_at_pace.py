@@ -110,7 +110,7 @@ class TestCoda(PolicyConformance):
         """Jobs of the suite try other CPUs; with one machine for large jobs, some small ones move."""
         cluster = tiny_cluster(3, 4, per_rack=2, cpus=16, memory_bytes=1 << 30)
         result, events = self._all_finish(generated_jobs(0, 40, cpu_jobs=True), cluster)
-        retunes = [e for e in events if isinstance(e, Change) and e.how == "retune"]
+        retunes = [e for e in events if isinstance(e, Change) and e.type == "retune"]
         assert (len(retunes) > 20) == (self.kind != "as_asked")
         assert (result.columns["migrations"].sum() > 0) == (self.kind == "4_gpus_first")
 
@@ -281,7 +281,7 @@ class TestMechanismFills(PolicyConformance):
     def test_jobs_are_retuned(self) -> None:
         """The suite would show nothing if CPUs never changed hands; greedy leaves each job what it has."""
         _, events = self._all_finish(generated_jobs(0), tiny_cluster(3, 4, per_rack=2))
-        retunes = [e for e in events if isinstance(e, Change) and e.how == "retune"]
+        retunes = [e for e in events if isinstance(e, Change) and e.type == "retune"]
         assert bool(retunes) == ("greedy" not in self.policy)
 
     def _run(
@@ -458,7 +458,7 @@ class TestSynergyThatTunes(PolicyConformance):
         cluster = tiny_cluster(3, 4, per_rack=2, cpus=12, memory_bytes=1 << 30)
         result, events = self._all_finish(generated_jobs(0, 48), cluster)
         assert result.columns["migrations"].sum() > 3
-        retuned = [e for e in events if isinstance(e, Change) and e.how == "retune"]
+        retuned = [e for e in events if isinstance(e, Change) and e.type == "retune"]
         assert (len(retuned) > 1) == (self.kind not in ("greedy", "proportional"))
 
 
@@ -525,7 +525,7 @@ class TestPollux(PolicyConformance):
         result, events = self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2))
         resized = [e for e in events if isinstance(e, Change)]
         assert len(resized) > 10
-        assert {e.how for e in resized} == {"resize"}
+        assert {e.type for e in resized} == {"resize"}
         assert result.columns["preemptions"].sum() == 0
 
 

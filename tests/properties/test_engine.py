@@ -269,7 +269,7 @@ def absent_ns(events: Sequence[CapacityEvent], end_ns: int) -> int:
     """
     total = 0
     for gone, back in zip(events[::2], events[1::2], strict=True):
-        since = gone.time_ns if gone.kind == "fail" else gone.deadline_ns
+        since = gone.time_ns if gone.type == "fail" else gone.deadline_ns
         total += max(0, min(back.time_ns, end_ns) - since)
     return total
 

@@ -154,11 +154,11 @@ def check(event: Event, owners: Sequence[str], jobs: Sequence[JobSpec]) -> None:
     Machines move and jobs are preempted at multiples of 300 s; none migrates. No job is on a machine of the
     inference pool, on V100 and T4 at once unless it may, or on less than its base, in GPUs x worth.
     """
-    moves = isinstance(event, MachineEvent) and event.how == "assign"
+    moves = isinstance(event, MachineEvent) and event.type == "assign"
     if moves or (isinstance(event, Stop) and event.reason == "preempted"):
         assert event.time_ns % STEP_NS == 0
     elif isinstance(event, Start | Change):
-        assert isinstance(event, Start) or event.how != "migrate"
+        assert isinstance(event, Start) or event.type != "migrate"
         demand, slices = jobs[event.job].demand, event.allocation.slices
         assert all(owners[piece.machine] != INFERENCE for piece in slices)
         on_t4 = [piece.machine >= V100S for piece in slices]
@@ -171,7 +171,7 @@ def check(event: Event, owners: Sequence[str], jobs: Sequence[JobSpec]) -> None:
 def owners_after(events: Sequence[Event], cluster: Cluster) -> Iterator[tuple[Event, list[str]]]:
     """Yield each event with the pool of each machine after the moves of its instant."""
     owners = [machine.pool for machine in cluster.machines]
-    moves = [event for event in events if isinstance(event, MachineEvent) and event.how == "assign"]
+    moves = [event for event in events if isinstance(event, MachineEvent) and event.type == "assign"]
     for event in events:
         while moves and moves[0].time_ns <= event.time_ns:
             move = moves.pop(0)

@@ -130,7 +130,7 @@ def test_one_job_beside_several():
     result, events = run(jobs, gpus=1, machines=2)
     assert seconds(result, "finish_ns") == [10, 10, 5]
     changes = [e for e in events if isinstance(e, Change)]
-    assert [(e.time_ns / 1e9, e.job, e.how) for e in changes] == [
+    assert [(e.time_ns / 1e9, e.job, e.type) for e in changes] == [
         (0, 0, "retune"),
         (0, 1, "retune"),
         (5, 0, "retune"),

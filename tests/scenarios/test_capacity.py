@@ -50,7 +50,7 @@ def test_a_leaving_machine_evicts_at_its_deadline():
     result, log = run_checked(
         [job("a", 2, 10)], tiny_cluster(), Ordered(order="fifo"), capacity_events=[event(2, "leave", 0, 5)]
     )
-    assert [(e.how, e.time_ns) for e in log if isinstance(e, MachineEvent)] == [
+    assert [(e.type, e.time_ns) for e in log if isinstance(e, MachineEvent)] == [
         ("leave", seconds_to_ns(2)),
         ("left", seconds_to_ns(5)),
     ]

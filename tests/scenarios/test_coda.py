@@ -31,7 +31,7 @@ def run(jobs, machines=2, *, gpus=4, cpus=16, events=(), **parameters):
             what = {s.machine: (s.gpus, s.cpus) for s in event.allocation.slices}
             told.append((event.time_ns / 1e9, result.jobs[event.job].job_id, what))
             if isinstance(event, Change):
-                told[-1] = (*told[-1], event.how)
+                told[-1] = (*told[-1], event.type)
         elif isinstance(event, Stop):
             told.append((event.time_ns / 1e9, result.jobs[event.job].job_id, event.reason))
     return result, told

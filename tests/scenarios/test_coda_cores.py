@@ -51,7 +51,7 @@ def run(jobs, machines=1, *, gpus=4, cpus=16, need=4, events=(), **parameters):
     for event in log:
         if isinstance(event, Start | Change):
             cpus_on = {s.machine: s.cpus for s in event.allocation.slices}
-            told.append((event.time_ns / 1e9, result.jobs[event.job].job_id, cpus_on, event.how))
+            told.append((event.time_ns / 1e9, result.jobs[event.job].job_id, cpus_on, event.type))
         elif isinstance(event, Stop):
             told.append((event.time_ns / 1e9, result.jobs[event.job].job_id, event.reason))
     return told, policy

@@ -38,7 +38,7 @@ def test_first_start_costs_start():
 def test_coming_back_to_the_same_machines_costs_resume():
     """0-1 start delay, 1-4 three iterations, stopped 4-6, 6-8 resume delay, 7 left: 8 + 7 = 15."""
     result, log = one({0: place((0, 1)), 4: stop, 6: place((0, 1))}, overheads=Overheads(**COSTS))
-    assert [e.how for e in log if isinstance(e, Start)] == ["start", "resume"]
+    assert [e.type for e in log if isinstance(e, Start)] == ["start", "resume"]
     assert seconds(result, "finish_ns") == [15]
     assert seconds(result, "queueing_ns") == [2]
 
@@ -46,14 +46,14 @@ def test_coming_back_to_the_same_machines_costs_resume():
 def test_resuming_on_another_machine_costs_restart():
     """As before, with 3 s instead of 2: 16."""
     result, log = one({0: place((0, 1)), 4: stop, 6: place((1, 1))}, overheads=Overheads(**COSTS))
-    assert [e.how for e in log if isinstance(e, Start)] == ["start", "restart"]
+    assert [e.type for e in log if isinstance(e, Start)] == ["start", "restart"]
     assert seconds(result, "finish_ns") == [16]
 
 
 def test_another_machine_is_a_move():
     """0-1 start, 1-4 three iterations, 4-8 migrate, 7 left: 15."""
     result, log = one({0: place((0, 1)), 4: place((1, 1))}, overheads=Overheads(**COSTS))
-    assert [e.how for e in log if isinstance(e, Change)] == ["migrate"]
+    assert [e.type for e in log if isinstance(e, Change)] == ["migrate"]
     assert seconds(result, "finish_ns") == [15]
     assert result.columns["migrations"].tolist() == [1]
 
@@ -72,7 +72,7 @@ def test_more_gpus_is_a_resize_that_carries_the_open_iteration():
     """
     spec = job("a", 2, 10, min_gpus=1, max_gpus=2)
     result, log = one({0: place((0, 1)), 3: place((0, 2))}, spec)
-    assert [e.how for e in log if isinstance(e, Change)] == ["resize"]
+    assert [e.type for e in log if isinstance(e, Change)] == ["resize"]
     assert seconds(result, "finish_ns") == [11.5]
     assert result.columns["resizes"].tolist() == [1]
     # 1 GPU for 3 s and 2 GPUs for 8.5 s
@@ -83,7 +83,7 @@ def test_a_resize_may_span_machines_if_the_common_part_is_kept():
     """m0:1 -> m0:1+m1:1 keeps m0:1, -> m1:2 keeps m1:1; -> m0:1 keeps nothing and is a migration."""
     spec = job("a", 2, 10, min_gpus=1, max_gpus=2)
     _, log = one({0: place((0, 1)), 1: place((0, 1), (1, 1)), 2: place((1, 2)), 3: place((0, 1))}, spec)
-    assert [e.how for e in log if isinstance(e, Change)] == ["resize", "resize", "migrate"]
+    assert [e.type for e in log if isinstance(e, Change)] == ["resize", "resize", "migrate"]
 
 
 def test_an_elastic_job_that_moves_a_part_is_resized():
@@ -94,7 +94,7 @@ def test_an_elastic_job_that_moves_a_part_is_resized():
     script = Scripted({0: place((0, 2), (1, 2)), 2.5: place((0, 2), (2, 2))})
     spec = job("a", 4, 10, min_gpus=2, max_gpus=4)
     result, log = run_checked([spec], tiny_cluster(3), script, overheads=Overheads(resize_s=5, migrate_s=9))
-    assert [e.how for e in log if isinstance(e, Change)] == ["resize"]
+    assert [e.type for e in log if isinstance(e, Change)] == ["resize"]
     assert seconds(result, "finish_ns") == [15]
     assert result.columns["migrations"].tolist() == [0]
 
@@ -104,7 +104,7 @@ def test_a_job_that_is_not_elastic_moves_even_if_a_part_stays():
     script = Scripted({0: place((0, 2), (1, 2)), 2.5: place((0, 2), (2, 2))})
     costs = Overheads(resize_s=5, migrate_s=9)
     result, log = run_checked([job("a", 4, 10)], tiny_cluster(3), script, overheads=costs)
-    assert [e.how for e in log if isinstance(e, Change)] == ["migrate"]
+    assert [e.type for e in log if isinstance(e, Change)] == ["migrate"]
     assert seconds(result, "finish_ns") == [19.5]
 
 
@@ -115,7 +115,7 @@ def test_a_fungible_job_moves_to_other_gpus():
     spec = job("a", 2, 10, fungible=True, mixed_types=True)
     script = Scripted({0: place((0, 2), (2, 1)), 2: place((0, 2), (1, 2))})
     _, log = run_checked([spec], Cluster(machines), script)
-    assert [e.how for e in log if isinstance(e, Change)] == ["migrate"]
+    assert [e.type for e in log if isinstance(e, Change)] == ["migrate"]
 
 
 def test_resize_costs_resize():
@@ -129,7 +129,7 @@ def test_the_same_gpus_with_another_cap_is_a_retune_that_carries_the_open_iterat
     """Capped at 0.5 from 2.5 on, iterations take 2 s: half an iteration left is 1 s, then 7 of 2 s: 17.5."""
     performance = PlainPerformance(slow=lambda spec, a: 1 / a.bandwidth_cap)
     result, log = one({0: place((0, 1)), 2.5: place((0, 1), cap=0.5)}, performance=performance)
-    assert [e.how for e in log if isinstance(e, Change)] == ["retune"]
+    assert [e.type for e in log if isinstance(e, Change)] == ["retune"]
     assert seconds(result, "finish_ns") == [17.5]
     assert seconds(result, "lost_ns") == [0]
 
@@ -139,7 +139,7 @@ def test_a_retune_costs_retune():
     cluster = tiny_cluster(cpus=4)
     script = Scripted({0: place((0, 1, 1)), 2: place((0, 1, 3))})
     result, log = run_checked([job("a", 1, 10)], cluster, script, overheads=Overheads(retune_s=6))
-    assert [e.how for e in log if isinstance(e, Change)] == ["retune"]
+    assert [e.type for e in log if isinstance(e, Change)] == ["retune"]
     assert seconds(result, "finish_ns") == [16]
 
 

@@ -71,7 +71,7 @@ def test_a_spread_job_moves_when_a_machine_comes_free():
     assert machines_of(events)[4] == {0, 1}
     assert seconds(result, "first_start_ns")[4] == 10
     (move,) = [event for event in events if isinstance(event, Change)]
-    assert (move.job, move.time_ns, move.how) == (4, 100 * 10**9, "migrate")
+    assert (move.job, move.time_ns, move.type) == (4, 100 * 10**9, "migrate")
     assert len(move.allocation.slices) == 1
     still, _ = run_checked(SPREAD, tiny_cluster(2, 2), Gandiva(migration=False))
     assert still.columns["migrations"].sum() == 0
@@ -99,7 +99,7 @@ def moves(jobs, cluster, capacity=(), **parameters):
     """Return (second, job, GPUs by machine) of each migration."""
     _, events = run_checked(jobs, cluster, Gandiva(**parameters), capacity_events=capacity)
     changes = [event for event in events if isinstance(event, Change)]
-    assert {event.how for event in changes} <= {"migrate"}
+    assert {event.type for event in changes} <= {"migrate"}
     return [(event.time_ns / 1e9, event.job, event.allocation.gpu_map()) for event in changes]
 
 

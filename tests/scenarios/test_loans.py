@@ -92,7 +92,7 @@ def run(policy, jobs, signals, cluster=None, **options):
     moved, stops, changes = [], [], []
     for event in events:
         at = event.time_ns / 1e9
-        if isinstance(event, MachineEvent) and event.how == "assign":
+        if isinstance(event, MachineEvent) and event.type == "assign":
             moved.append((at, event.machine, event.pool))
         elif isinstance(event, Stop):
             stops.append((at, event.job))

@@ -43,7 +43,7 @@ def run(jobs, cluster, use=0.0, policy=None, **parameters):
     result, events = run_checked(jobs, cluster, policy, compute, signals=signals)
     assert not [event for event in events if isinstance(event, Stop)]
     placed = [event for event in events if isinstance(event, Start | Change)]
-    assert not [event for event in placed if isinstance(event, Change) and event.how != "resize"]
+    assert not [event for event in placed if isinstance(event, Change) and event.type != "resize"]
     return result, [(event.time_ns / 1e9, event.job, event.allocation.gpu_map()) for event in placed]
 
 

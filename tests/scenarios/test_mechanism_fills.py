@@ -113,7 +113,7 @@ def test_a_start_takes_cpus_back():
     result, events = simulate(jobs, tiny_cluster(1, 2, cpus=8), fifo("tune"))
     assert seconds(result, "finish_ns") == [10, 6]
     assert cpus(events, 0) == [(0, [6]), (3, [4]), (6, [6])]
-    assert {e.how for e in events if isinstance(e, Change)} == {"retune"}
+    assert {e.type for e in events if isinstance(e, Change)} == {"retune"}
 
 
 def test_events_on_other_machines_retune_no_job():

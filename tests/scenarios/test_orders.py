@@ -98,7 +98,7 @@ def test_totals_follow_machines_that_join_and_leave():
     seen = []
     events = [CapacityEvent(seconds_to_ns(t), "fail", m) for t, m in ((5, 0), (7, 1))]
     events.append(CapacityEvent(seconds_to_ns(9), "join", 1))
-    script = {at: lambda v, p: seen.append(tuple(v.jobs.there)) for at in (0, 5, 7)}
+    script = {at: lambda v, p: seen.append(tuple(v.jobs.capacity)) for at in (0, 5, 7)}
     script[9] = lambda v, p: p.place(0, on((1, 1)))
     cluster = tiny_cluster(cpus=8, memory_bytes=5)
     run_checked([job("a")], cluster, Scripted(script), capacity_events=events)
@@ -116,7 +116,7 @@ def test_colocated_jobs_are_averaged_over_the_jobs_stay():
         return lambda v, p: p.place(j, on((0, 1)))
 
     def act(v, p):
-        seen[v.now_ns // seconds_to_ns(1)] = v.jobs.sharers.tolist()
+        seen[v.now_ns // seconds_to_ns(1)] = v.jobs.mean_unfinished.tolist()
         if v.n_waiting == 3:
             p.place(0, on((0, 1)))
             p.place(1, on((0, 1)))

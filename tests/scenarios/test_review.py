@@ -183,7 +183,7 @@ def test_a_machine_leaves_before_it_joins_again_at_the_same_instant():
     result, log = run_checked(
         [job("a", 2, 10)], tiny_cluster(1), Ordered(order="fifo"), capacity_events=events
     )
-    assert [e.how for e in log if isinstance(e, MachineEvent)] == ["leave", "left", "join"]
+    assert [e.type for e in log if isinstance(e, MachineEvent)] == ["leave", "left", "join"]
     assert result.columns["evictions"].tolist() == [1]
     assert seconds(result, "finish_ns") == [10]
 
@@ -340,7 +340,7 @@ def test_a_rescale_that_keeps_some_gpus_is_a_resize():
 
     script = {0: lambda v, p: p.place(0, on((0, 2), (1, 2))), 2: lambda v, p: p.place(0, on((0, 2), (2, 1)))}
     _, log = run_checked([job("a", 4, 9, min_gpus=1, max_gpus=4)], tiny_cluster(3), Scripted(script))
-    assert [e.how for e in log if isinstance(e, Change)] == ["resize"]
+    assert [e.type for e in log if isinstance(e, Change)] == ["resize"]
 
 
 def test_tiresias_wakes_by_the_gpus_that_a_job_holds():

@@ -85,7 +85,7 @@ def test_an_opportunistic_job_may_become_guaranteed():
     jobs = [job("a", 2, 4, gpu_utilization=0.75), job("b", 2, 6, gpu_utilization=0.5)]
     result, log = run_checked(jobs, tiny_cluster(1), Scripted({0: act, **later}))
     assert seconds(result, "finish_ns") == [4.5, 7.5]
-    assert [(e.job, e.how) for e in log if isinstance(e, Change)] == [(1, "retune")]
+    assert [(e.job, e.type) for e in log if isinstance(e, Change)] == [(1, "retune")]
 
 
 def test_a_gpu_utilization_beyond_0_to_1_is_refused():
@@ -209,7 +209,7 @@ def test_cpu_only_jobs_move_between_machines():
         2: lambda v, p: p.place(0, on((1, 0, 2))),
     }
     result, log = run_checked([job("c", 0, 5, cpus=2)], tiny_cluster(cpus=4), Scripted(script))
-    assert [e.how for e in log if isinstance(e, Start | Change)] == ["start", "retune", "migrate"]
+    assert [e.type for e in log if isinstance(e, Start | Change)] == ["start", "retune", "migrate"]
     assert result.columns["migrations"].tolist() == [1]
 
 

@@ -57,7 +57,7 @@ def started(events):
 
 def changes(events):
     """Return the changes of running jobs, as (time in s, job, what)."""
-    return [(e.time_ns / 1e9, e.job, e.how) for e in events if isinstance(e, Change)]
+    return [(e.time_ns / 1e9, e.job, e.type) for e in events if isinstance(e, Change)]
 
 
 def test_jobs_start_at_the_rounds():

@@ -30,9 +30,9 @@ def test_spans_follow_the_queue_and_shares_the_capacity():
         LinkName("machine", 3, "out"): (Span(*first, 1.0), Span(*second, 0.5)),
         LinkName("rack", 1, "in"): (Span(*first, 0.25), Span(*second, 0.125)),
     }
-    assert use.most(LinkName("machine", 3, "out")) == 1
-    assert use.mean(LinkName("machine", 3, "out")) == (20 + 10) / 100
-    assert use.mean(LinkName("rack", 9, "out")) == use.most(LinkName("rack", 9, "out")) == 0
+    assert use.max_share(LinkName("machine", 3, "out")) == 1
+    assert use.mean_share(LinkName("machine", 3, "out")) == (20 + 10) / 100
+    assert use.mean_share(LinkName("rack", 9, "out")) == use.max_share(LinkName("rack", 9, "out")) == 0
 
 
 def test_links_without_a_limit_are_shared_by_nobody():
@@ -52,7 +52,7 @@ def test_parallel_links_count_by_one_of_them():
     """Two paths of an uplink: a job that fills one of them shares it with the next, as the engine has it."""
     paths = {UPLINK: 1.0, UPLINK._replace(path=1): 1.0}
     use = link_use(sends([0], [10], [[10]], links=(UPLINK,)), paths)
-    assert use.most(LinkName("rack", 1, "in")) == 1
+    assert use.max_share(LinkName("rack", 1, "in")) == 1
 
 
 def test_a_job_that_sends_nothing_is_on_no_link():

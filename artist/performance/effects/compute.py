@@ -53,7 +53,7 @@ class Compute:
         machines, slices = cluster.machines, allocation.slices
         measured = demand.measured_speed if measured_speed is None else measured_speed
         held, speed = allocation.gpus, machines[slices[0].machine].speed
-        if len(slices) > 1 and not cluster.same_kind:
+        if len(slices) > 1 and not cluster.uniform:
             speed = self._speed(allocation, cluster)
         factor = asked * measured / (held * speed)
         if self._scaling_loss and demand.elastic:

@@ -218,7 +218,7 @@ class GpuArray:
         """Return places for a large job and for the jobs that move for it; None if one finds none."""
         free, places = self._cpus.avail, self._places
         taken: list[Found] = []
-        most, largest = free.buckets.most(self._arrays.small), self._cluster.gpus_of_largest[0]
+        most, largest = free.buckets.max_free(self._arrays.small), self._cluster.gpus_of_largest[0]
         if any(
             most < held.wish.demand.min_feasible_gpus <= held.wish.demand.gpus <= largest for held in moving
         ):

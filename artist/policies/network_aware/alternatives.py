@@ -68,11 +68,11 @@ class Alternatives:
     def _usable(self, chosen: Allocation) -> int | None:
         """Return the machines that may serve instead, as a set of `artist.core.buckets`; None for none."""
         view, cluster = self._view, self._view.cluster
-        kinds = list(dict.fromkeys(cluster.machines[m].kind for m in chosen.machines))
+        kinds = list(dict.fromkeys(cluster.machines[m].hardware for m in chosen.machines))
         pools = list(dict.fromkeys(view.pools[m] for m in chosen.machines))
         if len(kinds) > 1 or len(pools) > 1 or set_of(chosen.machines) & self._aside:
             return None
-        alike = ALL if cluster.same_kind else cluster.kind_sets[kinds[0]]
+        alike = ALL if cluster.uniform else cluster.hardware_sets[kinds[0]]
         return alike & view.in_pool(pools[0]) & ~self._aside
 
     def settle(self, job: int, before: Allocation, after: Allocation) -> None:

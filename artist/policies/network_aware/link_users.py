@@ -31,7 +31,7 @@ class LinkUsers:
         if use is not None:
             self._uses[job] = use
             for link in use.spans:
-                self._on.setdefault(link, {})[job] = use.most(link)
+                self._on.setdefault(link, {})[job] = use.max_share(link)
 
     def joined(self, job: int, most: int) -> dict[int, LinkUse] | None:
         """Return a job and those joined with it by links that they could overload; None if too many."""

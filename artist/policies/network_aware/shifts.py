@@ -81,8 +81,8 @@ def _shared(uses: Mapping[int, LinkUse]) -> dict[LinkName, list[int]]:
     for job in sorted(uses):
         for link in uses[job].spans:
             found.setdefault(link, []).append(job)
-    found = {link: jobs for link, jobs in found.items() if sum(uses[j].most(link) for j in jobs) > FULL}
-    carried = {link: sum(uses[job].mean(link) for job in jobs) for link, jobs in found.items()}
+    found = {link: jobs for link, jobs in found.items() if sum(uses[j].max_share(link) for j in jobs) > FULL}
+    carried = {link: sum(uses[job].mean_share(link) for job in jobs) for link, jobs in found.items()}
     order = sorted(found, key=lambda link: (-carried[link], link))
     distinct = {tuple(found[link]): link for link in reversed(order)}
     return {link: found[link] for link in order if distinct[tuple(found[link])] == link}

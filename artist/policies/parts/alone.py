@@ -13,7 +13,7 @@ def in_turns(jobs: JobColumns) -> Floats:
     A job whose demand exceeds the share 1/N, with N the average number of jobs that it met, would run in
     turns.
     """
-    return np.maximum(1.0, jobs.gpus * jobs.sharers / jobs.there.gpus)
+    return np.maximum(1.0, jobs.gpus * jobs.mean_unfinished / jobs.capacity.gpus)
 
 
 class Alone:

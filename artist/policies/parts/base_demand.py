@@ -87,10 +87,10 @@ def _longer(view: ClusterView, job: int, base_gpus: int) -> float:
     On the cluster's own GPUs, or the first type that it allows.
     """
     cluster, demand = view.cluster, view.demand(job)
-    if base_gpus == demand.gpus or cluster.own is None:
+    if base_gpus == demand.gpus or cluster.default_machine is None:
         return 1.0
     allowed = [kind for kind in demand.gpu_types or cluster.type_sets if kind in cluster.type_sets]
-    kind = cluster.own.gpu_type if cluster.own.gpu_type in allowed else allowed[0]
+    kind = cluster.default_machine.gpu_type if cluster.default_machine.gpu_type in allowed else allowed[0]
     counts = [demand.gpus_at(cluster.worth_of[kind], gpus) for gpus in (base_gpus, demand.gpus)]
     if max(counts) > cluster.gpus_of[kind]:
         return demand.gpus / base_gpus

@@ -86,7 +86,7 @@ def finish_time_fairness(jobs: JobColumns) -> Floats:
 
 def _shares(jobs: JobColumns) -> Floats:
     """Return the GPUs, CPUs and memory of each job's best case over those there, shape (n, 3)."""
-    return np.stack([jobs.gpus, jobs.best_cpus, jobs.best_memory_bytes], axis=1) / jobs.there
+    return np.stack([jobs.gpus, jobs.best_cpus, jobs.best_memory_bytes], axis=1) / jobs.capacity
 
 
 def dominant_share(jobs: JobColumns) -> Floats:

@@ -52,7 +52,7 @@ class MachineChooser(ABC):
         asked = gpus_to_place(free, demand, among)
         if demand.min_feasible_gpus > free.total_gpus:
             return None
-        if free.cluster.same_kind and not (demand.gpu_types or demand.fungible):
+        if free.cluster.uniform and not (demand.gpu_types or demand.fungible):
             return self._on(free, among, asked, demand)
         for usable, worth in _by_type(free.cluster, demand, among):
             gpus = self._on(free, usable, demand.gpus_at(worth, asked), demand)
@@ -93,7 +93,7 @@ class BestFit(MachineChooser):
 
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait."""
-        machine = free.buckets.tightest(need, usable)
+        machine = free.buckets.best_fit(need, usable)
         return {machine: need} if machine is not None else free.buckets.fewest(need, usable)
 
 
@@ -111,7 +111,7 @@ class Consolidate(MachineChooser):
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait."""
         buckets = free.buckets
-        machine = buckets.tightest(need, usable)
+        machine = buckets.best_fit(need, usable)
         if machine is not None:
             return {machine: need}
         racks = _in_racks(free, usable)
@@ -142,7 +142,7 @@ class Consolidate(MachineChooser):
         if max(racks) < need:
             return None
         able = sorted([(gpus, rack) for rack, gpus in enumerate(racks) if gpus >= need])
-        least = -(-need // max(free.buckets.most(usable), 1))
+        least = -(-need // max(free.buckets.max_free(usable), 1))
         chosen: dict[int, int] | None = None
         for _, rack in able:
             taken = free.buckets.fewest(need, free.cluster.rack_sets[rack] & usable)

@@ -81,7 +81,7 @@ def run_first(
     """
     if not view.n_waiting:
         return
-    room_for_all = view.cluster.same_kind and view.waiting_gpus <= view.free_gpus
+    room_for_all = view.cluster.uniform and view.waiting_gpus <= view.free_gpus
     columns = view.waiting if room_for_all else view.jobs  # with room for all, running jobs do not matter
     ranked = _without_pinned(view, columns, rank(columns))
     cpu_jobs: list[int] = []
@@ -119,7 +119,7 @@ def run_first(
 
 def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, held: Ints, *, skip: bool) -> Bools:
     """Return which ranked jobs are the first that fit together by the number of GPUs, shape (n,)."""
-    if view.cluster.same_kind:
+    if view.cluster.uniform:
         capacity = view.free_gpus + int(np.add.reduce(held))
         gpus = np.where(held, held, columns.gpus[ranked])
         too_large = (gpus > capacity).nonzero()[0]

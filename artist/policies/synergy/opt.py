@@ -77,7 +77,7 @@ class Opt(Mechanism):
         where: dict[int, _Where] = {}
         kinds = self._chosen(needs, points, left)
         for kind in kinds:
-            if kind.gpus > left.buckets.most(kind.among):
+            if kind.gpus > left.buckets.max_free(kind.among):
                 for need, point in zip(kind.needs, kind.wishes(), strict=True):
                     self._fragment(need, left, where, point)
         where.update(self._whole([kind for kind in kinds if kind.needs[0].job not in where], left, view))

@@ -157,7 +157,7 @@ class Synergy:
     def _chosen(self, view: ClusterView, jobs: JobColumns, rows: Ints, free: Free) -> list[Choice]:
         """Return the jobs to pack, ranked, with GPUs and machines: the first that fit together, or all."""
         takes_all = self._mechanism.takes_all
-        if not (self._simple and view.cluster.same_kind):
+        if not (self._simple and view.cluster.uniform):
             return _by_type(view, jobs.job[rows].tolist(), free, takes_all=takes_all)
         if not takes_all:
             rows = rows[take_first(jobs.gpus[rows], free.total_gpus, skip=True)]

@@ -177,4 +177,4 @@ def slices_of(need: Need, where: Iterable[tuple[int, int]], level: Level, room: 
 def _kinds(cluster: Cluster) -> list[Machine]:
     """Return for each machine the first one of its kind and size."""
     first: dict[tuple[object, ...], Machine] = {}
-    return [first.setdefault((m.gpus, m.cpus, m.memory_bytes, m.kind), m) for m in cluster.machines]
+    return [first.setdefault((m.gpus, m.cpus, m.memory_bytes, m.hardware), m) for m in cluster.machines]

@@ -106,7 +106,7 @@ class ThemisGavel:
 
     def _share(self, view: ClusterView, jobs: JobColumns) -> None:
         """Set the share of time of each of some jobs, all of which ask for GPUs."""
-        there = jobs.there.gpus
+        there = jobs.capacity.gpus
         gpus = np.minimum(jobs.gpus, there).astype(np.float64)
         iteration_s = self._alone.iteration_ns(jobs) / NS_PER_S
         left = jobs.iterations_left.astype(np.float64)

@@ -126,8 +126,8 @@ def test_random_failures_have_their_mean_times(topology: Topology) -> None:
     """
     failures = {"mtbf_h": 100, "repair_h": 10, "days": 1000 / 24}
     cluster, events = build_cluster(ClusterConfig(machines=100, failures=failures), topology)
-    fails = [e for e in events if e.kind == "fail"]
-    joins = [e for e in events if e.kind == "join"]
+    fails = [e for e in events if e.type == "fail"]
+    joins = [e for e in events if e.type == "join"]
     assert abs(len(fails) - 909) < 90
     assert len(joins) == len(fails)
     away_h = (sum(e.time_ns for e in joins) - sum(e.time_ns for e in fails)) / len(fails) / 3.6e12

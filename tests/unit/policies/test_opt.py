@@ -257,6 +257,6 @@ def test_a_share_is_that_of_the_clusters_own_machine():
 
 
 def test_the_share_is_that_of_the_first_machine_if_all_join_later():
-    """`Cluster.own` is one of them then: a job that waits has points nevertheless."""
+    """`Cluster.default_machine` is one of them then: a job that waits has points nevertheless."""
     cluster = Cluster([replace(machine, present=False) for machine in servers(2).machines])
     assert share_of(own_machine(cluster), 5) == (15, 150 * GIB)

@@ -72,7 +72,7 @@ def test_a_run_time_is_that_of_the_cluster_s_own_gpus(
     """600 s of Helios, whose trace is of V100: time x speed where measured / speed here."""
     table = read_table(HeliosTrace(path=write(HELIOS), measured_on=measured_on), gpus)
     assert table["duration_s"].tolist() == pytest.approx([seconds, seconds / 10], rel=1e-15)
-    assert table["measured_speed"].tolist() == [gpus.own.speed] * 2
+    assert table["measured_speed"].tolist() == [gpus.default.speed] * 2
 
 
 def test_the_load_of_a_v100_trace_on_h100_is_a_quarter(write: Write) -> None:
@@ -256,11 +256,11 @@ def test_topologies_that_ship_agree_on_the_speed_of_a_gpu() -> None:
 def test_the_cluster_s_own_gpus_of_several_types() -> None:
     """The fabric's default if it is there, else the type with most GPUs; none of a cluster without GPUs."""
     v100, t4 = {"type": "v100_8gpu", "count": 1}, {"type": "t4_8gpu", "count": 3}
-    assert on("v100_t4_pools", [t4, v100]).own == Gpu("V100", 0.25, 1.0)
-    assert on("v100_t4_pools", [t4]).own == Gpu("T4", 0.25 / 3, 0.5)
+    assert on("v100_t4_pools", [t4, v100]).default == Gpu("V100", 0.25, 1.0)
+    assert on("v100_t4_pools", [t4]).default == Gpu("T4", 0.25 / 3, 0.5)
     p3dn, g4dn = {"type": "p3dn_24xlarge", "count": 2}, {"type": "g4dn_12xlarge", "count": 3}
-    assert on("cloud_ethernet", [g4dn, p3dn]).own.name == "V100"  # 16 GPUs, not 12
-    assert on("cloud_ethernet", [p3dn | {"count": 1}, g4dn]).own.name == "T4"  # 8 against 12
+    assert on("cloud_ethernet", [g4dn, p3dn]).default.name == "V100"  # 16 GPUs, not 12
+    assert on("cloud_ethernet", [p3dn | {"count": 1}, g4dn]).default.name == "T4"  # 8 against 12
 
 
 @pytest.mark.parametrize(("workload", "source"), [("coda", CodaTrace), ("lyra", LyraTrace)])

@@ -48,9 +48,9 @@ class Need:
 
     def at(self, machine: Machine) -> "Need":
         """Return the need with the best case for machines like one."""
-        if self.cases is None or machine.kind not in self.cases:
+        if self.cases is None or machine.hardware not in self.cases:
             return self
-        cpus, memory = self.cases[machine.kind]
+        cpus, memory = self.cases[machine.hardware]
         return replace(self, cpus=cpus, memory_bytes=memory, cases=None)
 
     def best(self, gpus: int, machine: Machine) -> tuple[int, int]:
@@ -60,7 +60,7 @@ class Need:
         """
         whole = self.cpus, self.memory_bytes
         if self.cases is not None:
-            whole = self.cases.get(machine.kind, whole)
+            whole = self.cases.get(machine.hardware, whole)
         return self.part(*whole, gpus)
 
     def part(self, cpus: int, memory_bytes: int, gpus: int) -> tuple[int, int]:

@@ -65,7 +65,7 @@ class BestCases:
         machine
             Of the kind that serves; None for the cluster's own.
         """
-        if machine is not None and not view.cluster.same_kind:
+        if machine is not None and not view.cluster.uniform:
             return self._alike(view, job, gpus, machine)
         found = self._by_job.get(job)
         if found is None or found.gpus != gpus:
@@ -78,7 +78,7 @@ class BestCases:
         cases = [self.of(view, job, gpus, machine) for machine in machines]
         if len(cases) == 1:
             return cases[0], None
-        return cases[0], {m.kind: case[1:] for m, case in zip(machines, cases, strict=True)}
+        return cases[0], {m.hardware: case[1:] for m, case in zip(machines, cases, strict=True)}
 
     def forget(self, job: int) -> None:
         """Forget a finished job."""
@@ -93,7 +93,7 @@ class BestCases:
 
     def _alike(self, view: ClusterView, job: int, gpus: int, machine: Machine) -> BestCase:
         columns = view.columns([job])
-        alike = (columns.model[0], view.demand(job), int(columns.compute_ns[0]), gpus, machine.kind)
+        alike = (columns.model[0], view.demand(job), int(columns.compute_ns[0]), gpus, machine.hardware)
         found = self._by_kind.get(alike)
         if found is None:
             times, share = times_on(view, job, gpus, machine), share_of(machine, gpus)
@@ -105,19 +105,19 @@ class BestCases:
 def times_on(view: ClusterView, job: int, gpus: int, machine: Machine) -> Grid:
     """Return iteration times of a job by CPUs and memory, on machines of a kind if these have the GPUs."""
     times = partial(view.performance.at_resources, job, gpus)
-    among = view.cluster.alike(machine, gpus, view.demand(job).gpu_types)
+    among = view.cluster.same_hardware(machine, gpus, view.demand(job).gpu_types)
     return times if among == ALL else partial(times, among=among)
 
 
 def kinds_among(cluster: Cluster, among: int) -> list[Machine]:
     """Return a machine of each kind with GPUs among some; the cluster's own if there is one kind."""
-    if cluster.same_kind:
+    if cluster.uniform:
         return [own_machine(cluster)]
-    found = [some & among for some in cluster.kind_sets.values()]
+    found = [some & among for some in cluster.hardware_sets.values()]
     return [cluster.machines[first_of(some)] for some in found if some]
 
 
 def own_machine(cluster: Cluster) -> Machine:
     """Return a machine with the cluster's own GPUs; one exists because a job with GPUs was admitted."""
-    assert cluster.own is not None
-    return cluster.own
+    assert cluster.default_machine is not None
+    return cluster.default_machine

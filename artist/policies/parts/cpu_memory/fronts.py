@@ -57,7 +57,7 @@ class Fronts:
         for job, held, model, compute_ns, machine in zip(
             jobs, gpus, columns.model, columns.compute_ns.tolist(), machines, strict=True
         ):
-            alike = (model, view.demand(job), compute_ns, held, machine.kind)
+            alike = (model, view.demand(job), compute_ns, held, machine.hardware)
             if alike not in self._of:
                 if len(self._of) == _MAX_REMEMBERED:
                     self._of.clear()

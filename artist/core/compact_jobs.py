@@ -18,10 +18,10 @@ _FIELDS = tuple(field.name for field in fields(JobSpec))
 Ints = npt.NDArray[np.int64]
 
 
-class Made(dict[int, JobSpec]):
+class LazySpecs(dict[int, JobSpec]):
     """Specs by number, made when first asked for; as quick to read as a list, and iterates as one."""
 
-    def __init__(self, jobs: "JobColumns") -> None:
+    def __init__(self, jobs: "CompactJobs") -> None:
         self._jobs = jobs
 
     def __len__(self) -> int:
@@ -37,7 +37,7 @@ class Made(dict[int, JobSpec]):
         return spec
 
 
-class JobColumns(Sequence[JobSpec]):
+class CompactJobs(Sequence[JobSpec]):
     """Jobs in order of arrival, about 50 bytes each; a spec is made when it is asked for.
 
     Parameters
@@ -68,19 +68,19 @@ class JobColumns(Sequence[JobSpec]):
         kinds: Sequence[JobSpec],
         kind: npt.NDArray[np.integer[Any]],
     ) -> None:
-        self.kinds, self.kind = kinds, kind.astype(np.int32)
-        self.numbers = {"submit_ns": submit_ns, "iterations": iterations, "compute_ns": compute_ns}
+        self.templates, self.template = kinds, kind.astype(np.int32)
+        self.arrays = {"submit_ns": submit_ns, "iterations": iterations, "compute_ns": compute_ns}
         self._ids, self._starts = _joined(job_ids)
         self._shared = [[getattr(each, name) for name in _FIELDS[5:]] for each in kinds]
-        self._kind, self._submit_ns = self.kind.data, submit_ns.data
+        self._kind, self._submit_ns = self.template.data, submit_ns.data
         self._iterations, self._compute_ns = iterations.data, compute_ns.data
-        self.made = Made(self)
+        self.specs = LazySpecs(self)
 
-    def __reduce__(self) -> tuple[type["JobColumns"], tuple[Any, ...]]:
-        return type(self), (list(self.column("job_id")), *self.numbers.values(), self.kinds, self.kind)
+    def __reduce__(self) -> tuple[type["CompactJobs"], tuple[Any, ...]]:
+        return type(self), (list(self.column("job_id")), *self.arrays.values(), self.templates, self.template)
 
     def __len__(self) -> int:
-        return len(self.kind)
+        return len(self.template)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -90,7 +90,7 @@ class JobColumns(Sequence[JobSpec]):
 
     def __getitem__(self, index: Any) -> Any:
         found = range(len(self))[index]
-        return self.made[found] if isinstance(found, int) else [self.made[job] for job in found]
+        return self.specs[found] if isinstance(found, int) else [self.specs[job] for job in found]
 
     def __iter__(self) -> Iterator[JobSpec]:
         return map(self.make, range(len(self)))
@@ -98,26 +98,26 @@ class JobColumns(Sequence[JobSpec]):
     def make(self, job: int) -> JobSpec:
         """Return a new spec of a job."""
         kind = self._kind[job]
-        at, demand = self._submit_ns[job], self.kinds[kind].demand
+        at, demand = self._submit_ns[job], self.templates[kind].demand
         work = self._iterations[job], self._compute_ns[job]
         return JobSpec(self._id(job), at, demand, *work, *self._shared[kind])
 
     def column(self, name: str, part: slice = slice(None)) -> Iterable[Any]:
         """Return a field of all jobs, or of a stretch of them."""
-        if name in self.numbers:
-            numbers: list[int] = self.numbers[name][part].tolist()
+        if name in self.arrays:
+            numbers: list[int] = self.arrays[name][part].tolist()
             return numbers
         if name == "job_id":
             return map(self._id, range(len(self))[part])
-        values = [getattr(each, name) for each in self.kinds]
-        return map(values.__getitem__, self.kind[part].tolist())
+        values = [getattr(each, name) for each in self.templates]
+        return map(values.__getitem__, self.template[part].tolist())
 
     def longest(self, gpu_ns: float) -> Iterator[JobSpec]:
         """Yield the first job of each kind, and those of more GPU time, in order."""
-        gpus = of_kinds(self, lambda spec: max(spec.demand.gpus, 1))
-        chosen = self.numbers["iterations"] * self.numbers["compute_ns"].astype(float) * gpus > gpu_ns
-        chosen[np.unique(self.kind, return_index=True)[1]] = True
-        return map(self.made.__getitem__, np.flatnonzero(chosen).tolist())
+        gpus = of_templates(self, lambda spec: max(spec.demand.gpus, 1))
+        chosen = self.arrays["iterations"] * self.arrays["compute_ns"].astype(float) * gpus > gpu_ns
+        chosen[np.unique(self.template, return_index=True)[1]] = True
+        return map(self.specs.__getitem__, np.flatnonzero(chosen).tolist())
 
     def _id(self, job: int) -> str:
         return self._ids[self._starts[job] : self._starts[job + 1]].decode()
@@ -125,27 +125,27 @@ class JobColumns(Sequence[JobSpec]):
 
 def field_of(jobs: Sequence[JobSpec], name: str, part: slice = slice(None)) -> Iterable[Any]:
     """Return a field of all jobs, or of a stretch of them."""
-    if isinstance(jobs, JobColumns):
+    if isinstance(jobs, CompactJobs):
         return jobs.column(name, part)
     return [getattr(spec, name) for spec in jobs[part]]
 
 
-def numbers_of(jobs: Sequence[JobSpec], name: str) -> Ints:
+def array_of(jobs: Sequence[JobSpec], name: str) -> Ints:
     """Return `submit_ns`, `iterations` or `compute_ns` of all jobs, shape (n_jobs,)."""
-    if isinstance(jobs, JobColumns):
-        return jobs.numbers[name]
+    if isinstance(jobs, CompactJobs):
+        return jobs.arrays[name]
     return np.array([getattr(spec, name) for spec in jobs], dtype=np.int64)
 
 
-def of_kinds(jobs: Sequence[JobSpec], value: Callable[[JobSpec], int]) -> Ints:
+def of_templates(jobs: Sequence[JobSpec], value: Callable[[JobSpec], int]) -> Ints:
     """Return a number that jobs of a kind have in common, shape (n_jobs,)."""
-    values = np.array([value(spec) for spec in kinds_of(jobs)], dtype=np.int64)
-    return values[jobs.kind] if isinstance(jobs, JobColumns) else values
+    values = np.array([value(spec) for spec in templates_of(jobs)], dtype=np.int64)
+    return values[jobs.template] if isinstance(jobs, CompactJobs) else values
 
 
-def kinds_of(jobs: Sequence[JobSpec]) -> Sequence[JobSpec]:
+def templates_of(jobs: Sequence[JobSpec]) -> Sequence[JobSpec]:
     """Return one job of each kind: those of a kind differ only in name, arrival and length."""
-    return jobs.kinds if isinstance(jobs, JobColumns) else jobs
+    return jobs.templates if isinstance(jobs, CompactJobs) else jobs
 
 
 def _joined(texts: Iterable[str]) -> tuple[bytes, "array[int]"]:

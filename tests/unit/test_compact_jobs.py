@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from artist.core.compact_jobs import CompactJobs, field_of, templates_of
 from artist.core.job import Demand, JobSpec
-from artist.core.job_columns import JobColumns, field_of, kinds_of
 from artist.engine.admission import MAX_NS, check_jobs
 from artist.engine.jobs import JobTable
 from artist.errors import InputError
@@ -36,7 +36,7 @@ def test_jobs_read_as_a_list_of_specs():
     )
     assert (jobs[0], jobs[-1], jobs[1:]) == (first, third, [second, third])
     assert jobs == [first, second, third]
-    assert kinds_of(jobs) == [first, second]
+    assert templates_of(jobs) == [first, second]
     assert all(type(value) is int for value in (jobs[2].submit_ns, jobs[2].iterations, jobs[2].compute_ns))
     with pytest.raises(IndexError):
         jobs[3]
@@ -53,14 +53,14 @@ def test_a_field_of_all_jobs_is_that_of_their_specs(name):
 
 def test_a_spec_is_made_once_while_few_are_asked_for(monkeypatch):
     """The same object twice; with room for two, the third takes the place of both."""
-    monkeypatch.setattr("artist.core.job_columns._KEPT", 2)
+    monkeypatch.setattr("artist.core.compact_jobs._KEPT", 2)
     jobs = built(3)
     first = jobs[0]
     assert jobs[0] is first
     assert jobs[1] is not None
-    assert jobs.made.keys() == {0, 1}
+    assert jobs.specs.keys() == {0, 1}
     assert jobs[2] is not None
-    assert jobs.made.keys() == {2}
+    assert jobs.specs.keys() == {2}
     assert jobs[0] is not first
     assert jobs[0] == first
 
@@ -77,7 +77,7 @@ def test_the_engine_goes_through_specs_and_not_their_numbers():
 def test_they_are_copied_as_a_list_is():
     """By pickle, for processes; deeply; and with a job more."""
     jobs = built(3, gpus=[1, 2, 1])
-    assert jobs[1] == pickle.loads(pickle.dumps(jobs))[1] == copy.deepcopy(jobs.made)[1]
+    assert jobs[1] == pickle.loads(pickle.dumps(jobs))[1] == copy.deepcopy(jobs.specs)[1]
     assert jobs == copy.deepcopy(jobs) == pickle.loads(pickle.dumps(jobs))
     assert jobs + jobs[:1] == [*jobs, jobs[0]]
 
@@ -90,7 +90,7 @@ def test_a_job_takes_less_than_64_bytes():
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(jobs.kinds) == 4
+    assert len(jobs.templates) == 4
     assert taken < 64 * 20_000
 
 
@@ -99,6 +99,6 @@ def test_the_first_job_that_can_never_run_is_named():
     with pytest.raises(InputError, match=r"job 'job-é000002'"):
         check_jobs(built(4, gpus=[1, 2, 9, 9]), tiny_cluster())
     numbers = (np.array(each) for each in ([0, 0, 0], [1, 1, MAX_NS // S + 1], [S] * 3))
-    long = JobColumns("abc", *numbers, [built(1)[0]], np.zeros(3))
+    long = CompactJobs("abc", *numbers, [built(1)[0]], np.zeros(3))
     with pytest.raises(InputError, match=r"job 'c': too large"):
         check_jobs(long, tiny_cluster())
