@@ -1,6 +1,6 @@
 """Hold `workload=lyra` against what the Lyra paper publishes of its trace under FIFO.
 
-    python scripts/fit_lyra.py [override ...] [--seeds 0 1 2 3 4] [--policy lyra_sjf]
+    python scripts/fit_lyra.py [override ...] [--seeds 0 1 2 3 4] [--policy lyra_fifo]
 
 runs the jobs of each seed on their training machines, without a network model, and prints published and
 generated figures: their mean and range over the seeds, and how far the mean is off. An override such as

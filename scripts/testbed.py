@@ -84,9 +84,9 @@ class Scheduler:
 
 
 SCHEDULERS: Mapping[str, Scheduler] = {
-    "SRTF": Scheduler("srtf_360", file="SRTF.job.csv"),
-    "SRSF": Scheduler("srsf_360", file="SRSF.job.csv"),
-    "Tiresias": Scheduler("tiresias_360", file="tiresias.job.csv", always=True),
+    "SRTF": Scheduler("srtf", file="SRTF.job.csv"),
+    "SRSF": Scheduler("srsf", file="SRSF.job.csv"),
+    "Tiresias": Scheduler("tiresias_open", file="tiresias.job.csv", always=True),
     "Muri-L": Scheduler("muri_l", file="Muri-L.job.csv"),
     "Themis": Scheduler("themis_muri", figures=(461_456, 4_269, 2_876_143, 3_924_819)),
     "Muri-S": Scheduler("muri_s"),

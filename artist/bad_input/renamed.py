@@ -2,10 +2,22 @@
 
 from artist.errors import InputError
 
+_MURI, _TICKS = "policy=muri_l_events", "policy.on_events=false policy.interval_s=360"
 _REPLACEMENTS = {  # end of a field, field=value or group=preset of an earlier version: allowed now
     "most_beyond": "max_beyond, its new name",
     "most_jobs": "max_jobs, its new name",
     "most_packets": "max_packets, its new name",
+    "policy=dally_manual_keep": "policy=dally_manual policy.renewal=keep",
+    "policy=dally_manual_nearer": "policy=dally_manual policy.renewal=nearer",
+    "policy=lyra_sjf": "policy=lyra_fifo policy.order=sjf policy.backfill=true",
+    "policy=muri_l_2": f"{_MURI} policy.max_jobs=2",
+    "policy=muri_l_3": f"{_MURI} policy.max_jobs=3",
+    "policy=muri_l_no_blossom": f"{_MURI} policy.matching=priority",
+    "policy=muri_l_worst_ordering": f"{_MURI} policy.ordering=worst",
+    "policy=srsf_360": f"policy=srsf {_TICKS}",
+    "policy=srtf_360": f"policy=srtf {_TICKS}",
+    "policy=themis_muri_events": "policy=themis_muri policy.on_events=true policy.interval_s=null",
+    "policy=tiresias_360": f"policy=tiresias_open {_TICKS}",
 }
 
 

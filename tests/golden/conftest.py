@@ -30,12 +30,8 @@ SETTING = (
     "output.rates=true",
 )
 
-# Timers that run out while other jobs hold a machine's GPUs, so that a renewal has something to decide.
-PACE = dict.fromkeys(
-    ("dally_manual_keep", "dally_manual_nearer"), ("policy.machine_timer_h=1", "policy.rack_timer_h=2")
-)
 # Sub-arrays by what was seen two hours ago, not yesterday.
-PACE |= dict.fromkeys(
+PACE = dict.fromkeys(
     ("coda", "coda_no_tuning", "coda_no_eliminator", "coda_halving"), ("policy.review_s=7200",)
 )
 

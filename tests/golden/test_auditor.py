@@ -303,8 +303,8 @@ def test_a_window_is_recounted(run_under):
     [("group_depth", 1, slice(None), "with other members, of"), ("group_gpus", "m0:1", 1, "than others")],
 )
 def test_a_damaged_group_is_found(column, value, rows, words, run_under, tmp_path):
-    """Groups of two jobs are none of depth 1, and the members of one agree on what it owns."""
-    folder = Path(copytree(run_under("muri_l_2"), tmp_path / "run"))
+    """Groups of several jobs are none of depth 1, and the members of one agree on what it owns."""
+    folder = Path(copytree(run_under("muri_l_events"), tmp_path / "run"))
     events = pd.read_parquet(folder / "events.parquet")
     events.loc[events.index[events["group"].notna()][rows], column] = value
     events.to_parquet(folder / "events.parquet")

@@ -49,6 +49,13 @@ def test_sharing_costs_the_slowdown_of_muris_experiments():
     assert seconds(result, "finish_ns") == pytest.approx([13.3, 13.3])
 
 
+def test_on_a_grid_alone_jobs_start_at_its_next_point():
+    """Every 10 s: a of 15 s arrives at 1 s and starts at 10 s; its GPU is free at 25 s, b starts at 30 s."""
+    jobs = [guaranteed("a", 1, 15, 1, at=1), guaranteed("b", 1, 5, 1, at=2)]
+    result, _ = run(jobs, on_events=False, interval_s=10)
+    assert seconds(result, "finish_ns") == [25, 35]
+
+
 def test_the_least_busy_gpu_is_joined():
     """A shows 0.6, b 0.3; c wants 0.5 and finds 0.7 idle with b, so nobody waits; with a it would."""
     jobs = [guaranteed("a", 1, 10, 0.6), guaranteed("b", 1, 10, 0.3), other("c", 1, 10, 0.5)]

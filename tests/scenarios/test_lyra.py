@@ -365,7 +365,7 @@ def test_opportunistic_heterogeneous_jobs_keep_to_their_machines():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_without_loans_and_elastic_jobs_it_is_sjf_that_skips(seed):
-    """Events are those of the preset lyra_sjf, too, if inference leaves nothing to be loaned."""
+    """Events are those of SJF on the training pool, too, if inference leaves nothing to be loaned."""
     rng = np.random.default_rng([seed, 5])
     times = np.cumsum(rng.exponential(2, 80))
     sizes, lengths = rng.choice([1, 2, 3, 4, 8, 16], 80), rng.exponential(12, 80) + 1

@@ -61,13 +61,14 @@ _FULL = _STEPS + 1  # the load of a GPU that no job may join
 class AntMan:
     """Guaranteed jobs first come, first served; opportunistic ones beside them."""
 
-    on_events = True
     remembers_places = True
 
     utilization: float = Field(default=0.8, gt=0, le=1)
     waiting_join: bool = True
     backfill: bool = False
     placement: AnyChooser = "consolidate"
+    on_events: bool = True
+    interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
     fill: AnyFill = "proportional"
     seed: int = Field(default=0, ge=0)
 

@@ -182,6 +182,8 @@ SINGLE, INNER = "policy=muri_l", "policy=network_aware policy@policy.of=muri_l"
         (f"{SINGLE} +policy.most_jobs=2", "policy.most_jobs: unknown option", "max_jobs"),
         (f"{INNER} policy.of.most_jobs=2", "policy.of.most_jobs: unknown option", "max_jobs"),
         ("--config-dir old policy=option", "policy.most_jobs: unknown option", "max_jobs"),
+        ("policy=muri_l_2", "policy: no such choice", "policy=muri_l_events policy.max_jobs=2"),
+        ("--config-dir old policy=preset", "preset.yaml: no such file", "policy=tiresias_open policy.on_ev"),
         ("performance.sensitivity=old.yaml", "m.most_beyond: unknown field", "max_beyond"),
     ],
 )
@@ -191,6 +193,7 @@ def test_a_setting_of_an_earlier_version_is_refused_with_its_replacement(
     """On the command line, of an inner policy, in a preset of the user's own, in a file, and from Python."""
     Path("old/policy").mkdir(parents=True)
     Path("old/policy/option.yaml").write_text("defaults: [muri_l, _self_]\nmost_jobs: 2\n")
+    Path("old/policy/preset.yaml").write_text("defaults: [tiresias_360, _self_]\n")
     Path("old.yaml").write_text("models: {m: {most_beyond: 0.1}}\n")
     message = refused(*overrides.split())
     assert first in message
