@@ -1,200 +1,109 @@
-"""The interface between a scheduler simulator and a network model.
+"""Everything that users of the network models import; the rooms behind it may change.
 
-A network model says how long one training iteration takes: a profile (the model's layers) on a shape (a
-placement without names) of a fabric, with its collectives run as `system` says.
+A network model gives the time of one training iteration: a profile (the model's layers) on a shape (a
+placement without names) of a fabric, with its collectives run as the settings of the system say::
+
+    topology = load_topology("topologies/dgx_h100_3tier.yaml")
+    four_and_four = shape_of([(0, 0, 4), (0, 1, 4)])  # (rack, machine, GPUs)
+    fabric = topology.fabric
+    time = AnalyticalModel().iteration(get_profile("VGG16"), four_and_four, fabric, fabric.system)
+    time.exposed_ns  # of time.total_ns
+
+Fabrics
+    `load_topology` reads a `Topology`: a `Fabric` of `Dimension`s and its `MachineType`s. `fabric_graph` is
+    the same as a networkx graph. `SystemSettings`, with `merge_system`, say how collectives run.
+Shapes
+    `shape_of` makes a `Shape` of a placement's slices; `TIERS` and `Tier` name the tiers.
+Profiles
+    `get_profile` by name (`profile_names`), or a `Profile` of `Layer`s of your own; `calibrate` fits one to a
+    measured overhead.
+Models
+    A `NetworkModel` answers with an `IterationTime` and its `Span`s: `AnalyticalModel`, `ZeroModel`,
+    `MeasuredModel` (logs of nccl-tests), `AstraSim`, `Ns3Model`; `CachedModel` remembers answers of any.
+Collectives alone
+    `collective_us` of an `NcclCollective` on an `NcclFabric`, which `fit_nccl` fits to `MeasuredRun`s.
+Shared links
+    `Contention` is the `SharedLinks` of a cluster: a `Sending` per job and a `Link` per port and uplink, on
+    `Slice`s of machines; `FULL` and `MAX_JOBS` are its limits.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from netmodels.contention.links import FULL, MAX_JOBS, Link, Slice
-from netmodels.contention.sending import Sender, Sending
-from netmodels.fabric.shape import Shape, Tier, shape_of
-from netmodels.fabric.system import SystemSettings, merge_system
-from netmodels.fabric.topology import Dimension, Fabric, MachineType, Topology, load_topology
-from netmodels.profiles.profile import Layer, Profile
+if TYPE_CHECKING:
+    from netmodels.astra_sim.model import AstraSim
+    from netmodels.calibration.fit import calibrate
+    from netmodels.collectives.iteration_time import IterationTime, Span
+    from netmodels.contention.contention import Contention
+    from netmodels.contention.links import FULL, MAX_JOBS, Link, Slice
+    from netmodels.contention.sending import Sender, Sending
+    from netmodels.contention.shared_links import SharedLinks
+    from netmodels.fabric.fabric import Dimension, Fabric, MachineType, Topology
+    from netmodels.fabric.graph import fabric_graph
+    from netmodels.fabric.nccl import NcclFabric, NcclTier
+    from netmodels.fabric.shape import TIERS, Shape, Tier, shape_of
+    from netmodels.fabric.system import SystemSettings, merge_system
+    from netmodels.fabric.topology import load_topology
+    from netmodels.inputs.errors import InputError
+    from netmodels.models.analytical import AnalyticalModel
+    from netmodels.models.cache import CachedModel
+    from netmodels.models.measured import MeasuredModel
+    from netmodels.models.network_model import NetworkModel
+    from netmodels.models.zero import ZeroModel
+    from netmodels.nccl.fit import fit_nccl
+    from netmodels.nccl.model import NcclCollective, collective_us
+    from netmodels.nccl.parameters import nccl_of
+    from netmodels.nccl.runs import MeasuredRun
+    from netmodels.ns3.model import Ns3Model
+    from netmodels.profiles.layers import Layer, Profile
+    from netmodels.profiles.profile import get_profile, profile_names
 
+__all__ = ["FULL", "MAX_JOBS", "TIERS"]
+__all__ += ["AnalyticalModel", "AstraSim", "CachedModel", "Contention", "Dimension", "Fabric", "InputError"]
+__all__ += ["IterationTime", "Layer", "Link", "MachineType", "MeasuredModel", "MeasuredRun", "NcclCollective"]
+__all__ += ["NcclFabric", "NcclTier", "NetworkModel", "Ns3Model", "Profile", "Sender", "Sending", "Shape"]
+__all__ += ["SharedLinks", "Slice", "Span", "SystemSettings", "Tier", "Topology", "ZeroModel"]
+__all__ += ["calibrate", "collective_us", "fabric_graph", "fit_nccl", "get_profile", "load_topology"]
+__all__ += ["merge_system", "nccl_of", "profile_names", "shape_of"]
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A sending period within one iteration.
-
-    Parameters
-    ----------
-    start_ns, end_ns
-        From the start of the iteration.
-    tier
-        The tier whose links carry it: machine, rack or network.
-    bytes
-        What each GPU sends in it.
-    """
-
-    start_ns: int
-    end_ns: int
-    tier: Tier
-    bytes: int
-
-
-class IterationTime:
-    """The time of one iteration and where it goes; frozen.
-
-    Parameters
-    ----------
-    compute_ns
-        Computing, as the profile says, whatever the shape.
-    comm_ns
-        Time during which something is communicated; the union, so overlapping collectives count once.
-    exposed_ns
-        Waiting for communication that no compute hides: the iteration takes compute_ns + exposed_ns. At most
-        comm_ns, unless a profile has update delays.
-    tiers
-        (tier, time during which that tier carries something) for each tier in use, innermost first.
-    spans
-        The sending periods by start; touching periods of one tier are one.
-    details
-        Instead of the last two, a function that finds them when they are read: few callers read them, and
-        finding them takes longer than everything else.
-    """
-
-    __slots__ = ("_details", "_spans", "_tiers", "comm_ns", "compute_ns", "exposed_ns")
-
-    def __init__(
-        self,
-        compute_ns: int,
-        comm_ns: int,
-        exposed_ns: int,
-        tiers: tuple[tuple[Tier, int], ...] = (),
-        spans: tuple[Span, ...] = (),
-        *,
-        details: "Callable[[], IterationTime] | None" = None,
-    ) -> None:
-        self.compute_ns = compute_ns
-        self.comm_ns = comm_ns
-        self.exposed_ns = exposed_ns
-        self._tiers = tiers
-        self._spans = spans
-        self._details = details
-
-    @property
-    def tiers(self) -> tuple[tuple[Tier, int], ...]:
-        """(tier, time during which that tier carries something) for each tier in use, innermost first."""
-        self._find()
-        return self._tiers
-
-    @property
-    def spans(self) -> tuple[Span, ...]:
-        """The sending periods by start."""
-        self._find()
-        return self._spans
-
-    def _find(self) -> None:
-        if self._details is not None:
-            found, self._details = self._details(), None
-            self._tiers, self._spans = found.tiers, found.spans
-
-    @property
-    def total_ns(self) -> int:
-        """The time of the iteration."""
-        return self.compute_ns + self.exposed_ns
-
-    def _key(self) -> tuple[object, ...]:
-        return self.compute_ns, self.comm_ns, self.exposed_ns, self.tiers, self.spans
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IterationTime) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __repr__(self) -> str:
-        names = ("compute_ns", "comm_ns", "exposed_ns", "tiers")
-        return f"IterationTime({', '.join(f'{name}={getattr(self, name)}' for name in names)})"
+_HOMES = {
+    "netmodels.astra_sim.model": "AstraSim",
+    "netmodels.calibration.fit": "calibrate",
+    "netmodels.collectives.iteration_time": "IterationTime Span",
+    "netmodels.contention.contention": "Contention",
+    "netmodels.contention.links": "FULL MAX_JOBS Link Slice",
+    "netmodels.contention.sending": "Sender Sending",
+    "netmodels.contention.shared_links": "SharedLinks",
+    "netmodels.fabric.fabric": "Dimension Fabric MachineType Topology",
+    "netmodels.fabric.graph": "fabric_graph",
+    "netmodels.fabric.nccl": "NcclFabric NcclTier",
+    "netmodels.fabric.shape": "TIERS Shape Tier shape_of",
+    "netmodels.fabric.system": "SystemSettings merge_system",
+    "netmodels.fabric.topology_schema": "load_topology",
+    "netmodels.inputs.errors": "InputError",
+    "netmodels.models.analytical": "AnalyticalModel",
+    "netmodels.models.cache": "CachedModel",
+    "netmodels.models.measured": "MeasuredModel",
+    "netmodels.models.network_model": "NetworkModel",
+    "netmodels.models.zero": "ZeroModel",
+    "netmodels.nccl.fit": "fit_nccl",
+    "netmodels.nccl.model": "NcclCollective collective_us",
+    "netmodels.nccl.parameters": "nccl_of",
+    "netmodels.nccl.runs": "MeasuredRun",
+    "netmodels.ns3.model": "Ns3Model",
+    "netmodels.profiles.layers": "Layer Profile",
+    "netmodels.profiles.profile": "get_profile profile_names",
+}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 
-@runtime_checkable
-class NetworkModel(Protocol):
-    """Answers for the network, one job at a time; several on one fabric: `netmodels.contention.phases`."""
-
-    @property
-    def version(self) -> str:
-        """Part of cache keys: changes whenever answers do, so it names parameters and program version."""
-        ...
-
-    def iteration(
-        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
-    ) -> IterationTime:
-        """Return the time of one iteration.
-
-        Parameters
-        ----------
-        profile
-            Layers, already scaled to the speed of the GPUs.
-        shape
-            The placement.
-        fabric
-            The network.
-        system
-            How collectives run; `fabric.system` is the fabric's own.
-
-        Raises
-        ------
-        InputError
-            If the question cannot be answered, with the reason.
-        """
-        ...
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first asked for, so that `import netmodels.api` costs nothing."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return value
 
 
-class SharedLinks(Protocol):
-    """Answers for jobs that share the links of one cluster: `netmodels.contention.contention.Contention`."""
-
-    @property
-    def capacity(self) -> Mapping[Link, float]:
-        """Capacity of every link, byte/ns; inf where no link is shared."""
-        ...
-
-    def sending(self, profile: Profile, placement: Sequence[Slice]) -> Sending:
-        """Return what a job on (rack, machine, machine type, GPUs) sends in an iteration alone."""
-        ...
-
-    def sender(self, job: Sending) -> Sender:
-        """Return what a job does to these links, which are numbered in the order of `capacity`."""
-        ...
-
-    def together(
-        self,
-        jobs: Sequence[Sending],
-        shift_ns: Sequence[int] = (),
-        *,
-        stretch: Sequence[float] = (),
-        waiting_ns: Sequence[int] = (),
-        joined: bool = False,
-    ) -> Sequence[float]:
-        """Return the mean time of an iteration of each of some jobs that run together, ns."""
-        ...
-
-
-__all__ = [
-    "FULL",
-    "MAX_JOBS",
-    "Dimension",
-    "Fabric",
-    "IterationTime",
-    "Layer",
-    "Link",
-    "MachineType",
-    "NetworkModel",
-    "Profile",
-    "Sender",
-    "Sending",
-    "Shape",
-    "SharedLinks",
-    "Slice",
-    "Span",
-    "SystemSettings",
-    "Tier",
-    "Topology",
-    "load_topology",
-    "merge_system",
-    "shape_of",
-]
+def __dir__() -> list[str]:
+    return __all__

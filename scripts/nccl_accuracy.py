@@ -27,11 +27,10 @@ import numpy as np
 import numpy.typing as npt
 from nccl_published import Published, Series, read_published
 
-from netmodels.api import Fabric, SystemSettings, shape_of
+from netmodels.api import Fabric, MeasuredRun, NcclFabric, SystemSettings, shape_of
 from netmodels.collectives.algorithms import Collective
 from netmodels.models.analytical import AnalyticalModel
-from netmodels.nccl import MeasuredRun, NcclFabric
-from netmodels.nccl.fit import fit, predicted_us
+from netmodels.nccl.fit import fit_nccl, predicted_us
 from netmodels.nccl.parameters import nccl_of
 
 Floats = npt.NDArray[np.float64]
@@ -138,7 +137,7 @@ def group_of(series: Series, run: MeasuredRun) -> str:
 def fitted(published: Published, runs: Sequence[MeasuredRun]) -> NcclFabric:
     """Return the parameters that fit some runs of machines of one kind best."""
     widest = max(runs, key=lambda run: run.machines)
-    return fit(runs, nccl_of(published.priors[widest.name])).nccl
+    return fit_nccl(runs, nccl_of(published.priors[widest.name])).nccl
 
 
 def noise(published: Published, names: Iterable[str]) -> Iterator[Answer]:

@@ -15,9 +15,8 @@ from pathlib import Path
 from nccl_published import Published, read_list, read_published
 
 from artist.data import data_path
-from netmodels.api import load_topology
-from netmodels.nccl import MeasuredRun, NcclFabric
-from netmodels.nccl.fit import Fitted, fit
+from netmodels.api import MeasuredRun, NcclFabric, load_topology
+from netmodels.nccl.fit import Fitted, fit_nccl
 from netmodels.nccl.parameters import nccl_of
 
 _HEAD = "# Fitted to published runs of nccl-tests"
@@ -100,7 +99,7 @@ def refit(published: Published, name: str, runs: Sequence[str]) -> Refitted:
     """Return a fabric fitted to some runs, from its nominal figures."""
     fabric = load_topology(data_path("topologies", f"{name}.yaml")).fabric
     chosen = tuple(published.runs[each] for each in runs)
-    return Refitted(name, chosen, fit(chosen, nccl_of(replace(fabric, nccl=None))), fabric.nccl)
+    return Refitted(name, chosen, fit_nccl(chosen, nccl_of(replace(fabric, nccl=None))), fabric.nccl)
 
 
 def write(found: Refitted) -> None:

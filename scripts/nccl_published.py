@@ -10,8 +10,7 @@ from typing import Any
 import yaml
 
 from artist.data import data_path
-from netmodels.api import Dimension, Fabric
-from netmodels.nccl import MeasuredRun, NcclCollective
+from netmodels.api import Dimension, Fabric, MeasuredRun, NcclCollective
 
 Row = Mapping[str, str]
 

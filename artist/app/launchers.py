@@ -29,7 +29,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from artist.data import data_path
 from artist.errors import InputError
-from artist.run.elsewhere import Elsewhere, ending_at_once, timed
+from artist.run.remote import RemotePoint, ending_at_once, timed
 from artist.run.workers import Workers, held
 from netmodels.inputs.naming import allowed_names
 
@@ -172,7 +172,7 @@ def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), _told("ray"):
         try:
             ray.init(**init)
-            here = Elsewhere()
+            here = RemotePoint()
             remote = ray.remote(**settings["ray"]["remote"])(lambda request: here(request))
             running = {remote.remote(dumps(request)): number for number, request in points}
             while running:
@@ -196,20 +196,20 @@ def _check_reachable(address: str) -> None:
 def run_on_slurm(settings: dict[str, Any], todo: Todo) -> Results:
     """Run as one array job of SLURM, which continues if the command ends."""
     waiting = list(todo)
-    return _submitted("slurm", settings, waiting, Elsewhere(), at_once=len(waiting))
+    return _submitted("slurm", settings, waiting, RemotePoint(), at_once=len(waiting))
 
 
 def run_on_submitit(settings: dict[str, Any], todo: Todo) -> Results:
     """Run `at_once` points at a time as jobs of submitit without a cluster, which end with the command."""
     at_once = _at_once(settings.pop("at_once"), "at_once")
-    return _submitted("local", settings, list(todo), Elsewhere(os.getpid()), at_once)
+    return _submitted("local", settings, list(todo), RemotePoint(os.getpid()), at_once)
 
 
 def _submitted(
     cluster: str,
     settings: dict[str, Any],
     waiting: list[tuple[int, "Request"]],
-    here: Elsewhere,
+    here: RemotePoint,
     at_once: int,
 ) -> Results:
     _check_installed(f"submitit_{cluster}", "submitit", "slurm")

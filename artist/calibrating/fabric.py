@@ -9,10 +9,11 @@ import yaml
 
 from artist.errors import InputError
 from artist.tables.grid import percent
+from netmodels.fabric.nccl import NcclFabric, NcclTier
 from netmodels.fabric.topology import Topology, load_topology
-from netmodels.nccl.fit import Fitted, fit, predicted_us
+from netmodels.nccl.fit import Fitted, fit_nccl, predicted_us
 from netmodels.nccl.logs import Logs
-from netmodels.nccl.parameters import NcclFabric, NcclTier, nccl_of
+from netmodels.nccl.parameters import nccl_of
 from netmodels.nccl.runs import MeasuredRun, bus_factor
 
 _TIERS = ("machine", "rack", "network")
@@ -128,7 +129,7 @@ def fitted(runs: Sequence[MeasuredRun], topology: Topology, nominal: bool) -> Fi
         Whether it was named by the user, so that its bandwidths are those of the machines.
     """
     prior = nccl_of(topology.fabric, topology.default_machine_type)
-    return fit(runs, prior if nominal else _with_peaks(prior, runs))
+    return fit_nccl(runs, prior if nominal else _with_peaks(prior, runs))
 
 
 def _with_peaks(prior: NcclFabric, runs: Sequence[MeasuredRun]) -> NcclFabric:

@@ -30,9 +30,9 @@ from artist.pricing.tables import (
 from artist.pricing.together import JobPrice, LinkPrice, parse_jobs, price_together
 from artist.run.build import build_network, check_packets, network_profiles
 from artist.run.config import NetworkConfig
+from netmodels.api import NcclCollective
 from netmodels.fabric.shape import Shape
 from netmodels.fabric.topology import Topology, load_topology
-from netmodels.nccl import NcclCollective
 from netmodels.profiles.profile import profile_names
 
 _FILES = ("csv", "plot", "draw")

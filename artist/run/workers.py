@@ -7,16 +7,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from threading import current_thread, main_thread
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
-from artist.run.elsewhere import end_with
-
-_GRACE_S = 5.0  # of a worker that is told to end
+_GRACE_S = 5.0  # of a worker that got SIGTERM
+_WATCH_PERIOD_S = 1.0
+_WATCH_GRACE_S = 3.0
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -106,3 +107,30 @@ def held() -> Iterator[None]:
             signal.signal(each, handler)
         if arrived:
             signal.raise_signal(arrived[0])
+
+
+@lru_cache(maxsize=1)
+def end_with(command: int) -> None:
+    """End this process with another one, and at SIGTERM; takes effect once.
+
+    A killed worker holds nothing: the kernel frees its lock, and the next run of the point removes its
+    scratch folder.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    Thread(target=_watch, args=(command, os.getppid() == command), daemon=True).start()
+
+
+def _watch(command: int, is_parent: bool) -> None:
+    while os.getppid() == command if is_parent else _runs(command):
+        time.sleep(_WATCH_PERIOD_S)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_WATCH_GRACE_S)
+    os._exit(1)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True

@@ -17,8 +17,8 @@ A placement within a machine is asked with the machine's dimensions, whatever th
 from functools import lru_cache
 from statistics import fmean
 
-from netmodels.astra_sim.hosts import Network
 from netmodels.collectives.dimensions import Level, SeenTiers, View
+from netmodels.collectives.hosts import Network
 from netmodels.fabric.fabric import Dimension
 from netmodels.fabric.shape import Shape, gpus
 from netmodels.fabric.system import Algorithm, SystemSettings, merge_system

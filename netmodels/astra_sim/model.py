@@ -10,10 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from netmodels.api import IterationTime
 from netmodels.astra_sim import inputs, ns3, version1
 from netmodels.astra_sim.asked import as_asked, in_one_dimension, is_regular, one_dimension
-from netmodels.astra_sim.hosts import Network
 from netmodels.astra_sim.locate import Backend, locate
 from netmodels.astra_sim.meaning import check_meaning
 from netmodels.astra_sim.outputs import NpuTime, UnreadableError, read_version1, read_version2
@@ -21,6 +19,8 @@ from netmodels.astra_sim.process import Outcome, ProgramError, run
 from netmodels.astra_sim.scratch import Scratch
 from netmodels.collectives.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.collectives.dimensions import Level, View, tiers_of, view_of
+from netmodels.collectives.hosts import Network
+from netmodels.collectives.iteration_time import IterationTime
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape
 from netmodels.fabric.system import SystemSettings

@@ -1,4 +1,4 @@
-"""What ASTRA-sim's ns-3 back end reads: hosts, switches and links (`netmodels.astra_sim.hosts`), settings.
+"""What ASTRA-sim's ns-3 back end reads: hosts, switches and links (`netmodels.collectives.hosts`), settings.
 
 Decided by runs of the real program (all-reduces of 16 MiB, v100_100g, us; the bound of a flat ring is 2,349):
 
@@ -18,9 +18,9 @@ from dataclasses import replace
 
 from netmodels.astra_sim.asked import as_asked, logical_dims
 from netmodels.astra_sim.chakra import iteration_trace
-from netmodels.astra_sim.hosts import Network
 from netmodels.astra_sim.inputs import REMOTE_MEMORY, TRACE, check_system, system_json
 from netmodels.collectives.dimensions import SeenTiers, View
+from netmodels.collectives.hosts import Network
 from netmodels.fabric.shape import Shape
 from netmodels.fabric.system import SystemSettings
 from netmodels.inputs.errors import InputError

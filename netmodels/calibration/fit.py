@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 from typing import Literal, get_args
 
-from netmodels.api import NetworkModel
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape
 from netmodels.fabric.system import SystemSettings
 from netmodels.inputs.errors import InputError
 from netmodels.inputs.naming import allowed_names
+from netmodels.models.network_model import NetworkModel
 from netmodels.profiles.layers import Profile
 
 Method = Literal["scale_compute", "launch_overhead"]

@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from netmodels.api import IterationTime, Span
 from netmodels.collectives.algorithms import Ints
+from netmodels.collectives.iteration_time import IterationTime, Span
 from netmodels.fabric.shape import TIERS, Shape, Tier, gpus, tier
 from netmodels.fabric.system import SystemSettings
 from netmodels.profiles.layers import Profile

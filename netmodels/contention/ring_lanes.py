@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from math import ceil, inf
 from typing import NamedTuple
 
-from netmodels.astra_sim.hosts import Link as HostLink
-from netmodels.astra_sim.hosts import Network
 from netmodels.collectives.dimensions import SeenTiers, tiers_of
+from netmodels.collectives.hosts import Link as HostLink
+from netmodels.collectives.hosts import Network
 from netmodels.collectives.packet_transport import Way, way_over
 from netmodels.collectives.rings import ring_of
 from netmodels.contention.links import FULL, Direction, Link

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from netmodels.fabric.nccl import NcclFabric
 from netmodels.fabric.shape import TIERS, Tier
 from netmodels.fabric.system import SystemSettings, system_record
 from netmodels.inputs.digest import digest_of, hash_of
 from netmodels.inputs.errors import InputError
 from netmodels.inputs.naming import allowed_names
-from netmodels.nccl.parameters import NcclFabric
 
 Kind = Literal["ring", "switch", "fully_connected"]
 Links = Literal["one", "members"]

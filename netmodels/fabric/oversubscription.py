@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from netmodels.fabric.fabric import Dimension, Fabric, MachineType, Tiers
+from netmodels.fabric.nccl import NcclFabric
 from netmodels.inputs.errors import InputError
-from netmodels.nccl.parameters import NcclFabric
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,13 @@ from pydantic import (
 )
 
 from netmodels.fabric.fabric import Dimension, Fabric, Kind, Links, MachineType, Tiers, Topology
+from netmodels.fabric.nccl import NcclFabric, NcclTier
 from netmodels.fabric.oversubscription import Oversubscription, oversubscribed
 from netmodels.fabric.shape import TIERS, Tier
 from netmodels.fabric.system import SystemSettings, merge_system
 from netmodels.inputs.errors import InputError
 from netmodels.inputs.naming import allowed_names
 from netmodels.inputs.schema import first_problem, read_yaml
-from netmodels.nccl.parameters import NcclFabric, NcclTier
 
 _GIB = 2**30
 Text = Annotated[StrictStr, Field(min_length=1)]

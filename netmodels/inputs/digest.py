@@ -3,7 +3,9 @@
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 _NO_SOURCES = {"_data", "__pycache__"}  # data in a wheel, and what Python compiles
@@ -33,6 +35,25 @@ def digest_of_sources(*folders: Path) -> str:
             with open(os.path.join(folder, *parts), "rb") as file:
                 digest.update(file.read())
     return digest.hexdigest()
+
+
+@lru_cache(maxsize=16)
+def sources_of(module: str) -> str:
+    """Return a digest of the files that compute the answers of a model, read once per process.
+
+    These are all of `netmodels`, of which a model of the user's own may use any part, and the file of the
+    model itself. Its `version` must cover other files that it needs.
+
+    Parameters
+    ----------
+    module
+        Name of the module that defines the model.
+    """
+    package = digest_of_sources(Path(__file__).parents[1])
+    own = Path(getattr(sys.modules.get(module), "__file__", None) or "")
+    if module.startswith("netmodels.") or not own.is_file():  # no file: typed in, as in a notebook
+        return package
+    return digest_of([package, own.read_text(encoding="utf-8", errors="replace")])
 
 
 def _files(folder: str, inside: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

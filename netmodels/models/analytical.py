@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netmodels.api import IterationTime
 from netmodels.collectives.across_machines import across_ns, sent_bytes
 from netmodels.collectives.algorithms import Collective, Ints
 from netmodels.collectives.collectives import Phase, chunks_of, gate_ns, phases_of
 from netmodels.collectives.dimensions import Level, View, views_of
+from netmodels.collectives.iteration_time import IterationTime
 from netmodels.collectives.ring_steps import Floats
 from netmodels.collectives.rings import Ring, rings_of
 from netmodels.collectives.timeline import (

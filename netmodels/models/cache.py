@@ -11,21 +11,20 @@ again with a warning and replaced.
 import json
 import logging
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 from netmodels import __version__
-from netmodels.api import IterationTime, NetworkModel, Span
+from netmodels.collectives.iteration_time import IterationTime, Span
 from netmodels.fabric.fabric import Fabric, fabric_record
 from netmodels.fabric.shape import Shape
 from netmodels.fabric.system import SystemSettings, system_record
-from netmodels.inputs.digest import canonical, digest_of, digest_of_sources
+from netmodels.inputs.digest import canonical, digest_of, sources_of
 from netmodels.inputs.errors import InputError
+from netmodels.models.network_model import NetworkModel
 from netmodels.profiles.layers import Profile
 
 _log = logging.getLogger(__name__)
@@ -223,25 +222,6 @@ def question_record(
         "fabric": fabric_record(fabric),
         "system": system_record(system),
     }
-
-
-@lru_cache(maxsize=16)
-def sources_of(module: str) -> str:
-    """Return a digest of the files that compute the answers of a model, read once per process.
-
-    These are all of `netmodels`, of which a model of the user's own may use any part, and the file of the
-    model itself. Its `version` must cover other files that it needs.
-
-    Parameters
-    ----------
-    module
-        Name of the module that defines the model.
-    """
-    package = digest_of_sources(Path(__file__).parent)
-    own = Path(getattr(sys.modules.get(module), "__file__", None) or "")
-    if module.startswith("netmodels.") or not own.is_file():  # no file: typed in, as in a notebook
-        return package
-    return digest_of([package, own.read_text(encoding="utf-8", errors="replace")])
 
 
 def answer_record(answer: IterationTime) -> dict[str, object]:

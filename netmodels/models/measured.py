@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from netmodels.api import IterationTime
 from netmodels.collectives.algorithms import Collective, Ints
+from netmodels.collectives.iteration_time import IterationTime
 from netmodels.collectives.timeline import Part, ring_iteration, ring_parts
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape, gpus
 from netmodels.fabric.system import SystemSettings
 from netmodels.inputs.digest import digest_of
 from netmodels.inputs.errors import InputError
-from netmodels.nccl.fit import Fitted, fit
+from netmodels.nccl.fit import Fitted, fit_nccl
 from netmodels.nccl.logs import Given, Logs
 from netmodels.nccl.measurements import files_of, read_measurements
 from netmodels.nccl.model import NcclCollective, collective_us
@@ -105,7 +105,7 @@ class MeasuredModel:
     def fitted(self, fabric: Fabric) -> Fitted:
         """Return the fit to all runs, beginning with a fabric's parameters."""
         if fabric.digest not in self._fits:
-            self._fits[fabric.digest] = fit(self.logs.runs, nccl_of(fabric))
+            self._fits[fabric.digest] = fit_nccl(self.logs.runs, nccl_of(fabric))
         return self._fits[fabric.digest]
 
     def carries(self, shape: Shape, fabric: Fabric, system: SystemSettings | None = None) -> bool:

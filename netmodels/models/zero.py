@@ -1,6 +1,6 @@
 """The network model without a network: what a job would do if communication cost nothing."""
 
-from netmodels.api import IterationTime
+from netmodels.collectives.iteration_time import IterationTime
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape
 from netmodels.fabric.system import SystemSettings

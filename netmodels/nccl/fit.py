@@ -20,8 +20,8 @@ from math import log
 
 import numpy as np
 
+from netmodels.fabric.nccl import NcclFabric, NcclTier
 from netmodels.nccl.model import Floats, collective_us
-from netmodels.nccl.parameters import NcclFabric, NcclTier
 from netmodels.nccl.runs import MeasuredRun
 
 _CLOSE = 0.05  # relative error up to which a point counts fully
@@ -79,7 +79,7 @@ class Fitted:
     free: tuple[str, ...] = ()
 
 
-def fit(runs: Sequence[MeasuredRun], prior: NcclFabric) -> Fitted:
+def fit_nccl(runs: Sequence[MeasuredRun], prior: NcclFabric) -> Fitted:
     """Fit the parameters of a fabric to measured runs.
 
     Parameters

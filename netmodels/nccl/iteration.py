@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from netmodels.api import IterationTime
 from netmodels.collectives.algorithms import Ints
+from netmodels.collectives.iteration_time import IterationTime
 from netmodels.collectives.timeline import Part, ring_iteration, ring_parts
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape, gpus

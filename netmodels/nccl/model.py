@@ -63,7 +63,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from netmodels.nccl.parameters import NcclFabric
+from netmodels.fabric.nccl import NcclFabric
 
 NcclCollective = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "send_receive"]
 Floats = npt.NDArray[np.float64]

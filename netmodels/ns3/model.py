@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from netmodels.api import IterationTime
-from netmodels.astra_sim.hosts import Network
 from netmodels.collectives.across_machines import add_ns
 from netmodels.collectives.algorithms import Collective, Ints
 from netmodels.collectives.dimensions import SeenTiers, tiers_of
+from netmodels.collectives.hosts import Network
+from netmodels.collectives.iteration_time import IterationTime
 from netmodels.collectives.timeline import Part, ring_iteration, ring_parts
 from netmodels.contention.packet_jobs import Layer, RingJob
 from netmodels.contention.packets import Network as Links
@@ -23,8 +23,8 @@ from netmodels.contention.tree import Tree
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape, gpus
 from netmodels.fabric.system import SystemSettings
+from netmodels.inputs.digest import sources_of
 from netmodels.inputs.errors import InputError
-from netmodels.models.cache import sources_of
 from netmodels.ns3.process import Worker
 from netmodels.ns3.question import Messages, Placement, messages_of, packets_in, question
 from netmodels.profiles.buckets import bucketed
@@ -90,8 +90,8 @@ class Ns3Model:
     """Price an iteration by collectives that ns-3 simulates as TCP.
 
     A collective of each size that the iteration has is run alone on the hosts, switches and links that the
-    placement uses (`netmodels.astra_sim.hosts`), as one ring through all its GPUs; they follow each other in
-    one queue beside the backward pass. `together` runs whole iterations of several jobs.
+    placement uses (`netmodels.collectives.hosts`), as one ring through all its GPUs; they follow each other
+    in one queue beside the backward pass. `together` runs whole iterations of several jobs.
 
     The transport is TCP without losses: queues take all that comes, and congestion control never limits. Each
     message has a connection of its own, opened before and used again when the message is over, which is when

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from netmodels.astra_sim.hosts import Link as HostLink
-from netmodels.astra_sim.hosts import Network as Hosts
+from netmodels.collectives.hosts import Link as HostLink
+from netmodels.collectives.hosts import Network as Hosts
 from netmodels.contention.links import Direction, Link
 from netmodels.contention.packet_jobs import RingJob
 from netmodels.contention.packets import Network

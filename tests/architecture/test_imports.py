@@ -6,8 +6,10 @@ The sources are parsed, never run, so that imports inside functions count as wel
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -121,6 +123,11 @@ def inside(name: str, parts: tuple[str, ...]) -> bool:
     return any(name == part or name.startswith(f"{part}.") for part in parts)
 
 
+def room_of(module: str) -> str:
+    """Return the folder of a module below artist or netmodels, or the module if it lies in none."""
+    return ".".join(module.split(".")[:2])
+
+
 def part_of(module: str) -> str | None:
     """Return the part with a rule that a module belongs to."""
     return next((part for part in ALLOWED if inside(module, (part,))), None)
@@ -190,6 +197,30 @@ def test_nothing_below_imports_the_assembling_parts() -> None:
         above = ("artist.app",) if inside(module, ("artist.run",)) else ("artist.app", "artist.run")
         wrong += [f"{module}: {name}" for name in names if inside(name, above)]
     assert not wrong
+
+
+def circle(arrows: dict[str, set[str]]) -> list[str]:
+    """Return the nodes of a circle, none if there is none."""
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports inside functions and for types count: a module can be read once those below it are."""
+    arrows = {module: {name for name in names if is_ours(name)} for module, names in imports().items()}
+    assert circle(arrows) == []
+
+
+def test_no_rooms_import_each_other_in_a_circle() -> None:
+    """A room is a folder, or a file beside the folders, of artist or netmodels."""
+    arrows: dict[str, set[str]] = defaultdict(set)
+    for module, names in imports().items():
+        room = room_of(module)
+        arrows[room] |= {room_of(name) for name in names if is_ours(name)} - {room, "netmodels"}
+    assert circle(arrows) == []
 
 
 def test_every_module_has_a_room() -> None:

@@ -8,8 +8,8 @@ from accuracy import rows_of
 from artist.data import data_path
 from artist.pricing.placements import parse_shape
 from netmodels.api import load_topology
-from netmodels.astra_sim.hosts import Network
 from netmodels.collectives.dimensions import tiers_of
+from netmodels.collectives.hosts import Network
 from netmodels.contention.packet_jobs import Layer, RingJob, together
 from netmodels.contention.tree import Lane, Own, Wire
 

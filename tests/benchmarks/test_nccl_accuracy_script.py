@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from nccl_published import DOMAINS, Published, Series
 
-from netmodels.nccl import MeasuredRun
+from netmodels.api import MeasuredRun
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "measured"
 ROW = {

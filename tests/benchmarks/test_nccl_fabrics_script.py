@@ -11,9 +11,8 @@ from nccl_fabrics import Refitted
 from nccl_published import read_list, read_published
 
 from artist.data import data_path
-from netmodels.api import load_topology
-from netmodels.nccl import MeasuredRun
-from netmodels.nccl.fit import fit
+from netmodels.api import MeasuredRun, load_topology
+from netmodels.nccl.fit import fit_nccl
 from netmodels.nccl.parameters import nccl_of
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "measured"
@@ -38,7 +37,7 @@ def numbers_of(section: Mapping[str, object], within: str = "") -> dict[str, flo
 def refitted() -> Refitted:
     """Return a shipped fabric fitted to two made-up runs."""
     fabric = load_topology(data_path("topologies", "alps_gh200.yaml")).fabric
-    return Refitted("alps_gh200", RUNS, fit(RUNS, nccl_of(replace(fabric, nccl=None))), None)
+    return Refitted("alps_gh200", RUNS, fit_nccl(RUNS, nccl_of(replace(fabric, nccl=None))), None)
 
 
 def test_a_section_is_read_back_from_a_topology_file() -> None:

@@ -1,6 +1,6 @@
 """What ns-3 is asked: ways through the fabric, windows, messages and packets."""
 
-from netmodels.astra_sim.hosts import Network
+from netmodels.collectives.hosts import Network
 from netmodels.contention.links import Link
 from netmodels.contention.packet_jobs import Layer, RingJob
 from netmodels.contention.tree import Lane, Own, Tree, Wire

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netmodels.nccl import NcclFabric, NcclTier, collective_us
+from netmodels.api import NcclFabric, NcclTier, collective_us
 
 PLACES = st.lists(st.lists(st.integers(1, 8), min_size=1, max_size=4).map(tuple), min_size=1, max_size=3).map(
     tuple

@@ -173,16 +173,16 @@ def test_a_worker_ends_at_sigterm_that_comes_where_python_drops_exceptions(tmp_p
         "import os, signal, time\n"
         "from pathlib import Path\n"
         "from types import SimpleNamespace\n"
-        "from artist.run import elsewhere\n"
+        "from artist.run import remote\n"
         "class Dropping:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGTERM)\n"
         "        time.sleep(10)\n"
         "request = SimpleNamespace(folder=Path('key').absolute())\n"
-        "elsewhere.scratch_folder(request.folder).mkdir()\n"
-        "elsewhere.timed = lambda request: Dropping()\n"
-        "elsewhere.end_with(os.getppid())\n"
-        "elsewhere.ending_at_once(request)\n"
+        "remote.scratch_folder(request.folder).mkdir()\n"
+        "remote.timed = lambda request: Dropping()\n"
+        "remote.end_with(os.getppid())\n"
+        "remote.ending_at_once(request)\n"
     )
     command = [sys.executable, "-c", code]
     worker = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)

@@ -13,7 +13,7 @@ import pytest
 
 import netmodels.models.cache
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, shape_of
-from netmodels.inputs.digest import digest_of, digest_of_sources
+from netmodels.inputs.digest import digest_of, digest_of_sources, sources_of
 from netmodels.inputs.errors import InputError
 from netmodels.models.analytical import AnalyticalModel
 from netmodels.models.cache import CachedModel, answer_record, question_record, read_answer
@@ -216,12 +216,17 @@ def test_an_answer_of_an_older_version_is_not_used(tmp_path, module):
     So for a model of the package, and for one that lies beside it, as a user's own does.
     """
     shutil.copytree(ROOT / "netmodels", tmp_path / "netmodels", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "netmodels" / "zero.py", tmp_path / "mine.py")
+    shutil.copy(ROOT / "netmodels" / "models" / "zero.py", tmp_path / "mine.py")
     assert asked(module, tmp_path) == (100, 0)
     assert asked(module, tmp_path) == (100, 1)
     source = tmp_path / f"{module.replace('.', '/')}.py"
     source.write_text(source.read_text().replace("profile.compute_ns, 0, 0", "profile.compute_ns, 7, 7"))
     assert asked(module, tmp_path) == (107, 0)
+
+
+def test_sources_of_a_shipped_model_are_all_of_netmodels():
+    """Another room's rule may change the answer: fabrics and collectives count, too."""
+    assert sources_of("netmodels.models.zero") == digest_of_sources(ROOT / "netmodels")
 
 
 def test_every_source_counts_and_nothing_else(tmp_path):

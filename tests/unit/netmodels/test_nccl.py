@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netmodels.nccl import NcclFabric, NcclTier, collective_us
+from netmodels.api import NcclFabric, NcclTier, collective_us
 
 # 1 GB/s = 1000 byte/us. Filling costs nothing, LL is as wide as all else: sums stay whole.
 PLAIN = NcclFabric(

@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netmodels.api import Layer, Profile, SystemSettings, load_topology
+from netmodels.api import Layer, Profile, SystemSettings, collective_us, load_topology
 from netmodels.inputs.errors import InputError
 from netmodels.models.analytical import AnalyticalModel
-from netmodels.nccl import collective_us
 from netmodels.nccl.parameters import nccl_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "topologies"
