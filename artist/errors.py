@@ -1,4 +1,4 @@
-"""Errors with a message for the user: what, where, value found, what is allowed."""
+"""Errors with a message for the user: problem, place, value found, allowed values."""
 
 from netmodels.inputs.errors import InputError, regular
 
@@ -14,4 +14,4 @@ class StuckError(Exception):
 
 
 class RunError(Exception):
-    """A run that `artist.simulate` was asked for did not finish; says why, as the command would."""
+    """A run of `artist.simulate` failed; the message is that of the command."""

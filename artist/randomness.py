@@ -6,7 +6,7 @@ import numpy as np
 
 
 def child_generator(seed: int, name: str) -> np.random.Generator:
-    """Return the generator that belongs to `name` under `seed`.
+    """Return the child generator for `name` under `seed`.
 
     Two names never share a stream, so a new user of chance leaves all other numbers as they are.
     """

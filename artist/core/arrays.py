@@ -1,4 +1,4 @@
-"""Types of arrays by what they hold."""
+"""Array types by element type."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,6 +1,6 @@
-"""Machines by how many GPUs are free on them, so that choosing one does not look at all.
+"""Machines by number of free GPUs, so that selecting one does not scan all.
 
-A set of machines is a whole number whose bits stand for them: machine 0 is the lowest. Sets of a thousand
+A set of machines is an integer with one bit per machine: machine 0 is the lowest bit. Sets of a thousand
 machines are united, intersected and searched for their first member in well under a microsecond.
 """
 
@@ -40,12 +40,12 @@ def sets_by(keys: Iterable[K]) -> dict[K, int]:
 
 def members_of(machines: int) -> list[int]:
     """Return the machines of a set, lowest first."""
-    found = []
+    members = []
     while machines:
         lowest = machines & -machines
-        found.append(lowest.bit_length() - 1)
+        members.append(lowest.bit_length() - 1)
         machines ^= lowest
-    return found
+    return members
 
 
 class Buckets:
@@ -68,26 +68,26 @@ class Buckets:
 
     @classmethod
     def of(
-        cls, gpus: Sequence[int], accepts: Sequence[bool | int], rack: Sequence[int], most: int
+        cls, gpus: Sequence[int], accepts: Sequence[bool | int], rack: Sequence[int], max_gpus: int
     ) -> "Buckets":
-        """Return the buckets of machines with so many free GPUs; no machine has more than `most`."""
-        buckets = cls([0] * (most + 1), [0] * (max(rack, default=0) + 1), rack)
+        """Return the buckets of machines with `gpus` free; no machine has more than `max_gpus`."""
+        buckets = cls([0] * (max_gpus + 1), [0] * (max(rack, default=0) + 1), rack)
         for machine, count in enumerate(gpus):
             if accepts[machine]:
                 buckets.add(machine, count)
         return buckets
 
     def copy(self) -> "Buckets":
-        """Return buckets of their own."""
+        """Return an independent copy."""
         return Buckets(self.sets[:], self.in_rack[:], self._rack)
 
     def add(self, machine: int, gpus: int) -> None:
-        """Let a machine take new work."""
+        """Add a machine that takes new work."""
         self.sets[gpus] |= 1 << machine
         self.in_rack[self._rack[machine]] += gpus
 
     def remove(self, machine: int, gpus: int) -> None:
-        """Let a machine take no more."""
+        """Remove a machine that takes no new work."""
         self.sets[gpus] ^= 1 << machine
         self.in_rack[self._rack[machine]] -= gpus
 
@@ -101,9 +101,9 @@ class Buckets:
     def best_fit(self, need: int, among: int = ALL) -> int | None:
         """Return the machine with the fewest free GPUs that are enough, the lowest of equals, or None."""
         for machines in self.sets[need:]:
-            found = machines & among
-            if found:
-                return first_of(found)
+            candidates = machines & among
+            if candidates:
+                return first_of(candidates)
         return None
 
     def max_free(self, among: int = ALL) -> int:
@@ -120,7 +120,7 @@ class Buckets:
     def fewest(self, need: int, among: int = ALL) -> dict[int, int] | None:
         """Return GPUs by machine on as few machines as possible, None if there are too few GPUs.
 
-        The emptiest machines first, the tightest that is enough for the rest last.
+        The emptiest machines first, the best fit for the rest last.
         """
         taken: dict[int, int] = {}
         for count in range(len(self.sets) - 1, 0, -1):
@@ -131,7 +131,7 @@ class Buckets:
                 taken[lowest.bit_length() - 1] = count
                 need -= count
             if machines:
-                tighter = (found for there in self.sets[need:count] if (found := there & among))
+                tighter = (free & among for free in self.sets[need:count] if free & among)
                 taken[first_of(next(tighter, machines))] = need
                 return taken
         return None

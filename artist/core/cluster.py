@@ -1,4 +1,4 @@
-"""Machines in racks, what a job holds on them, and their events."""
+"""Machines in racks, allocations on them, and capacity events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class Machine:
     speed
         Speed of its GPUs relative to the reference GPU of the profiles.
     worth
-        How many reference GPUs one of its GPUs replaces for a fungible job; 0 means the speed.
+        Number of reference GPUs that one of its GPUs replaces for a fungible job; 0 means the speed.
     pool
         Owner at the start of the run.
     present
@@ -58,16 +58,16 @@ class Machine:
 
     @property
     def hardware(self) -> tuple[str, str]:
-        """Its type and its GPU type: machines of a kind are identical."""
+        """Its machine type and GPU type: machines of equal hardware are identical."""
         return self.type, self.gpu_type
 
     def share(self, gpus: int) -> tuple[int, int]:
-        """Return the CPUs and the bytes of memory that go with some of its GPUs in proportion."""
+        """Return the CPUs and the bytes of memory in proportion to some of its GPUs."""
         size = max(self.gpus, 1)
         return self.cpus * gpus // size, self.memory_bytes * gpus // size
 
     def fewest(self, gpus: int) -> list[int]:
-        """Return the GPUs on each of as few machines like this as hold so many.
+        """Return the GPUs per machine on the fewest machines like this one that have `gpus` together.
 
         >>> Machine("m", 0, "box", gpus=8).fewest(17)
         [8, 8, 1]
@@ -106,11 +106,11 @@ class Cluster:
         self._shares: dict[tuple[int, int], Slice] = {}
         speed_of: dict[str, float] = {}
         for m in machines:
-            for what, known, value in (("speeds", speed_of, m.speed), ("worths", self.worth_of, m.worth)):
+            for name, known, value in (("speeds", speed_of, m.speed), ("worths", self.worth_of, m.worth)):
                 if known.setdefault(m.gpu_type, value) != value:
-                    found = f"{known[m.gpu_type]} and {value}"
+                    values = f"{known[m.gpu_type]} and {value}"
                     raise InputError(
-                        f"GPUs of one type have two {what}", where=m.gpu_type, found=found, allowed="one"
+                        f"GPUs of one type have two {name}", where=m.gpu_type, found=values, allowed="one"
                     )
 
     @staticmethod
@@ -124,11 +124,11 @@ class Cluster:
 
     def share(self, machine: int, gpus: int) -> "Slice":
         """Return some GPUs of a machine with CPUs and memory in proportion; the same object for the same."""
-        found = self._shares.get((machine, gpus))
-        if found is None:
+        share = self._shares.get((machine, gpus))
+        if share is None:
             cpus, memory = self.machines[machine].share(int(gpus))
-            found = self._shares[machine, gpus] = Slice(int(machine), int(gpus), cpus, memory)
-        return found
+            share = self._shares[machine, gpus] = Slice(int(machine), int(gpus), cpus, memory)
+        return share
 
     @cached_property
     def total_gpus(self) -> int:
@@ -137,10 +137,10 @@ class Cluster:
 
     @cached_property
     def default_machine(self) -> Machine | None:
-        """A machine with the cluster's own GPUs, for which times `measured on the cluster` hold.
+        """A machine with the cluster's default GPUs, for which times `measured on the cluster` hold.
 
-        Of the fabric's default type, if one is present at the start, else with the most frequent GPU type;
-        of those that join later, if none is present. None without GPUs.
+        A machine of the fabric's default type, if one is present at the start, else one with the most
+        frequent GPU type; a machine that joins later, if none is present. None without GPUs.
         """
         with_gpus = [m for m in self.machines if m.present and m.gpus]
         with_gpus = with_gpus or [m for m in self.machines if m.gpus]
@@ -153,7 +153,7 @@ class Cluster:
 
     @cached_property
     def default_gpus(self) -> float:
-        """How many of the cluster's own GPUs compute as much as all that are present at the start."""
+        """Number of default GPUs with the compute of all GPUs that are present at the start."""
         speed = self.default_machine.speed if self.default_machine else 1.0
         return sum(m.gpus * (m.speed / speed) for m in self.machines if m.present)
 
@@ -202,7 +202,7 @@ class Cluster:
     @cached_property
     def gpus_of(self) -> dict[str, int]:
         """GPUs by GPU type."""
-        return {kind: int(self.gpus[there].sum()) for kind, there in self.of_type.items()}
+        return {gpu_type: int(self.gpus[mask].sum()) for gpu_type, mask in self.of_type.items()}
 
     @cached_property
     def machines_of(self) -> list[npt.NDArray[np.int64]]:
@@ -211,39 +211,39 @@ class Cluster:
 
     @cached_property
     def hardware_sets(self) -> dict[tuple[str, str], int]:
-        """Machines with GPUs by kind, as sets of `artist.core.buckets`."""
+        """Machines with GPUs by hardware, as sets of `artist.core.buckets`."""
         with_gpus = {machine.hardware for machine in self.machines if machine.gpus}
         sets = sets_by(machine.hardware for machine in self.machines)
-        return {kind: machines for kind, machines in sets.items() if kind in with_gpus}
+        return {hardware: machines for hardware, machines in sets.items() if hardware in with_gpus}
 
     def same_hardware(self, machine: Machine, gpus: int, gpu_types: Sequence[str] = ()) -> int:
-        """Return the machines of a kind, as such a set; all, if a job of so many GPUs cannot be on these.
+        """Return the machines with the hardware of one, as a set; ALL if a job of `gpus` does not fit there.
 
         Parameters
         ----------
         gpu_types
-            That the job allows; none for any.
+            GPU types that the job allows; none for any.
         """
         if self.uniform:
             return ALL
         allowed = not gpu_types or machine.gpu_type in gpu_types
-        there = sum(m.gpus for m in self.machines if m.hardware == machine.hardware)
-        return self.hardware_sets[machine.hardware] if allowed and there >= gpus else ALL
+        total = sum(m.gpus for m in self.machines if m.hardware == machine.hardware)
+        return self.hardware_sets[machine.hardware] if allowed and total >= gpus else ALL
 
     @cached_property
     def of_type(self) -> dict[str, npt.NDArray[np.bool_]]:
-        """Which machines have a GPU type, in order of first appearance."""
+        """Masks of the machines with each GPU type, shape (n_machines,), in order of first appearance."""
         types = np.array([m.gpu_type for m in self.machines])
-        return {kind: types == kind for kind in dict.fromkeys(types.tolist())}
+        return {gpu_type: types == gpu_type for gpu_type in dict.fromkeys(types.tolist())}
 
     @cached_property
     def uniform(self) -> bool:
-        """Whether all machines have one type: a GPU asked for is any GPU."""
+        """True if all machines have the same hardware: any GPU serves any request."""
         return len({m.hardware for m in self.machines}) <= 1
 
 
 class Slice(NamedTuple):
-    """What one job holds on one machine. GPUs of a machine are interchangeable."""
+    """The part of an allocation on one machine. GPUs of a machine are interchangeable."""
 
     machine: int
     gpus: int
@@ -253,7 +253,7 @@ class Slice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Jobs that share GPUs. The group owns its GPUs once, and all members go when one of its machines does.
+    """Jobs that share GPUs. The group owns its GPUs once, and all members stop if one of its machines fails.
 
     Attributes
     ----------
@@ -263,9 +263,9 @@ class Group:
         (machine, GPUs) pairs that the group owns, sorted by machine. On each machine a member holds
         at most these, and all members together at most `depth` times these.
     mode
-        How members share the GPUs: packed, each at its own rate, or interleaved, under one clock.
+        Way of sharing the GPUs: packed, at own rates, or interleaved, under one clock.
     ordering
-        Of the stages of interleaved members: the one with the shortest clock, or with the longest.
+        Ordering of the stages of interleaved members: that with the shortest clock, or the longest.
     """
 
     name: str
@@ -277,7 +277,7 @@ class Group:
 
 @record
 class Allocation:
-    """What a running job holds: sorted slices, one a machine.
+    """Resources of a running job: sorted slices, one per machine.
 
     Attributes
     ----------
@@ -286,8 +286,8 @@ class Allocation:
     group
         The group whose GPUs it shares, or None if its GPUs are its own.
     opportunistic
-        Whether it makes do with the time in which the other members of its group leave the GPUs idle, as far
-        as those are not opportunistic, too; where jobs are packed (AntMan).
+        True if it runs only while the members of its group that are not opportunistic leave the GPUs idle;
+        where jobs are packed (AntMan).
     """
 
     slices: tuple[Slice, ...]
@@ -365,8 +365,8 @@ class CapacityEvent:
     Attributes
     ----------
     deadline_ns
-        For a leaving machine: when what is left there is evicted; it takes no new work from
-        `time_ns` on.
+        For a leaving machine: time at which the jobs left on it are evicted; it takes no new work
+        from `time_ns` on.
     """
 
     time_ns: int

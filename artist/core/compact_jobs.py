@@ -1,4 +1,4 @@
-"""Jobs as columns: a million jobs are of few kinds, so their specs are made when asked for."""
+"""Jobs as columns: a million jobs share few templates, so their specs are built on demand."""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from artist.core.job import JobSpec
 
-_KEPT = 1 << 14  # specs made last, about 5 MB
+_KEPT = 1 << 14  # latest specs, about 5 MB
 _AT_ONCE = 1 << 14
 _FIELDS = tuple(field.name for field in fields(JobSpec))
 
@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class LazySpecs(dict[int, JobSpec]):
-    """Specs by number, made when first asked for; as quick to read as a list, and iterates as one."""
+    """Specs by number, built on first access; as quick to read as a list, and iterated as one."""
 
     def __init__(self, jobs: "CompactJobs") -> None:
         self._jobs = jobs
@@ -38,7 +38,7 @@ class LazySpecs(dict[int, JobSpec]):
 
 
 class CompactJobs(Sequence[JobSpec]):
-    """Jobs in order of arrival, about 50 bytes each; a spec is made when it is asked for.
+    """Jobs in order of arrival, about 50 bytes per job; a spec is built on access.
 
     Parameters
     ----------
@@ -46,16 +46,16 @@ class CompactJobs(Sequence[JobSpec]):
         Unique.
     submit_ns, iterations, compute_ns
         Shape (n_jobs,).
-    kinds
-        The first job of each kind; jobs of one kind differ in the above alone.
-    kind
-        Index into `kinds`, shape (n_jobs,).
+    templates
+        The first job of each template; jobs with the same template differ in the above alone.
+    template
+        Index into `templates`, shape (n_jobs,).
 
     Attributes
     ----------
-    made
+    specs
         The specs by number.
-    numbers
+    arrays
         `submit_ns`, `iterations` and `compute_ns` by name.
     """
 
@@ -65,14 +65,14 @@ class CompactJobs(Sequence[JobSpec]):
         submit_ns: Ints,
         iterations: Ints,
         compute_ns: Ints,
-        kinds: Sequence[JobSpec],
-        kind: npt.NDArray[np.integer[Any]],
+        templates: Sequence[JobSpec],
+        template: npt.NDArray[np.integer[Any]],
     ) -> None:
-        self.templates, self.template = kinds, kind.astype(np.int32)
+        self.templates, self.template = templates, template.astype(np.int32)
         self.arrays = {"submit_ns": submit_ns, "iterations": iterations, "compute_ns": compute_ns}
         self._ids, self._starts = _joined(job_ids)
-        self._shared = [[getattr(each, name) for name in _FIELDS[5:]] for each in kinds]
-        self._kind, self._submit_ns = self.template.data, submit_ns.data
+        self._shared = [[getattr(spec, name) for name in _FIELDS[5:]] for spec in templates]
+        self._template, self._submit_ns = self.template.data, submit_ns.data
         self._iterations, self._compute_ns = iterations.data, compute_ns.data
         self.specs = LazySpecs(self)
 
@@ -89,31 +89,31 @@ class CompactJobs(Sequence[JobSpec]):
         return [*self, *other]
 
     def __getitem__(self, index: Any) -> Any:
-        found = range(len(self))[index]
-        return self.specs[found] if isinstance(found, int) else [self.specs[job] for job in found]
+        jobs = range(len(self))[index]
+        return self.specs[jobs] if isinstance(jobs, int) else [self.specs[job] for job in jobs]
 
     def __iter__(self) -> Iterator[JobSpec]:
         return map(self.make, range(len(self)))
 
     def make(self, job: int) -> JobSpec:
         """Return a new spec of a job."""
-        kind = self._kind[job]
-        at, demand = self._submit_ns[job], self.templates[kind].demand
+        template = self._template[job]
+        at, demand = self._submit_ns[job], self.templates[template].demand
         work = self._iterations[job], self._compute_ns[job]
-        return JobSpec(self._id(job), at, demand, *work, *self._shared[kind])
+        return JobSpec(self._id(job), at, demand, *work, *self._shared[template])
 
     def column(self, name: str, part: slice = slice(None)) -> Iterable[Any]:
-        """Return a field of all jobs, or of a stretch of them."""
+        """Return a field of all jobs, or of a slice of them."""
         if name in self.arrays:
             numbers: list[int] = self.arrays[name][part].tolist()
             return numbers
         if name == "job_id":
             return map(self._id, range(len(self))[part])
-        values = [getattr(each, name) for each in self.templates]
+        values = [getattr(spec, name) for spec in self.templates]
         return map(values.__getitem__, self.template[part].tolist())
 
     def longest(self, gpu_ns: float) -> Iterator[JobSpec]:
-        """Yield the first job of each kind, and those of more GPU time, in order."""
+        """Yield the first job of each template, and jobs of more GPU time, in order."""
         gpus = of_templates(self, lambda spec: max(spec.demand.gpus, 1))
         chosen = self.arrays["iterations"] * self.arrays["compute_ns"].astype(float) * gpus > gpu_ns
         chosen[np.unique(self.template, return_index=True)[1]] = True
@@ -124,7 +124,7 @@ class CompactJobs(Sequence[JobSpec]):
 
 
 def field_of(jobs: Sequence[JobSpec], name: str, part: slice = slice(None)) -> Iterable[Any]:
-    """Return a field of all jobs, or of a stretch of them."""
+    """Return a field of all jobs, or of a slice of them."""
     if isinstance(jobs, CompactJobs):
         return jobs.column(name, part)
     return [getattr(spec, name) for spec in jobs[part]]
@@ -138,20 +138,20 @@ def array_of(jobs: Sequence[JobSpec], name: str) -> Ints:
 
 
 def of_templates(jobs: Sequence[JobSpec], value: Callable[[JobSpec], int]) -> Ints:
-    """Return a number that jobs of a kind have in common, shape (n_jobs,)."""
+    """Return a number that jobs of one template have in common, shape (n_jobs,)."""
     values = np.array([value(spec) for spec in templates_of(jobs)], dtype=np.int64)
     return values[jobs.template] if isinstance(jobs, CompactJobs) else values
 
 
 def templates_of(jobs: Sequence[JobSpec]) -> Sequence[JobSpec]:
-    """Return one job of each kind: those of a kind differ only in name, arrival and length."""
+    """Return one job per template: jobs of a template differ only in name, arrival and length."""
     return jobs.templates if isinstance(jobs, CompactJobs) else jobs
 
 
 def _joined(texts: Iterable[str]) -> tuple[bytes, "array[int]"]:
-    """Return texts one behind the other, and the start of each."""
-    left, parts, starts = iter(texts), list[bytes](), array("q", [0])
-    while some := [text.encode() for text in islice(left, _AT_ONCE)]:
-        parts.append(b"".join(some))
-        starts.extend((starts[-1] + np.cumsum([len(text) for text in some])).tolist())
+    """Return texts joined as bytes, and the start of each."""
+    rest, parts, starts = iter(texts), list[bytes](), array("q", [0])
+    while batch := [text.encode() for text in islice(rest, _AT_ONCE)]:
+        parts.append(b"".join(batch))
+        starts.extend((starts[-1] + np.cumsum([len(text) for text in batch])).tolist())
     return b"".join(parts), starts

@@ -1,4 +1,4 @@
-"""What happens in a run: typed, in order. Policies read them as news, observers record them."""
+"""Events of a run: typed, in order. Policies read them as news, observers record them."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
@@ -43,7 +43,7 @@ class Change:
 
 @record
 class Stop:
-    """A running job lost its allocation and waits again, with so many iterations done that are not lost."""
+    """A running job lost its allocation and waits again; `iterations_done` excludes lost ones."""
 
     time_ns: int
     job: int
@@ -86,7 +86,7 @@ class MachineEvent:
 
 @record
 class Wake:
-    """The time that the policy asked for has come."""
+    """A wake-up of the policy is due."""
 
     time_ns: int
 
@@ -104,7 +104,7 @@ class Gauges(NamedTuple):
 
 
 class Observer(Protocol):
-    """Sees every instant at which something happened, and changes nothing."""
+    """Receives every instant with events; changes nothing."""
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
         """Record the events of one instant, in order, and the state after them."""

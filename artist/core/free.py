@@ -1,4 +1,4 @@
-"""What is free, as a scratch copy on which to try placements."""
+"""Free resources of all machines, as a scratch copy on which to try placements."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ class Free:
     Attributes
     ----------
     accepts
-        Which machines take new work, shape (n_machines,); None if all do.
+        Mask of the machines that take new work, shape (n_machines,); None if all do.
     total_gpus
         Sum of `gpus`.
     buckets
@@ -26,8 +26,8 @@ class Free:
     ----------
     sizes
         GPUs that count on each machine, free or not; None for all that it has.
-    own
-        Whether columns are its own; else they are copied on the first change, or by `keep`.
+    owned
+        False if the columns are shared: they are copied on the first change, or by `keep`.
     """
 
     def __init__(
@@ -41,27 +41,27 @@ class Free:
         buckets: Buckets | None = None,
         sizes: Ints | None = None,
         total_gpus: int | None = None,
-        own: bool = True,
+        owned: bool = True,
     ) -> None:
-        self._own = own
+        self._owned = owned
         self.cluster = cluster
         self.accepts = accepts
         columns = (gpus, cpus, memory_bytes)
         self._gpus, self._cpus, self._memory = [
-            each if isinstance(each, array) else array("q", map(int, each)) for each in columns
+            column if isinstance(column, array) else array("q", map(int, column)) for column in columns
         ]
         if buckets is None:
             open_ = [True] * len(cluster) if accepts is None else accepts.tolist()
-            most = max([*cluster.gpus.tolist(), *self._gpus], default=0)
-            buckets = Buckets.of(self._gpus, open_, cluster.rack_of, most)
+            max_gpus = max([*cluster.gpus.tolist(), *self._gpus], default=0)
+            buckets = Buckets.of(self._gpus, open_, cluster.rack_of, max_gpus)
         self.buckets = buckets
         self.total_gpus = buckets.total() if total_gpus is None else total_gpus
         self._sizes = sizes
 
     def keep(self) -> None:
         """Copy the arrays that are still shared."""
-        if not self._own:
-            self._own = True
+        if not self._owned:
+            self._owned = True
             self._gpus, self._cpus, self._memory = self._gpus[:], self._cpus[:], self._memory[:]
 
     def __copy__(self) -> "Free":
@@ -87,12 +87,12 @@ class Free:
 
     @property
     def whole(self) -> bool:
-        """Whether all GPUs of the cluster count, free or not."""
+        """True if all GPUs of the cluster count, free or not."""
         return self.accepts is None and self._sizes is None
 
     @property
     def sizes(self) -> Ints:
-        """GPUs that count of the machines that take new work, free or not, shape (n_machines,)."""
+        """GPUs that count on machines that take new work, free or not, shape (n_machines,)."""
         sizes = self.cluster.gpus if self._sizes is None else self._sizes
         return sizes if self.accepts is None else np.where(self.accepts, sizes, 0)
 
@@ -109,9 +109,14 @@ class Free:
         return Free(self.cluster, gpus, *columns, self.accepts, buckets=buckets, sizes=self._sizes)
 
     def with_fewer_gpus(self, gpus: Mapping[int, int], sizes: Ints | None = None) -> "Free":
-        """Return the same with so many free GPUs on some machines, open ones that have more.
+        """Return a copy with fewer free GPUs on some machines that take new work.
 
-        With `sizes`, so many GPUs of each machine count, shape (n_machines,).
+        Parameters
+        ----------
+        gpus
+            Free GPUs by machine.
+        sizes
+            GPUs that count on each machine, shape (n_machines,); None for those that count now.
         """
         columns = self._gpus[:], self._cpus[:], self._memory[:]
         buckets = self.buckets.copy()
@@ -122,7 +127,7 @@ class Free:
         return Free(self.cluster, *columns, self.accepts, buckets=buckets, sizes=sizes)
 
     def take(self, allocation: Allocation) -> None:
-        """Subtract what an allocation with GPUs of its own holds.
+        """Subtract the resources of an allocation with GPUs of its own.
 
         Raises
         ------
@@ -132,7 +137,7 @@ class Free:
         self._add(allocation, -1)
 
     def give(self, allocation: Allocation) -> None:
-        """Add back what an allocation with GPUs of its own holds; nothing on closed machines."""
+        """Add back the resources of an allocation with GPUs of its own; nothing on closed machines."""
         self._add(allocation, 1)
 
     def fits(self, allocation: Allocation) -> bool:
@@ -143,7 +148,7 @@ class Free:
         )
 
     def _add(self, allocation: Allocation, sign: int) -> None:
-        if not self._own:
+        if not self._owned:
             self.keep()
         for m, gpus, cpus, memory in allocation.slices:
             if self.accepts is not None and not self.accepts[m]:

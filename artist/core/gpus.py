@@ -1,4 +1,4 @@
-"""Types of GPU by name: the cluster's own, and those that a trace may have been measured on."""
+"""GPU types by name: the cluster's default one, and others that a trace may have been measured on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Gpus:
     Attributes
     ----------
     default
-        For which times hold that were `measured on the cluster`.
+        GPU for which times hold that were `measured on the cluster`.
     types
         GPU types of the cluster at the start.
     find
@@ -40,5 +40,5 @@ class Gpus:
     find: Callable[[str], Gpu]
 
     def of_speed(self, speed: float, name: str = "") -> Gpu:
-        """Return a GPU of which only the speed is known: worth as much per speed as the cluster's own."""
+        """Return a GPU of which only the speed is known: its worth per speed is that of the default."""
         return Gpu(name, speed, speed * (self.default.worth / self.default.speed))

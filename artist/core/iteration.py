@@ -1,4 +1,4 @@
-"""Where the time of one iteration goes."""
+"""Parts of the time of one iteration."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a job is and what it asks for."""
+"""Jobs and their demands."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -12,7 +12,7 @@ _TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
 
 def gpus_worth(total: float, worth: float) -> int:
-    """Return the fewest GPUs of a worth that are worth so much together.
+    """Return the fewest GPUs of a worth whose worths sum to `total`.
 
     >>> gpus_worth(8, 1 / 2)
     16
@@ -22,7 +22,7 @@ def gpus_worth(total: float, worth: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a job asks for; hashing costs nothing.
+    """Resources that a job asks for; hashing costs nothing.
 
     Attributes
     ----------
@@ -32,14 +32,14 @@ class Demand:
         An elastic job may hold min_gpus, min_gpus + step, ... up to max_gpus; 0 for the two bounds
         means exactly `gpus`.
     cpus, memory_bytes
-        Asked for the whole job; 0 if the trace says nothing.
+        Asked for the whole job; 0 if unknown.
     gpu_types
         Allowed GPU types; empty for any.
     mixed_types
-        Whether GPU types may be mixed in one allocation. A fungible job is let in only where GPUs of one
-        type are enough, and the shipped policies start it on one type; one of the user's own may mix them.
+        True if GPU types may be mixed in one allocation. A fungible job is admitted only where GPUs of one
+        type are enough, and the shipped policies start it on one type; a user's policy may mix them.
     max_machines
-        Most machines that the job may span; 0 for any number.
+        Maximum number of machines of the job; 0 for any number.
     memory_bandwidth_bytes_per_s
         Memory bandwidth that the whole job draws when nothing throttles it; 0 if unknown.
     fungible
@@ -50,9 +50,9 @@ class Demand:
     measured_worth
         Worth of the GPUs that `gpus` holds for (`artist.core.cluster.Machine`); 0 means their speed.
     elastic
-        Whether the number of GPUs may change.
+        True if the number of GPUs may change.
     min_feasible_gpus
-        Fewest GPUs that could ever do; a fungible job may find GPUs that are worth more.
+        Fewest GPUs that could ever be enough; a fungible job may get GPUs that are worth more.
     """
 
     gpus: int
@@ -78,20 +78,20 @@ class Demand:
         least = self.min_gpus if self.max_gpus > 0 else self.gpus
         object.__setattr__(self, "elastic", self.max_gpus > 0)
         object.__setattr__(self, "min_feasible_gpus", min(self.gpus, 1) if self.fungible else least)
-        values = tuple(getattr(self, each.name) for each in fields(self) if each.init)
+        values = tuple(getattr(self, entry.name) for entry in fields(self) if entry.init)
         object.__setattr__(self, "_hash", hash(values))
 
     def __hash__(self) -> int:
         return self._hash
 
     def targets(self) -> range:
-        """Allowed numbers of GPUs, in those that `gpus` holds for."""
+        """Allowed numbers of GPUs, of the type that `gpus` holds for."""
         if not self.elastic:
             return range(self.gpus, self.gpus + 1)
         return range(self.min_gpus, self.max_gpus + 1, self.step)
 
     def gpus_at(self, worth: float, target: int | None = None) -> int:
-        """Return how many GPUs of a worth the job takes: for one of `targets`, by default for `gpus`."""
+        """Return the number of GPUs of a worth for one of `targets`, by default for `gpus`."""
         asked = self.gpus if target is None else target
         return gpus_worth(asked * self.measured_worth, worth) if self.fungible else asked
 
@@ -112,7 +112,7 @@ class Demand:
 
 
 class Stages(NamedTuple):
-    """How long an iteration uses each resource, in ns; one resource at a time."""
+    """Time of an iteration on each resource, in ns; one resource at a time."""
 
     storage_ns: int
     cpu_ns: int
@@ -127,7 +127,7 @@ class JobSpec:
     Attributes
     ----------
     job_id
-        The trace's own name; unique in a workload.
+        Name in the trace; unique in a workload.
     submit_ns
         Arrival, from the start of the simulation.
     iterations
@@ -138,16 +138,16 @@ class JobSpec:
     model
         Name of a network profile; empty for a CPU-only job.
     delays_ns
-        The job's own delays by kind of change (start, resume, restart, migrate, resize, retune), before
+        The job's own delays by type of change (start, resume, restart, migrate, resize, retune), before
         the run's table and constants.
     on_stop
-        What a stop loses of this job; None for the run's setting.
+        Work that a stop of this job loses; None for the run's setting.
     gpu_utilization
-        Share of its compute time in which it keeps its GPUs busy, in (0, 1].
+        Fraction of its compute time in which it keeps its GPUs busy, in (0, 1].
     stages
         Stages of an iteration on `demand.gpus` GPUs as the trace measured them; None if it did not.
     guaranteed
-        Whether its GPUs are guaranteed; otherwise it takes what others leave idle (AntMan).
+        True if its GPUs are guaranteed; otherwise it takes GPU time that others leave idle (AntMan).
     """
 
     job_id: str

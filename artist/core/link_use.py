@@ -1,4 +1,4 @@
-"""When a job sends on the links that it shares with others: what policies that look at the network see."""
+"""Sending periods of a job on shared links, for policies that consider the network."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from artist.core.cluster import Tier
 from artist.core.record import record
 
 FULL = 1 + 1e-9
-"""Jobs overload a link beyond this sum of their shares: less comes from rounding."""
+"""Jobs overload a link beyond this sum of their shares; the excess over 1 absorbs rounding."""
 
 
 class LinkName(NamedTuple):
@@ -16,8 +16,8 @@ class LinkName(NamedTuple):
     Parameters
     ----------
     tier
-        `machine`: the port of a machine to its rack; `rack`: the uplink of a rack; `network`: what a machine
-        sends beyond its rack, if that is limited further.
+        `machine`: the port of a machine to its rack; `rack`: the uplink of a rack; `network`: the
+        traffic of a machine beyond its rack, if that is limited further.
     place
         Number of the machine, or of the rack.
     way
@@ -30,14 +30,14 @@ class LinkName(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A time of an iteration in which a job sends.
+    """A sending period of an iteration.
 
     Parameters
     ----------
     start_ns, end_ns
         From the start of the iteration.
     share
-        Of what the link carries, 0 to 1.
+        Fraction of the link's bandwidth, 0 to 1.
     """
 
     start_ns: int
@@ -52,9 +52,9 @@ class LinkUse:
     Attributes
     ----------
     iteration_ns
-        How long it takes.
+        Its duration.
     spans
-        When the job sends on each link, in order.
+        Sending periods by link, in order.
     """
 
     iteration_ns: int

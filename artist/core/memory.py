@@ -1,11 +1,11 @@
-"""What allocators keep of memory that is free: a third of what a million jobs take."""
+"""Release of freed memory that allocators keep: a third of the memory of a million jobs."""
 
 import ctypes
 import sys
 
 
 def release() -> None:
-    """Give what is free back to the system: Arrow's, and the C library's where it can do so."""
+    """Return freed memory to the system: Arrow's, and the C library's where it supports that."""
     if arrow := sys.modules.get("pyarrow"):
         arrow.default_memory_pool().release_unused()
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):

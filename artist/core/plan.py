@@ -1,4 +1,4 @@
-"""What a policy wants changed now. Whatever a plan does not mention stays as it is."""
+"""Plans: the changes that a policy asks for. A job or machine that is not mentioned stays as it is."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -22,13 +22,13 @@ class Plan:
     changes
         New allocation by job; None stops the job.
     assigns
-        New pool by machine. All that is on the machine stops or moves away in the same plan; new jobs may
-        come to it.
+        New pool by machine. All jobs on the machine stop or move away in the same plan; new ones may start
+        there.
     wake_ns
-        When to call the policy again at the latest; replaces an earlier wish, None keeps it.
+        Latest time of the next call of the policy; replaces an earlier one, None keeps it.
     shifts
-        By how many ns a job begins its iterations later than others that share links with it. A job that is
-        not named keeps its shift until it stops; without one it has 0.
+        Delay in ns of a job's iterations relative to others that share links with it. A job that is not
+        named keeps its shift until it stops; the default is 0.
     awaited_gpus
         Arrivals and finishes need no call while fewer GPUs are free, on machines that take new work; they
         are news of the next one, after anything else that calls it.

@@ -1,4 +1,4 @@
-"""Records of which a run makes many."""
+"""Dataclasses for records that a run creates in large numbers."""
 
 from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform

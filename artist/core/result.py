@@ -1,4 +1,4 @@
-"""What an engine returns when a run ends."""
+"""Result of a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ JOB_COLUMNS = (  # jobs.parquet has them in this order, x_ns as x_s
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Everything that is known after a run; times in ns, counted from the start of the simulation.
+    """Accounts of a run; times in ns, counted from the start of the simulation.
 
     Attributes
     ----------
@@ -54,9 +54,9 @@ class RunResult:
     stopped_by
         "finished", "window" or "time".
     end_ns
-        When the run ended; a finish may be noticed later.
+        End of the run; a finish may be noticed later.
     busy_gpu_ns, capacity_gpu_ns
-        Integrals over the run of the GPUs held (a group's once) and of the GPUs there.
+        Integrals over the run of the GPUs held (a group's once) and of the GPUs present.
     group_gpu_ns
         The groups' share of `busy_gpu_ns`.
     compute_gpu_ns
@@ -66,7 +66,7 @@ class RunResult:
     events
         Number of typed events.
     window
-        Jobs first <= number < last that statistics of times are taken over; None for all.
+        Range of job numbers, first <= number < last, over which times are averaged; None for all.
     """
 
     jobs: Sequence[JobSpec]

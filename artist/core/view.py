@@ -1,4 +1,4 @@
-"""What a policy is and what it may see: read-only, and beliefs instead of truth."""
+"""Policies and their view of the cluster: read-only, with beliefs instead of truth."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -40,7 +40,7 @@ class JobColumns(Protocol):
 
     @property
     def capacity(self) -> Totals:
-        """What the machines that take new work have, at least 1 of each: to divide by."""
+        """Resources of the machines that take new work, at least 1 of each so that one can divide by them."""
 
     @property
     def job(self) -> Ints:
@@ -56,11 +56,11 @@ class JobColumns(Protocol):
 
     @property
     def min_feasible_gpus(self) -> Ints:
-        """Fewest GPUs that could ever do, for jobs that are elastic or fungible; else those asked for."""
+        """Fewest GPUs that could ever be enough, for elastic or fungible jobs; else those asked for."""
 
     @property
     def running(self) -> Bools:
-        """Whether it holds an allocation."""
+        """True for jobs that hold an allocation."""
 
     @property
     def held_gpus(self) -> Ints:
@@ -84,7 +84,7 @@ class JobColumns(Protocol):
 
     @property
     def starts(self) -> Ints:
-        """How often it was started; 0 means never."""
+        """Number of starts."""
 
     @property
     def iterations_done(self) -> Ints:
@@ -111,7 +111,7 @@ class JobColumns(Protocol):
 
     @property
     def guaranteed(self) -> Bools:
-        """Whether a job's GPUs are guaranteed; the others take what is left idle."""
+        """True for jobs whose GPUs are guaranteed; the others take idle GPU time."""
 
     @property
     def iterations(self) -> Ints:
@@ -125,14 +125,14 @@ class JobColumns(Protocol):
     def compute_ns(self) -> Ints:
         """Compute time of an iteration according to the trace, at the GPUs asked for (`knows_iterations`).
 
-        Where jobs wait for input, with the wait at the proportional share of CPUs and memory.
+        With input stalls, these at the proportional share of CPUs and memory are included.
         """
 
     @property
     def ideal_ns(self) -> Ints:
         """Believed time of the whole job alone, without communication (`knows_durations`).
 
-        Where jobs wait for input, at the proportional share of CPUs and memory; so is `remaining_ns`.
+        With input stalls, at the proportional share of CPUs and memory, as for `remaining_ns`.
         """
 
     @property
@@ -171,7 +171,7 @@ class JobColumns(Protocol):
 
 
 class BeliefPerformance(Protocol):
-    """How long an iteration would take, as far as the policy may know (`knows_performance`)."""
+    """Believed iteration times (`knows_performance`)."""
 
     def alone(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Ints:
         """Return iteration times (n,) of jobs, each alone on its allocation."""
@@ -196,18 +196,18 @@ class BeliefPerformance(Protocol):
         allocations
             None for a running job that would stop.
         shift_ns
-            Shifts of the jobs (`Plan.shifts`); by default those that they have now.
+            Shifts of the jobs (`Plan.shifts`); by default their present ones.
 
         Returns
         -------
-        own
+        times
             Of `jobs`, shape (n,); 0 for one that would stop.
         others
-            New iteration time by running job, of those that it would change for.
+            New iteration time by running job, if it would change.
         """
 
     def sending(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Sequence[LinkUse | None]:
-        """Return when jobs, each alone on its allocation, would send on links that others may use.
+        """Return the sending periods of jobs, each alone on its allocation, on links that others may use.
 
         None for a job that sends on no such link, and for all with `performance.contention=none`.
         """
@@ -215,8 +215,8 @@ class BeliefPerformance(Protocol):
     def at_gpus(self, job: int, counts: Sequence[int], among: int = ALL) -> Ints:
         """Return iteration times (n,) of a job alone at several GPU counts, consolidated.
 
-        Machines of the first rack that is large enough, else of the cluster: the first that holds the whole
-        job, else the largest ones; whether they are free does not count.
+        On machines of the first rack that is large enough, else of the cluster: the first machine that holds
+        the whole job, else the largest ones, free or not.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class ClusterView(Protocol):
 
     @property
     def news(self) -> Sequence[Event]:
-        """What happened since the policy's last call, in order."""
+        """Events since the policy's last call, in order."""
 
     @property
     def jobs(self) -> JobColumns:
@@ -273,15 +273,15 @@ class ClusterView(Protocol):
 
     @property
     def waiting(self) -> JobColumns:
-        """Those of `jobs` that wait, as columns."""
+        """Waiting jobs as columns."""
 
     @property
     def n_waiting(self) -> int:
-        """Number of jobs that wait."""
+        """Number of waiting jobs."""
 
     @property
     def waiting_gpus(self) -> int:
-        """GPUs that those ask for."""
+        """GPUs that waiting jobs ask for."""
 
     @property
     def cluster(self) -> Cluster:
@@ -298,16 +298,16 @@ class ClusterView(Protocol):
     def in_pool(self, name: str) -> int:
         """Return the machines that are in a pool now, as a set of `artist.core.buckets`; 0 for none.
 
-        Absent and closed machines belong to a pool as well.
+        Absent and closed machines are in a pool as well.
         """
 
     @property
     def accepts(self) -> Bools:
-        """Which machines are present and take new work, shape (n_machines,)."""
+        """Mask of the machines that are present and take new work, shape (n_machines,)."""
 
     @property
     def all_open(self) -> bool:
-        """Whether all of them are."""
+        """True if all machines take new work."""
 
     @property
     def observed_bandwidth_bytes_per_s(self) -> Floats:
@@ -325,29 +325,29 @@ class ClusterView(Protocol):
         """Believed iteration times."""
 
     def free(self) -> Free:
-        """Return a scratch copy of what is free on each machine, on which to try placements."""
+        """Return a scratch copy of the free resources, on which to try placements."""
 
     def columns(self, jobs: Sequence[int]) -> JobColumns:
         """Return the columns of the given jobs only, in the given order."""
 
     def demand(self, job: int) -> Demand:
-        """Return what a job asks for."""
+        """Return the demand of a job."""
 
     def allocation(self, job: int) -> Allocation | None:
-        """Return what a job holds now, None while it waits."""
+        """Return the allocation of a job, None while it waits."""
 
     def shift_ns(self, job: int) -> int:
-        """Return by how much a running job is shifted (`Plan.shifts`)."""
+        """Return the shift of a running job in ns (`Plan.shifts`)."""
 
     def jobs_on(self, machine: int) -> Sequence[int]:
-        """Return the jobs that hold something on a machine, in order of arrival there."""
+        """Return the jobs with an allocation on a machine, in order of arrival there."""
 
     def plan(self) -> PlanBuilder:
         """Return an empty plan."""
 
 
 class Policy(Protocol):
-    """A scheduler: called when something happened, on a grid of time, or both.
+    """A scheduler: called on events, on a grid of time, or both.
 
     Attributes
     ----------
@@ -357,17 +357,19 @@ class Policy(Protocol):
         Also (or only) call it at the multiples of this many seconds while jobs are unfinished. Ticks do not
         keep a run alive: a policy that waits for something else while nothing runs asks to be woken.
     knows_durations, knows_iterations, knows_models, knows_performance, knows_stages
-        What it may look at; the columns beyond raise.
+        Knowledge of the policy; columns that need more raise `PlanError`.
 
-    A policy may also have `only_while_jobs_wait`, whether events need no answer of its while no job waits:
-    they are news of its next call, then. And `series`, a list of (time in ns, name, value) that it appends
-    to, such as values of its timers: a run folder keeps it as policy.parquet, and the report draws it. And
-    `follows(cluster)`, the names of the signals that it needs there: a run without them does not start; and
-    `shares`, names of those whose values must be from 0 to 1. And `min_cpus_per_gpu`, where it decides
-    itself how many CPUs a job gets: with so many a GPU any job can start, and GPUs count as starved
-    (`artist.recording.starved`) only where there are fewer. And `remembers_places`, whether it keeps books of
-    where it put its jobs instead of reading that from the view: then no other policy may choose their places
-    (`artist.policies.network_aware.policy`).
+    Optional attributes:
+
+    - `only_while_jobs_wait`: no call on events while no job waits; they are news of the next call.
+    - `series`: a list of (time in ns, name, value) that it appends to, such as values of its timers; the run
+      folder keeps it as policy.parquet, and the report draws it.
+    - `follows(cluster)`: names of the signals that it needs there; a run without them does not start.
+    - `shares`: names of the signals whose values must be from 0 to 1.
+    - `min_cpus_per_gpu`: CPUs per GPU with which any job can start, if the policy decides the CPUs of jobs;
+      GPUs count as starved (`artist.recording.starved`) only where there are fewer.
+    - `remembers_places`: True if it keeps its own record of placements instead of reading them from the view;
+      then no other policy may place its jobs (`artist.policies.network_aware.policy`).
     """
 
     on_events: bool = True
@@ -379,4 +381,4 @@ class Policy(Protocol):
     knows_stages: bool = False
 
     def decide(self, view: ClusterView) -> Plan:
-        """Return what should change now."""
+        """Return the changes to make now."""

@@ -22,14 +22,15 @@ def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, t
     try:
         groups = config.groups(per_rack, topology.default_machine_type)
     except ValueError as error:
-        what, _, mend = str(error).partition("; ")
-        raise InputError(what, where="cluster", found=_sizes(config), allowed=mend) from None
+        problem, _, advice = str(error).partition("; ")
+        raise InputError(problem, where="cluster", found=_sizes(config), allowed=advice) from None
     machines: list[Machine] = []
     for group in groups:
         field = "cluster.machines" if isinstance(config.machines, list) else "cluster.machine_type"
-        kind = topology.machine_type(group.type, field)
+        machine_type = topology.machine_type(group.type, field)
         for _ in range(group.count):
-            machines.append(machine_of(f"m{len(machines)}", len(machines) // per_rack, kind, group.pool))
+            name, rack = f"m{len(machines)}", len(machines) // per_rack
+            machines.append(machine_of(name, rack, machine_type, group.pool))
     if config.events is None:
         cluster = Cluster(machines, topology.default_machine_type)
         return cluster, _failures(config.failures, cluster) if config.failures else ()
@@ -45,9 +46,9 @@ def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, t
 def _failures(config: FailureConfig, cluster: Cluster) -> tuple[CapacityEvent, ...]:
     expected = len(cluster) * config.days * 24 / (config.mtbf_h + config.repair_h)
     if expected > _MAX_FAILURES:
-        found = f"about {expected:.0f} failures of {len(cluster)} machines"
+        size = f"about {expected:.0f} failures of {len(cluster)} machines"
         allowed = f"a larger mtbf_h or fewer days, for up to {_MAX_FAILURES} failures"
-        raise InputError("too many failures", where="cluster.failures", found=found, allowed=allowed)
+        raise InputError("too many failures", where="cluster.failures", found=size, allowed=allowed)
     return random_failures(config, cluster)
 
 

@@ -1,4 +1,4 @@
-"""The configuration of the machines: how many, of which types, in which racks, and what fails."""
+"""Configuration of the machines: number, types, racks, pools and failures."""
 
 from pathlib import Path
 from typing import Annotated, Self
@@ -22,9 +22,9 @@ class MachineGroup(Strict):
     type
         A machine type of the topology.
     count
-        How many.
+        Number of machines.
     pool
-        Their owner at the start.
+        Their pool at the start.
     """
 
     type: str
@@ -40,7 +40,7 @@ class FailureConfig(Strict):
     mtbf_h, repair_h
         Mean hours of a machine between failures, and of a repair.
     days
-        For how long machines fail, from the start of the simulation.
+        Days in which machines fail, from the start of the simulation.
     """
 
     mtbf_h: float = Field(ge=0.1)
@@ -94,14 +94,14 @@ class ClusterConfig(Strict):
         Parameters
         ----------
         machines_per_rack
-            As it holds: this record's, or the topology's.
+            The value in force: this record's, or the topology's.
         default_type
             The topology's default machine type.
 
         Raises
         ------
         ValueError
-            If `racks` and `machines` cannot both hold, or there are too many machines; says why.
+            If `racks` and `machines` contradict each other, or there are too many machines; with the reason.
         """
         if isinstance(self.machines, list):
             total = sum(group.count for group in self.machines)

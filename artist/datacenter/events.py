@@ -1,14 +1,14 @@
-"""The file of the times at which machines fail, join and leave.
+"""File of capacity events: machines that fail, join and leave.
 
-It is a CSV table, one row an event, in any order:
+A CSV table with one row per event, in any order:
 
     time_s      seconds from the start of the simulation
     kind        fail, join or leave
     machine     a name: m0, m1, ... are the machines of the cluster; a new name may join
-    deadline_s  leave: when what is left there is evicted; else empty
+    deadline_s  leave: time at which the jobs left there are evicted; else empty
     type        a new machine: its type; empty for the cluster's default
     rack        a new machine: its rack; empty for the last one
-    pool        a new machine: its owner; empty for `default`
+    pool        a new machine: its pool; empty for `default`
 
 The last three columns may be left out.
 """
@@ -30,7 +30,7 @@ from netmodels.fabric.topology import MachineType, Topology
 
 _NEEDED = ("time_s", "kind", "machine", "deadline_s")
 _OPTIONAL = ("type", "rack", "pool")
-_KINDS = ("fail", "join", "leave")
+_TYPES = ("fail", "join", "leave")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +47,19 @@ class Row:
     pool: str
 
 
-def machine_of(name: str, rack: int, kind: MachineType, pool: str, present: bool = True) -> Machine:
+def machine_of(name: str, rack: int, machine_type: MachineType, pool: str, present: bool = True) -> Machine:
     """Return a machine of a type of the topology."""
     return Machine(
         name=name,
         rack=rack,
-        type=kind.name,
-        gpus=kind.gpus,
-        gpu_type=kind.gpu_type,
-        speed=kind.speed,
-        worth=kind.worth,
-        cpus=kind.cpus,
-        memory_bytes=kind.memory_bytes,
-        memory_bandwidth_bytes_per_s=round(kind.memory_bandwidth_bytes_per_s),
+        type=machine_type.name,
+        gpus=machine_type.gpus,
+        gpu_type=machine_type.gpu_type,
+        speed=machine_type.speed,
+        worth=machine_type.worth,
+        cpus=machine_type.cpus,
+        memory_bytes=machine_type.memory_bytes,
+        memory_bandwidth_bytes_per_s=round(machine_type.memory_bandwidth_bytes_per_s),
         pool=pool,
         present=present,
     )
@@ -82,13 +82,13 @@ def read_events(path: Path) -> list[Row]:
     table = table.assign(**{name: [text.strip() for text in one] for name, one in table.columns.items()})
     leaves = table["kind"] == "leave"
     time_s, deadline_s = to_numbers(table["time_s"]), to_numbers(table["deadline_s"])
-    given = table["deadline_s"] != ""
-    _refuse(~np.isin(table["kind"], _KINDS), table, "kind", path, "unknown kind", ", ".join(_KINDS))
+    has_deadline = table["deadline_s"] != ""
+    _refuse(~np.isin(table["kind"], _TYPES), table, "kind", path, "unknown kind", ", ".join(_TYPES))
     seconds = f"seconds from 0 to {MAX_S:g}"
     _refuse(~((time_s >= 0) & (time_s <= MAX_S)), table, "time_s", path, "wrong time", seconds)
     late = (deadline_s >= time_s) & (deadline_s <= MAX_S)
     _refuse(leaves & ~late, table, "deadline_s", path, "wrong deadline", f"{seconds}, not before time_s")
-    _refuse(~leaves & given, table, "deadline_s", path, "a deadline without leave", "nothing")
+    _refuse(~leaves & has_deadline, table, "deadline_s", path, "a deadline without leave", "nothing")
     _refuse(table["machine"] == "", table, "machine", path, "no machine", "a name such as m0")
     table = table.assign(time_s=time_s, deadline_s=deadline_s)
     rows = [Row(line, **cells) for line, cells in table.records()]
@@ -96,12 +96,17 @@ def read_events(path: Path) -> list[Row]:
 
 
 def _refuse(
-    bad: "np.ndarray[Any, np.dtype[np.bool_]]", table: Table, name: str, path: Path, what: str, allowed: str
+    bad: "np.ndarray[Any, np.dtype[np.bool_]]",
+    table: Table,
+    name: str,
+    path: Path,
+    problem: str,
+    allowed: str,
 ) -> None:
     if bad.any():
         row = int(np.argmax(bad))
         where = f"{path}, {table.place(row)}, {name}"
-        raise InputError(what, where=where, found=table[name][row], allowed=allowed)
+        raise InputError(problem, where=where, found=table[name][row], allowed=allowed)
 
 
 def newcomers(
@@ -112,7 +117,7 @@ def newcomers(
     topology: Topology,
     path: Path,
 ) -> list[Machine]:
-    """Return the machines that join and were not there before."""
+    """Return the machines that join and are new."""
     machines: list[Machine] = []
     for row in rows:
         where = f"{path}, line {row.line}"
@@ -122,8 +127,8 @@ def newcomers(
             allowed = f"m0 to m{len(known) - len(machines) - 1}, or a machine that joined before"
             raise InputError("unknown machine", where=f"{where}, machine", found=row.machine, allowed=allowed)
         rack = _rack(row.rack, f"{where}, rack") if row.rack else last_rack
-        kind = topology.machine_type(row.type, f"{where}, type") if row.type else default
-        machines.append(machine_of(row.machine, rack, kind, row.pool or "default", present=False))
+        machine_type = topology.machine_type(row.type, f"{where}, type") if row.type else default
+        machines.append(machine_of(row.machine, rack, machine_type, row.pool or "default", present=False))
         known.add(row.machine)
     return machines
 
@@ -141,11 +146,12 @@ def events_of(rows: Sequence[Row], machines: Sequence[Machine], path: Path) -> t
     events = []
     for row in rows:
         machine = number[row.machine]
-        there = row.time_s < gone_from_s[machine]
-        if there == (row.kind == "join"):
-            what = f"machine {row.machine} is {'there already' if there else 'not there'} at {row.time_s:g} s"
-            allowed = "join after it left or failed" if there else "join first"
-            raise InputError(what, where=f"{path}, line {row.line}", found=row.kind, allowed=allowed)
+        present = row.time_s < gone_from_s[machine]
+        if present == (row.kind == "join"):
+            state = "there already" if present else "not there"
+            problem = f"machine {row.machine} is {state} at {row.time_s:g} s"
+            allowed = "join after it left or failed" if present else "join first"
+            raise InputError(problem, where=f"{path}, line {row.line}", found=row.kind, allowed=allowed)
         ends = {"join": float("inf"), "fail": row.time_s, "leave": row.deadline_s}
         gone_from_s[machine] = ends[row.kind]
         deadline_ns = seconds_to_ns(row.deadline_s) if row.kind == "leave" else 0

@@ -1,4 +1,4 @@
-"""Random failures of machines: each fails and is repaired on its own, with exponential times."""
+"""Random, independent failures and repairs of machines, with exponential times."""
 
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.datacenter.config import FailureConfig
@@ -9,9 +9,9 @@ from artist.units import seconds_to_ns
 def random_failures(config: FailureConfig, cluster: Cluster) -> tuple[CapacityEvent, ...]:
     """Return the failures and repairs of all machines, in order of time.
 
-    A machine works for a time with mean `mtbf_h`, then is away for one with mean `repair_h`, and so on;
+    A machine works for a time with mean `mtbf_h`, then is absent for one with mean `repair_h`, and so on;
     failures begin before `days` have passed, and every one is repaired. Each machine has its own
-    generator: more machines change nothing about the others.
+    generator, so adding machines does not affect the others.
     """
     events: list[CapacityEvent] = []
     horizon_s = config.days * 86_400

@@ -1,4 +1,4 @@
-"""The GPU types that a run knows by name."""
+"""GPU types that a run knows by name."""
 
 from artist.core.cluster import Cluster
 from artist.core.gpus import Gpu, Gpus
@@ -9,10 +9,10 @@ from netmodels.inputs.naming import allowed_names
 
 
 def gpus_of(cluster: Cluster, topology: Topology) -> Gpus:
-    """Return the cluster's own GPUs, and other types: those of the topology, else as shipped.
+    """Return the cluster's default GPU, and other types by name: of the topology, else of shipped ones.
 
-    How many GPUs another one replaces is up to a topology, so a type that it lacks is worth as much per speed
-    as the cluster's own.
+    The worth of a GPU is defined by a topology; the worth per speed of a type that it lacks is that of the
+    default GPU.
     """
 
     def find(name: str) -> Gpu:
@@ -26,14 +26,15 @@ def gpus_of(cluster: Cluster, topology: Topology) -> Gpus:
             raise InputError("unknown GPU type", where="workload.measured_on", found=name, allowed=allowed)
         return gpus.of_speed(shipped[name].speed, name)
 
-    own = cluster.default_machine
-    kinds = dict.fromkeys(m.gpu_type for m in cluster.machines if m.present and m.gpus)
-    gpus = Gpus(Gpu(own.gpu_type, own.speed, own.worth) if own else Gpu(), tuple(kinds), find)
+    machine = cluster.default_machine
+    default = Gpu(machine.gpu_type, machine.speed, machine.worth) if machine else Gpu()
+    types = dict.fromkeys(m.gpu_type for m in cluster.machines if m.present and m.gpus)
+    gpus = Gpus(default, tuple(types), find)
     return gpus
 
 
 def _shipped() -> dict[str, Gpu]:
-    """Return the GPU types of the topologies that ship; two of them agree on the speed of one type."""
+    """Return the GPU types of the shipped topologies, which agree on the speed of a type."""
     types: dict[str, Gpu] = {}
     for file in sorted(data_path("topologies").glob("*.yaml")):
         types |= _types(load_topology(file))
@@ -41,5 +42,5 @@ def _shipped() -> dict[str, Gpu]:
 
 
 def _types(topology: Topology) -> dict[str, Gpu]:
-    machines = [each for each in topology.machine_types.values() if each.gpus]
-    return {each.gpu_type: Gpu(each.gpu_type, each.speed, each.worth) for each in machines}
+    machines = [machine for machine in topology.machine_types.values() if machine.gpus]
+    return {m.gpu_type: Gpu(m.gpu_type, m.speed, m.worth) for m in machines}

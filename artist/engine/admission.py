@@ -30,30 +30,30 @@ def check_jobs(
             raise InputError("this id is used twice", where=where, allowed="one id per job")
         seen.add(spec.job_id)
         if spec.submit_ns < 0 or spec.iterations < 1 or spec.compute_ns < 1:
-            found = f"submit {spec.submit_ns} ns, {spec.iterations} iterations of {spec.compute_ns} ns"
+            values = f"submit {spec.submit_ns} ns, {spec.iterations} iterations of {spec.compute_ns} ns"
             raise InputError(
-                "not a sound job", where=where, found=found, allowed="submit >= 0, the others >= 1"
+                "not a sound job", where=where, found=values, allowed="submit >= 0, the others >= 1"
             )
         if not 0 < spec.gpu_utilization <= 1:
-            found = f"GPU utilization {spec.gpu_utilization}"
-            raise InputError("not a sound job", where=where, found=found, allowed="above 0 to 1")
+            value = f"GPU utilization {spec.gpu_utilization}"
+            raise InputError("not a sound job", where=where, found=value, allowed="above 0 to 1")
         if spec.stages is not None and min(spec.stages) < 0:
-            found = f"stages {tuple(spec.stages)} ns"
-            raise InputError("not a sound job", where=where, found=found, allowed="stages of 0 ns or more")
+            values = f"stages {tuple(spec.stages)} ns"
+            raise InputError("not a sound job", where=where, found=values, allowed="stages of 0 ns or more")
         demand = spec.demand
         if spec.ideal_ns * max(demand.gpus, 1) > MAX_NS or spec.submit_ns > MAX_NS:
-            found = f"{demand.gpus} GPUs for {spec.ideal_ns / 3.6e12:.0f} h"
+            size = f"{demand.gpus} GPUs for {spec.ideal_ns / 3.6e12:.0f} h"
             allowed = f"{MAX_NS / 3.6e12:,.0f} GPU-hours"
-            raise InputError("too large to count", where=where, found=found, allowed=allowed)
+            raise InputError("too large to count", where=where, found=size, allowed=allowed)
         if demand not in reasons:
             reasons[demand] = _misfit(demand, machines)
         if reasons[demand]:
-            what = "the job can never fit the cluster"
-            raise InputError(what, where=where, found=_asked(demand), allowed=reasons[demand])
+            problem = "the job can never fit the cluster"
+            raise InputError(problem, where=where, found=_asked(demand), allowed=reasons[demand])
 
 
 def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
-    """Return what is allowed if a demand cannot be met, else an empty string."""
+    """Return the largest allowed demand if this one can never be met, else an empty string."""
     span = demand.max_machines or len(machines)
     if not demand.gpus:
         cpus = _most((m.cpus for m in machines), span)
@@ -79,7 +79,7 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
         if any(_most(sizes, span) + 1e-9 >= gpus for sizes in _pools(usable, demand, gpus)):
             return ""
         cpus, memory = max(m.cpus for m in usable), max(m.memory_bytes for m in usable)
-        return f"what machines have beside the GPUs, up to {cpus} CPUs and {memory} bytes of memory each"
+        return f"the resources beside GPUs: up to {cpus} CPUs and {memory} bytes of memory per machine"
     types = f" of type {' or '.join(demand.gpu_types)}" if demand.gpu_types else ""
     limit = f" on {demand.max_machines} machines" if demand.max_machines else ""
     if not most and any(mark in types for mark in ",;"):
@@ -89,13 +89,13 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
 
 
 def largest_target(demand: Demand, machines: Sequence[Machine]) -> int:
-    """Return the largest of a demand's targets, up to its `gpus`, that machines have GPUs for; 0 if none."""
+    """Return the largest of a demand's targets, up to its `gpus`, for which machines have GPUs; 0 if none."""
     most = min(demand.gpus, _max_gpus(demand, machines) + 1e-9)
     return max((target for target in demand.targets() if target <= most), default=0)
 
 
 def _max_gpus(demand: Demand, machines: Sequence[Machine]) -> float:
-    """Return the most GPUs that a demand could get, in those that `Demand.gpus` holds for."""
+    """Return the maximum number of GPUs for a demand, of the type that `Demand.gpus` holds for."""
     span = demand.max_machines or len(machines)
     pools = _pools(_usable(demand, machines), demand)
     return max((_most(sizes, span) for sizes in pools), default=0)
@@ -116,10 +116,10 @@ def _asked(demand: Demand) -> str:
 def _pools(usable: Sequence[Machine], demand: Demand, gpus: int = 0) -> list[list[float]]:
     """Return sizes of machines whose GPUs may serve a demand together, in GPUs that count.
 
-    Of a job that gets so many `gpus`, only those for which a machine has the CPUs and the memory asked for.
+    With `gpus`, a machine counts only GPUs for which it has CPUs and memory, of a job that gets `gpus`.
     """
     pools: dict[str, list[float]] = {}
-    mixed = demand.mixed_types and not demand.fungible  # no chooser mixes GPUs by their worth
+    mixed = demand.mixed_types and not demand.fungible  # no placement policy mixes GPUs by their worth
     for m in usable:
         pool = pools.setdefault("" if mixed else m.gpu_type, [])
         of_job = demand.gpus_at(m.worth, gpus)

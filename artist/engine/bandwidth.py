@@ -1,4 +1,4 @@
-"""Memory bandwidth in use, as policies observe it; a machine is looked at again only if its jobs changed."""
+"""Memory bandwidth in use, as policies observe it; recomputed for a machine only if its jobs changed."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,12 @@ from artist.performance.api import Performance, Running
 
 
 class BandwidthMeter:
-    """Caches what the jobs on each machine draw, according to performance.
+    """Caches the bandwidth that the jobs on each machine draw, according to performance.
 
     Parameters
     ----------
     machines
-        Knows the machines whose jobs changed, from the first question on.
+        Records the machines whose jobs changed, from the first query on.
     performance, running
         Answer for one machine.
     """

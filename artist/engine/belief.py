@@ -1,4 +1,4 @@
-"""What a policy may believe of iteration times it has not seen."""
+"""Believed iteration times of jobs on proposed allocations."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,11 +25,11 @@ class Belief:
     specs
         All jobs of the run.
     held
-        What each job holds now, None for one that does not run: the engine's own list.
+        Allocation of each job, None for one that does not run: the engine's own list.
     running
         The jobs that run now.
     performance, factors
-        What is believed: iteration times, and what each job's are multiplied with, shape (n_jobs,).
+        Believed iteration times, and a factor by job, shape (n_jobs,).
     consolidated
         Assumed placement of a job if the policy gives only its number of GPUs.
     """
@@ -72,23 +72,23 @@ class Belief:
         placed = Hypothetical(self._specs, self._cluster, held, dict(zip(jobs, shifts, strict=True)))
         changed = [Changed(j, self._held[j], a) for j, a in asked.items()]
         parts = self._performance.reprice(changed, Added(self._running, placed, asked))
-        own = np.array([self._believed(j, parts[j]) if j in held else 0 for j in jobs], dtype=np.int64)
-        near = {j: self._running.allocation(j) for j in parts if j not in asked}
-        if not near:
-            return own, {}
-        now = self._performance.reprice([Changed(j, a, a) for j, a in near.items()], self._running)
-        return own, {j: self._believed(j, parts[j]) for j in near if sum(parts[j]) != sum(now[j])}
+        times = np.array([self._believed(j, parts[j]) if j in held else 0 for j in jobs], dtype=np.int64)
+        affected = {j: self._running.allocation(j) for j in parts if j not in asked}
+        if not affected:
+            return times, {}
+        now = self._performance.reprice([Changed(j, a, a) for j, a in affected.items()], self._running)
+        return times, {j: self._believed(j, parts[j]) for j in affected if sum(parts[j]) != sum(now[j])}
 
     def sending(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> list[LinkUse | None]:
         performance = self._performance
         if not isinstance(performance, OnLinks):
             return [None] * len(jobs)
-        found: list[LinkUse | None] = []
+        uses: list[LinkUse | None] = []
         for job, allocation in zip(jobs, allocations, strict=True):
             sent = performance.sending(self._specs[job], allocation, self._cluster)
-            used = None if sent is None else link_use(sent, performance.capacity, self._factors[job])
-            found.append(used if used is not None and used.spans else None)
-        return found
+            use = None if sent is None else link_use(sent, performance.capacity, self._factors[job])
+            uses.append(use if use is not None and use.spans else None)
+        return uses
 
     def at_gpus(self, job: int, counts: Sequence[int], among: int = ALL) -> Ints:
         demand, place = self._specs[job].demand, self._consolidated.place

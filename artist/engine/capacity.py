@@ -1,4 +1,4 @@
-"""Machines that fail, join, and leave with a deadline. A group goes with any of its machines."""
+"""Machines that fail, join, and leave with a deadline. A group stops with any of its machines."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from artist.errors import InputError
 
 
 class Capacity:
-    """Applies capacity events and deadlines; returns what happened, in order."""
+    """Applies capacity events and deadlines; yields the resulting events, in order."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Capacity:
         for index, event in enumerate(self._events):
             if not 0 <= event.machine < len(machines.cluster) or event.time_ns < 0:
                 allowed = f"a machine number 0..{len(machines.cluster) - 1}, a time >= 0"
-                raise InputError("a capacity event names what is not there", found=event, allowed=allowed)
+                raise InputError("a capacity event has no such machine", found=event, allowed=allowed)
             agenda.schedule(event.time_ns, CAPACITY, index)
 
     def apply(self, index: int, now: int) -> Iterator[Event]:
@@ -45,7 +45,7 @@ class Capacity:
             self._agenda.schedule(max(event.deadline_ns, now), DEADLINE, machine)
 
     def deadline(self, machine: int, now: int) -> Iterator[Event]:
-        """Let a leaving machine go."""
+        """Remove a leaving machine at its deadline."""
         yield from self._empty(machine, now, failed=False)
         yield MachineEvent(now, machine, "left", self._machines.pools[machine])
 

@@ -58,11 +58,11 @@ class PlanCheck:
             for allocation, sign in ((before, -1), (after, 1)):
                 if allocation is None:
                     continue
-                own = allocation.group is None
-                grouped = grouped or not own
+                alone = allocation.group is None
+                grouped = grouped or not alone
                 for m, gpus, cpus, memory in allocation.slices:
                     here = more[m]
-                    if own:
+                    if alone:
                         here[0] += sign * gpus
                     here[1] += sign * cpus
                     here[2] += sign * memory
@@ -76,7 +76,7 @@ class PlanCheck:
     # --- rules about one job
 
     def _is_plain_start(self, job: int, after: Allocation) -> bool:
-        """Return whether a job plainly may start: on GPUs of its own, as it asked for; the usual case."""
+        """Return whether a job starts in the usual way, on GPUs of its own as asked for, and may do so."""
         if type(job) is not int or type(after) is not Allocation or not 0 <= job < self._jobs.n:
             return False
         if self._jobs.status[job] != WAITING or after.group is not None or after.bandwidth_cap != 1.0:
@@ -123,7 +123,7 @@ class PlanCheck:
             if not 0 <= s.machine < self._n_machines:
                 raise self._error(job, f"is placed on machine number {s.machine}, which does not exist")
             if s.machine <= last:
-                raise self._error(job, "gets slices that are not sorted, one a machine", s.machine)
+                raise self._error(job, "gets slices that are not sorted, one per machine", s.machine)
             last = s.machine
             if s.gpus < (1 if demand.gpus else 0) or s.cpus < 0 or s.memory_bytes < 0:
                 raise self._error(job, f"gets an empty or negative slice {tuple(s)}", s.machine)
@@ -175,7 +175,7 @@ class PlanCheck:
     # --- rules about groups, room and pools
 
     def _check_groups(self, plan: Plan, more: dict[int, list[int]]) -> None:
-        """Check the groups that the plan changes in their end state; add what they take to `more`."""
+        """Check the groups that the plan changes in their end state; add their GPUs to `more`."""
         touched: dict[str, None] = {}
         for job, after in plan.changes.items():
             for allocation in (self._held[job], after):
@@ -213,22 +213,22 @@ class PlanCheck:
             raise PlanError(f"{name} is {group.mode!r}, {group.ordering!r}; {allowed}{self._at()}")
         if group.depth < 1 or min(count for _, count in group.gpus) < 1:
             raise PlanError(f"{name} has no depth or no GPUs: {group}{self._at()}")
-        own = dict(group.gpus)
+        owned = dict(group.gpus)
         total: dict[int, int] = defaultdict(int)
         for job, allocation in members.items():
             if allocation.group != group:
                 raise self._error(job, f"names another record of group {group.name!r} than its other members")
             for s in allocation.slices:
                 total[s.machine] += s.gpus
-                if s.gpus > own.get(s.machine, 0):
+                if s.gpus > owned.get(s.machine, 0):
                     raise self._error(
                         job, f"holds {s.gpus} GPUs of group {group.name!r}, more than it has", s.machine
                     )
-                if total[s.machine] > group.depth * own.get(s.machine, 0):
+                if total[s.machine] > group.depth * owned.get(s.machine, 0):
                     raise self._error(job, f"makes group {group.name!r} deeper than {group.depth}", s.machine)
 
     def _without_room(self, wanted: Iterable[Sequence[int]]) -> Sequence[int] | None:
-        """Return the first slice for which a machine has no room; one that takes no new work has no GPUs."""
+        """Return the first slice that a machine cannot hold; one that takes no new work has no GPUs."""
         machines = self._machines
         free_gpus, free_cpus, free_memory = machines.free_gpus, machines.free_cpus, machines.free_memory
         for m, gpus, cpus, memory in wanted:
@@ -242,11 +242,11 @@ class PlanCheck:
         columns = (self._machines.free_gpus, self._machines.free_cpus, self._machines.free_memory)
         free = [column[machine] for column in columns]
         short = next((i for i in range(3) if wanted[i] > free[i]), 0)  # else GPUs that are free but closed
-        what = ("GPUs", "CPUs", "bytes of memory")[short]
+        unit = ("GPUs", "CPUs", "bytes of memory")[short]
         job = next(
             (j for j, a in plan.changes.items() if a and any(s.machine == machine for s in a.slices)), None
         )
-        text = f"the plan takes {wanted[short]} more {what} than now; free: {free[short]}"
+        text = f"the plan takes {wanted[short]} more {unit} than now; free: {free[short]}"
         return PlanError(text + self._at(machine)) if job is None else self._error(job, text, machine)
 
     def _check_assign(self, plan: Plan, machine: int, pool: str) -> None:
@@ -254,7 +254,7 @@ class PlanCheck:
         there = _whole_numbers([machine]) and 0 <= machine < len(self._cluster)
         if not there or not self._machines.present[machine]:
             raise PlanError(
-                f"machine number {machine} cannot change to pool {pool!r}: it is not there{self._at()}"
+                f"machine number {machine} cannot change to pool {pool!r}: it is absent{self._at()}"
             )
         if not isinstance(pool, str):
             raise PlanError(f"the plan names {pool!r} as a pool; allowed: a text{self._at(machine)}")

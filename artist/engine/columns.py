@@ -1,4 +1,4 @@
-"""The job table's columns as a policy sees them; `artist.core.view.JobColumns` defines each."""
+"""The job table's columns as a policy sees them; defined in `artist.core.view.JobColumns`."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -22,7 +22,7 @@ from artist.performance.api import Performance
 
 
 class Known:
-    """What one policy may see that never changes: names, beliefs, and its declared knowledge."""
+    """Constant inputs of one policy: names, beliefs, and its declared knowledge."""
 
     def __init__(
         self,
@@ -34,8 +34,8 @@ class Known:
         best_cases: BestCases,
         share: Floats | None,
     ) -> None:
-        kinds = ("durations", "iterations", "models", "performance", "stages")
-        self.declared = frozenset(kind for kind in kinds if getattr(policy, f"knows_{kind}", False))
+        topics = ("durations", "iterations", "models", "performance", "stages")
+        self.declared = frozenset(topic for topic in topics if getattr(policy, f"knows_{topic}", False))
         self.policy = type(policy).__name__
         self.factors = factors if share is None else factors * share
         self.share = share
@@ -46,11 +46,11 @@ class Known:
         self._fields: dict[str, npt.NDArray[Any]] = {}
         self._performance = performance
 
-    def require(self, what: str) -> None:
-        """Raise `PlanError` unless the policy declared to know something."""
-        if what not in self.declared:
+    def require(self, topic: str) -> None:
+        """Raise `PlanError` unless the policy declared knowledge of a topic."""
+        if topic not in self.declared:
             raise PlanError(
-                f"policy {self.policy} looks at {what}; it, or its order, must declare knows_{what} = True"
+                f"policy {self.policy} looks at {topic}; it, or its order, must declare knows_{topic} = True"
             )
 
     def of_all(self, name: str) -> npt.NDArray[Any]:
@@ -100,9 +100,9 @@ class Columns:
     @lazy
     def mean_unfinished(self) -> Floats:
         stay_ns = self.now_ns - self.submit_ns
-        met_ns = self._table.unfinished_job_ns(self.now_ns) - vector(self._table.met_ns)[self.job]
+        beside_ns = self._table.unfinished_job_ns(self.now_ns) - vector(self._table.at_arrival_ns)[self.job]
         now = np.full(len(self), float(self._table.n_unfinished))
-        mean: Floats = np.divide(met_ns, stay_ns, out=now, where=stay_ns > 0)
+        mean: Floats = np.divide(beside_ns, stay_ns, out=now, where=stay_ns > 0)
         return mean
 
     @lazy

@@ -1,4 +1,4 @@
-"""Placements of one job close together in an empty cluster, each worked out once."""
+"""Consolidated placements of one job in an empty cluster, cached."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -21,7 +21,7 @@ class Consolidated:
     """Placements of a job alone in the cluster, by GPUs, GPU types and set of machines.
 
     Machines of the first rack that is large enough, else of the cluster: the first that holds the whole job,
-    else the largest ones. CPUs and memory come in proportion to GPUs. A job that may not mix GPU types gets
+    else the largest ones. CPUs and memory are in proportion to GPUs. A job that may not mix GPU types gets
     one type, unless no type has enough.
 
     Parameters
@@ -40,7 +40,7 @@ class Consolidated:
         Parameters
         ----------
         demand
-            Says which GPU types are allowed, and whether they may be mixed.
+            Demand with the allowed GPU types, and whether they may be mixed.
         among
             The machines that may be used, as a set of `artist.core.buckets`.
 
@@ -58,9 +58,9 @@ class Consolidated:
         return known
 
     def place_all(self, demand: Demand) -> Allocation:
-        """Return a placement of all GPUs that a job asks for, or of an elastic job's most that fit.
+        """Return a placement of all GPUs that a job asks for, or of the most that fit for an elastic job.
 
-        A fungible job gets as many as it takes of one GPU type, the first allowed type that has enough.
+        A fungible job gets the number that it needs of the first allowed GPU type that has enough.
 
         Raises
         ------
@@ -72,10 +72,10 @@ class Consolidated:
             has: dict[str, int] = {}
             for m in self._cluster.machines:
                 has[m.gpu_type] = has.get(m.gpu_type, 0) + m.gpus
-            for kind in demand.gpu_types or has:
-                gpus = demand.gpus_at(self._cluster.worth_of[kind], target) if kind in has else 0
-                if 1 <= gpus <= has.get(kind, 0):
-                    return self.place(replace(demand, gpu_types=(kind,)), gpus)
+            for name in demand.gpu_types or has:
+                gpus = demand.gpus_at(self._cluster.worth_of[name], target) if name in has else 0
+                if 1 <= gpus <= has.get(name, 0):
+                    return self.place(replace(demand, gpu_types=(name,)), gpus)
         return self.place(demand, target)
 
     def _place(self, gpus: int, types: tuple[str, ...], mixed: bool, among: int) -> Allocation:
@@ -85,19 +85,19 @@ class Consolidated:
         if not 1 <= gpus <= total:
             of = f" of type {' or '.join(types)}" if types else ""
             raise PlanError(f"{gpus} GPUs are not 1..{total}, the GPUs{of} of these machines")
-        kind = np.zeros_like(facts.kind) if mixed else facts.kind
-        kinds = int(kind.max()) + 1
+        gpu_type = np.zeros_like(facts.gpu_type) if mixed else facts.gpu_type
+        n_types = int(gpu_type.max()) + 1
         racks = self._cluster.n_racks
-        in_rack = np.bincount(facts.rack * kinds + kind, weights=there, minlength=racks * kinds)
-        enough = np.flatnonzero((in_rack.reshape(racks, kinds) >= gpus).any(axis=1))
+        in_rack = np.bincount(facts.rack * n_types + gpu_type, weights=there, minlength=racks * n_types)
+        enough = np.flatnonzero((in_rack.reshape(racks, n_types) >= gpus).any(axis=1))
         if enough.size:
             there = np.where(facts.rack == enough[0], there, 0)
         single = np.flatnonzero(there >= gpus)
         if single.size:
             return self._allocation(single[:1], [gpus])
         order = np.argsort(-there, kind="stable")
-        for one in dict.fromkeys(kind[order].tolist()):
-            chosen = order[kind[order] == one]
+        for number in dict.fromkeys(gpu_type[order].tolist()):
+            chosen = order[gpu_type[order] == number]
             if there[chosen].sum() >= gpus:
                 break
         else:
@@ -129,8 +129,8 @@ class Consolidated:
         cluster = self._cluster
         order = np.argsort(cluster.rack, kind="stable")
         numbers = {gpu_type: number for number, gpu_type in enumerate(cluster.of_type)}
-        kind = np.array([numbers[m.gpu_type] for m in cluster.machines], dtype=np.int64)
-        return _Facts(order, cluster.gpus[order], cluster.rack[order], kind[order])
+        types = np.array([numbers[m.gpu_type] for m in cluster.machines], dtype=np.int64)
+        return _Facts(order, cluster.gpus[order], cluster.rack[order], types[order])
 
 
 class _Facts(NamedTuple):
@@ -139,4 +139,4 @@ class _Facts(NamedTuple):
     machine: Ints
     gpus: Ints
     rack: Ints
-    kind: Ints  # number of the GPU type
+    gpu_type: Ints  # number of the GPU type

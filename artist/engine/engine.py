@@ -1,8 +1,8 @@
 """The event loop: applies events, calls the policy once per instant, carries out its plan.
 
 Order of one instant: finishes, deadlines, capacity events, arrivals, timer, tick - all applied first; then
-one call of the policy; then its plan, checked as a whole; then new iteration times. What this causes at
-the same instant leads to another round.
+one call of the policy; then its plan, checked as a whole; then new iteration times. Entries that this adds
+at the same instant lead to another round.
 """
 
 from collections import deque
@@ -161,7 +161,7 @@ class Engine:
         return self._result(stopped_by)
 
     def _next_time(self, due: int | None) -> int:
-        """Return when something happens next."""
+        """Return the time of the next instant."""
         self._idle = due is None and not self.jobs.n_running
         if self._idle and self._fruitless >= 2:
             raise stuck_error(self.jobs, self.jobs.unfinished().tolist(), chain(*self._story), self.now)
@@ -172,7 +172,7 @@ class Engine:
         return self.now if due is None else due  # nothing is due: ask the policy once more
 
     def _instant(self, now: int) -> int | None:
-        """Let everything happen that happens now, and return when the next entry is due."""
+        """Process the present instant, and return the time of the next entry."""
         for _ in range(_MAX_ROUNDS):
             woken = self._apply_due(now)
             tick = self._interval is not None and now % self._interval == 0 and now != self._last_tick
@@ -200,25 +200,25 @@ class Engine:
     def _apply_due(self, now: int) -> bool:
         """Apply all that is due now; return whether the policy's timer is."""
         woken, events, before = False, self._events, len(self._events)
-        for kind, subject in self._agenda.due(now):
-            if kind == ARRIVAL:
+        for entry, subject in self._agenda.due(now):
+            if entry == ARRIVAL:
                 self.jobs.arrive(subject, now)
                 events.append(Arrival(now, subject))
                 continue
-            if kind == FINISH:
+            if entry == FINISH:
                 events.append(self._transitions.finish(subject, now))
                 if subject in self._window:
                     self._window_left -= 1
                 continue
             self._awaited_gpus = 0
-            if kind == TIMER:
+            if entry == TIMER:
                 woken = True
                 if self._wakes.many(now, self._n_events) and not self._news and len(events) == before:
                     self._wakes.check(now, self._agenda.next_time())
                 events.append(Wake(now))
             else:
                 capacity = self._capacity
-                events += (capacity.deadline if kind == DEADLINE else capacity.apply)(subject, now)
+                events += (capacity.deadline if entry == DEADLINE else capacity.apply)(subject, now)
         if len(events) > before:
             self._news += events[before:]  # the policy did not cause them, so it hears of them
             self._fruitless = 0
@@ -341,7 +341,7 @@ def _limits(stop: StopRule, n_jobs: int) -> tuple[int | None, range]:
 
 def _endless(spec: JobSpec, parts: IterationParts) -> InputError:
     """Return the error for a job whose iterations take longer than time can be counted."""
-    part, longest = max(zip(parts._fields, parts, strict=True), key=lambda each: each[1])
-    found = f"{part} of {longest / 1e9:.3g} s in each of {spec.iterations} iterations"
+    part, longest = max(zip(parts._fields, parts, strict=True), key=lambda item: item[1])
+    size = f"{part} of {longest / 1e9:.3g} s in each of {spec.iterations} iterations"
     allowed = f"{MAX_NS / 3.15576e16:.0f} years for all iterations together, GPUs counted"
-    return InputError("the job would never end", where=f"job {spec.job_id!r}", found=found, allowed=allowed)
+    return InputError("the job would never end", where=f"job {spec.job_id!r}", found=size, allowed=allowed)

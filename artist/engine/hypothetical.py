@@ -48,15 +48,15 @@ class Hypothetical:
         return [j for j in self.jobs_on(machine) if len(self._held[j].slices) > 1]
 
     def crossing_rack(self, rack: int) -> list[int]:
-        found = {j: racks_of(a, self.cluster) for j, a in self._held.items()}
-        return [j for j, racks in found.items() if len(racks) > 1 and rack in racks]
+        racks_by_job = {j: racks_of(a, self.cluster) for j, a in self._held.items()}
+        return [j for j, racks in racks_by_job.items() if len(racks) > 1 and rack in racks]
 
     def members(self, group: str) -> list[int]:
         return [j for j, a in self._held.items() if a.group is not None and a.group.name == group]
 
 
 class Added:
-    """All running jobs but those that stop, and jobs placed beside them.
+    """All running jobs except stopped ones, and jobs placed beside them.
 
     See `artist.performance.api.Running`. A job that runs now counts on its new allocation only.
     """
@@ -71,28 +71,31 @@ class Added:
         return self._running.spec(job)
 
     def allocation(self, job: int) -> Allocation:
-        return self._where(job).allocation(job)
+        return self._state_of(job).allocation(job)
 
     def ready_ns(self, job: int) -> int:
-        return self._where(job).ready_ns(job)
+        return self._state_of(job).ready_ns(job)
 
     def shift_ns(self, job: int) -> int:
-        return self._where(job).shift_ns(job)
+        return self._state_of(job).shift_ns(job)
 
     def jobs_on(self, machine: int) -> list[int]:
-        return [*self._stay(self._running.jobs_on(machine)), *self._placed.jobs_on(machine)]
+        return [*self._unchanged(self._running.jobs_on(machine)), *self._placed.jobs_on(machine)]
 
     def crossing_machine(self, machine: int) -> list[int]:
-        return [*self._stay(self._running.crossing_machine(machine)), *self._placed.crossing_machine(machine)]
+        return [
+            *self._unchanged(self._running.crossing_machine(machine)),
+            *self._placed.crossing_machine(machine),
+        ]
 
     def crossing_rack(self, rack: int) -> list[int]:
-        return [*self._stay(self._running.crossing_rack(rack)), *self._placed.crossing_rack(rack)]
+        return [*self._unchanged(self._running.crossing_rack(rack)), *self._placed.crossing_rack(rack)]
 
     def members(self, group: str) -> list[int]:
-        return [*self._stay(self._running.members(group)), *self._placed.members(group)]
+        return [*self._unchanged(self._running.members(group)), *self._placed.members(group)]
 
-    def _where(self, job: int) -> Running:
+    def _state_of(self, job: int) -> Running:
         return self._placed if job in self._placed else self._running
 
-    def _stay(self, jobs: Iterable[int]) -> list[int]:
+    def _unchanged(self, jobs: Iterable[int]) -> list[int]:
         return [job for job in jobs if job not in self._placed and job not in self._stopped]

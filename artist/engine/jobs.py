@@ -33,10 +33,10 @@ def vector(column: memoryview) -> Ints:
 class JobTable:
     """State and accounts of all jobs; a job is its row number, in order of arrival.
 
-    A running job is *settled* up to `settled_ns`; progress counts from `progress_from_ns`, which lies after
-    it while a delay lasts; both are never for a job that does not run. `open_left_ns` is what is left of the
-    open iteration, 0 for one not yet begun. `opened_ns` and `safe_ns` are the running time when the open
-    iteration began and when the last checkpoint was reached: what was run since is what a cut loses.
+    A running job is *settled* up to `settled_ns`; progress counts from `progress_from_ns`, which is later
+    during a delay; for a job that does not run, both are `_NEVER`. `open_left_ns` is the remaining time of
+    the open iteration, 0 for one not yet begun. `opened_ns` and `safe_ns` are the running time when the open
+    iteration began and when the last checkpoint was reached: a cut loses the running time since then.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class JobTable:
     checkpoint_iterations
         Iterations between checkpoints by job; 0 for none. By default every iteration is one.
     worth
-        That of all GPUs, which determines how many a fungible job asks for; None if they differ.
+        Worth of all GPUs, which determines the number that a fungible job asks for; None if they differ.
     """
 
     # fmt: off
@@ -54,6 +54,7 @@ class JobTable:
         "_asked_at",
         "_began_ns",
         "added_ns",
+        "at_arrival_ns",
         "attained_gpu_ns",
         "checkpoint",
         "compute_gpu_ns",
@@ -70,7 +71,6 @@ class JobTable:
         "iteration_ns",
         "iterations",
         "lost_ns",
-        "met_ns",
         "migrations",
         "min_feasible_gpus",
         "n",
@@ -109,16 +109,16 @@ class JobTable:
     ) -> None:
         self.specs: Sequence[JobSpec] | LazySpecs = specs
         self.template = specs
-        if isinstance(specs, CompactJobs):  # one of its kind by job: its own spec takes time to make
+        if isinstance(specs, CompactJobs):  # templates by job: to build a spec takes time
             self.specs, self.template = specs.specs, [specs.templates[at] for at in specs.template.data]
         n = len(specs)
         self.n = n
 
         def column(values: Sequence[int] | int = 0, dtype: type[np.integer[Any]] = np.int64) -> memoryview:
-            made = np.zeros(n, dtype=dtype)  # what is never written takes no memory
+            array = np.zeros(n, dtype=dtype)  # pages never written take no memory
             if values != 0:
-                made[:] = values
-            return made.data
+                array[:] = values
+            return array.data
 
         def asked(spec: JobSpec) -> int:
             return spec.demand.gpus_at(worth) if worth else spec.demand.gpus
@@ -154,7 +154,7 @@ class JobTable:
         self.compute_gpu_ns = 0
         self.n_arrived = 0
         self.n_unfinished = 0  # of those that have arrived
-        self.met_ns = np.zeros(n).data  # `unfinished_job_ns` at each arrival
+        self.at_arrival_ns = np.zeros(n).data  # `unfinished_job_ns` at each arrival
         self._began_ns = 0  # sum of the arrivals so far, less that of the finishes
         self.n_running = self.waiting_gpus = 0
         self._asked = np.zeros(0, dtype=np.int64)  # jobs unfinished when last asked, and arrivals until then
@@ -183,7 +183,7 @@ class JobTable:
         """Let the next job in order of arrival wait from now on."""
         self.n_arrived += 1
         self.waiting_gpus += self.gpus[job]
-        self.met_ns[job] = self.unfinished_job_ns(now)
+        self.at_arrival_ns[job] = self.unfinished_job_ns(now)
         self._began_ns += now
         self.n_unfinished += 1
         assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
@@ -211,7 +211,7 @@ class JobTable:
         self.tier[job] = tier
 
     def settle(self, job: int, now: int) -> None:
-        """Book what a running job did since it was last settled."""
+        """Book the progress of a running job since it was last settled."""
         elapsed = self._book(job, now)
         if not elapsed:
             return
@@ -226,7 +226,7 @@ class JobTable:
                 self.safe_ns[job] = opened - done % every * iteration
 
     def _book(self, job: int, now: int) -> int:
-        """Book the time since a running job was last settled; return how much of it was progress."""
+        """Book the time since a running job was last settled; return the part that was progress."""
         held = now - self.settled_ns[job]
         if not held:
             return 0
@@ -271,7 +271,7 @@ class JobTable:
         return self.progress_from_ns[job] + progress.time_left(remaining, left, new)
 
     def shift(self, job: int, shift_ns: int) -> bool:
-        """Let a running job begin its iterations so much later than others; return whether that is new."""
+        """Set the shift of a running job's iterations; return whether it changed."""
         assert self.status[job] == RUNNING, self.specs[job].job_id
         if shift_ns == self.shift_ns.get(job, 0):
             return False
@@ -327,7 +327,7 @@ class JobTable:
     # --- the end of the run
 
     def result_columns(self, end: int) -> dict[str, Ints]:
-        """Return the columns of JOB_COLUMNS, read-only; books what still waits or runs at `end`."""
+        """Return the columns of JOB_COLUMNS, read-only, with waiting and running time up to `end`."""
         for job in np.flatnonzero(vector(self.status) == RUNNING).tolist():
             self.settle(job, end)
         waiting = vector(self.status) == WAITING
@@ -336,9 +336,9 @@ class JobTable:
         named |= {"gpu_held_ns": self.attained_gpu_ns, "iterations": self.done}
         alone_gpu_ns = vector(self.attained_gpu_ns) - vector(self.grouped_gpu_ns)
         compute_ns = vector(self.running_ns) - sum(map(vector, self.added_ns))
-        made = {"queueing_ns": queueing, "gpu_held_alone_ns": alone_gpu_ns, PART_COLUMNS[0]: compute_ns}
-        named |= {n: getattr(self, n) for n in JOB_COLUMNS if n not in named and n not in made}
-        columns = {n: made[n] if n in made else vector(named[n]) for n in JOB_COLUMNS}
+        computed = {"queueing_ns": queueing, "gpu_held_alone_ns": alone_gpu_ns, PART_COLUMNS[0]: compute_ns}
+        named |= {n: getattr(self, n) for n in JOB_COLUMNS if n not in named and n not in computed}
+        columns = {n: computed[n] if n in computed else vector(named[n]) for n in JOB_COLUMNS}
         for column in columns.values():
             column.flags.writeable = False
         return columns

@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):  # noqa: N801 - used like `property`
-    """Computes on first use and keeps the value in the instance, where it is found without a call."""
+    """Computes on first use and stores the value in the instance, where it is read without a call."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self._compute = compute

@@ -1,4 +1,4 @@
-"""What a job sends, as a policy sees it."""
+"""Sending periods of a job as a policy sees them."""
 
 from collections.abc import Mapping
 from math import inf
@@ -10,16 +10,16 @@ from netmodels.api import Link, Sending
 
 
 def link_use(sending: Sending, capacity: Mapping[Link, float], factor: float = 1.0) -> LinkUse:
-    """Return when a job sends on each link that has a capacity, and what share of it.
+    """Return the sending periods of a job on each link with a capacity, and its share of the link.
 
-    Of parallel links jobs are taken to use the same one, as where it is asked whether they share it.
+    Jobs are assumed to use the same one of parallel links, as in the test whether they share it.
 
     Parameters
     ----------
     capacity
         byte/ns by link.
     factor
-        By which all times are believed longer.
+        Factor by which all times are believed longer.
     """
     alone = sending.joined()
     links = [link for link in alone.links if capacity.get(link, inf) < inf]
@@ -30,7 +30,7 @@ def link_use(sending: Sending, capacity: Mapping[Link, float], factor: float = 1
     spans: dict[LinkName, tuple[Span, ...]] = {}
     for link, column in zip(links, rates.T, strict=True):
         shares = np.minimum(column / capacity[link], 1.0).tolist()
-        there = tuple(Span(*each) for each in zip(starts, ends, shares, strict=True) if each[2] > 0)
-        if there:
-            spans[LinkName(link.tier, link.place, link.way)] = there
+        periods = tuple(Span(*span) for span in zip(starts, ends, shares, strict=True) if span[2] > 0)
+        if periods:
+            spans[LinkName(link.tier, link.place, link.way)] = periods
     return LinkUse(max(1, round(alone.alone_ns * factor)), spans)

@@ -1,4 +1,4 @@
-"""What the machines have free, which jobs are on them, and the integrals over time."""
+"""Free resources and jobs of all machines, and the integrals over time."""
 
 from array import array
 from collections.abc import Iterable
@@ -16,17 +16,17 @@ class MachineTable:
     Attributes
     ----------
     free_gpus, free_cpus, free_memory
-        Capacity minus what is held, for every machine, present or not.
+        Capacity minus allocations, for every machine, present or not.
     present, accepts
-        Whether a machine is there, and whether it takes new work.
+        Flags by machine: it is present; it takes new work.
     pools, pool_sets
-        Owner by machine, and machines by owner as sets of `artist.core.buckets`.
+        Pool by machine, and machines by pool as sets of `artist.core.buckets`.
     jobs_on
         Running jobs by machine, in order of arrival there.
     crossing_rack
         Running jobs in several racks, by rack: they use the links between. None until first requested.
     crossed
-        Jobs on several machines, in the order in which they came there or left; None until first requested.
+        Jobs on several machines, in the order of their starts and stops there; None until first requested.
     touched
         Machines whose jobs changed since this was last emptied; None until first requested.
     groups
@@ -120,13 +120,13 @@ class MachineTable:
                     self._take_group_gpus(m, -gpus)
 
     def watch_crossed(self, held: Iterable[tuple[int, Allocation]]) -> list[int]:
-        """Maintain `crossed` from now on, and return it; `held` is what all running jobs hold."""
+        """Maintain `crossed` from now on, and return it; `held` lists all running jobs' allocations."""
         if self.crossed is None:
             self.crossed = [job for job, allocation in held if len(allocation.slices) > 1]
         return self.crossed
 
     def watch_racks(self, held: Iterable[tuple[int, Allocation]]) -> list[dict[int, None]]:
-        """Maintain `crossing_rack` from now on, and return it; `held` is what all running jobs hold."""
+        """Maintain `crossing_rack` from now on, and return it; `held` lists all running jobs' allocations."""
         if self.crossing_rack is None:
             self.crossing_rack = [{} for _ in range(self.cluster.n_racks)]
             for job, allocation in held:
@@ -153,7 +153,7 @@ class MachineTable:
         self.group_gpus += int(gpus)
 
     def tenants(self, machine: int) -> list[int]:
-        """Return the jobs that hold something on a machine, and the members of groups that do."""
+        """Return the jobs with an allocation on a machine, and the members of groups that own GPUs there."""
         jobs = dict(self.jobs_on[machine])
         for record, members in self.groups.values():
             if any(m == machine for m, _ in record.gpus):
@@ -161,7 +161,7 @@ class MachineTable:
         return list(jobs)
 
     def assign(self, machine: int, pool: str, now: int) -> MachineEvent:
-        """Give an empty machine to another pool."""
+        """Move an empty machine to another pool."""
         machine = int(machine)  # numpy's has 64 bits
         self.pool_sets[self.pools[machine]] ^= 1 << machine
         self.pool_sets[pool] = self.pool_sets.get(pool, 0) | 1 << machine
@@ -169,7 +169,7 @@ class MachineTable:
         return MachineEvent(now, machine, "assign", pool)
 
     def set_accepts(self, machine: int, accepts: bool) -> None:
-        """Let a machine take new work, or no more."""
+        """Set whether a machine takes new work."""
         if bool(self.accepts[machine]) != accepts:
             self.accepts[machine] = accepts
             self.closed += -1 if accepts else 1
@@ -178,7 +178,7 @@ class MachineTable:
             (self.buckets.add if accepts else self.buckets.remove)(machine, free)
 
     def set_present(self, machine: int, present: bool) -> None:
-        """Set whether a machine is present; one that goes holds no jobs and accepts none."""
+        """Set whether a machine is present; an absent one holds no jobs and accepts none."""
         if self.present[machine] != present:
             self.present[machine] = present
             gpus = self.cluster.machines[machine].gpus

@@ -1,4 +1,4 @@
-"""The cost of a change of allocation, and what a stop loses."""
+"""Costs of a change of allocation, and the work that a stop loses."""
 
 import csv
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ from artist.units import seconds_to_ns
 from netmodels.inputs.files import read_text
 
 _MAX_S = 4e9  # 126 years, within 64 bits of nanoseconds
-_KIND_COLUMN = {kind: f"{kind}_s" for kind in ("start", "resume", "restart", "migrate", "resize", "retune")}
+_COLUMNS = {change: f"{change}_s" for change in ("start", "resume", "restart", "migrate", "resize", "retune")}
 
 
 class OverheadParameters(BaseModel):
     """Delays in seconds, during which a job holds its GPUs without progress.
 
     `table` is a CSV file with columns model, gpus and any of the delays; its rows replace the
-    constants for that model and number of GPUs. `on_stop` holds for jobs that do not say their own;
+    constants for that model and number of GPUs. `on_stop` holds for jobs without their own value;
     `cpu_on_stop`, if given, for the CPU-only ones among them.
-    With `notice_s` a scheduler that looks at its jobs only so often notices a finish at the next multiple.
+    With `notice_s` the scheduler polls its jobs at that interval, and notices a finish at the next multiple.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -44,7 +44,7 @@ class OverheadParameters(BaseModel):
 
 
 class Overheads:
-    """Costs by kind of change: constants, or a table by model and GPUs.
+    """Costs by type of change: constants, or a table by model and GPUs.
 
     Parameters
     ----------
@@ -56,22 +56,22 @@ class Overheads:
         self.parameters = OverheadParameters(**parameters)
         p = self.parameters
         self.input_files = () if p.table is None else (p.table,)
-        self._constant_ns = {kind: seconds_to_ns(getattr(p, name)) for kind, name in _KIND_COLUMN.items()}
+        self._constant_ns = {change: seconds_to_ns(getattr(p, name)) for change, name in _COLUMNS.items()}
         self._notice_ns = seconds_to_ns(p.notice_s)
         self._table_ns = {} if p.table is None else _read_table(p.table, self._constant_ns)
 
-    def delay_ns(self, kind: str, spec: JobSpec) -> int:
+    def delay_ns(self, change: str, spec: JobSpec) -> int:
         """Return the delay of a change in ns: the job's own, else the table's, else the constant."""
-        if spec.delays_ns is not None and kind in spec.delays_ns:
-            return spec.delays_ns[kind]
+        if spec.delays_ns is not None and change in spec.delays_ns:
+            return spec.delays_ns[change]
         if self._table_ns:
             row = self._table_ns.get((spec.model, spec.demand.gpus))
             if row is not None:
-                return row[kind]
-        return self._constant_ns[kind]
+                return row[change]
+        return self._constant_ns[change]
 
     def keeps_open_iteration(self, spec: JobSpec) -> bool:
-        """Return whether a stopped or moved job goes on inside its iteration (suspend-resume)."""
+        """Return whether a stopped or moved job continues inside its iteration (suspend-resume)."""
         return self._on_stop(spec.on_stop, spec.demand) == "keep"
 
     def unnoticed_ns(self, finish_ns: int) -> int:
@@ -79,29 +79,29 @@ class Overheads:
         return -finish_ns % self._notice_ns if self._notice_ns else 0
 
     def checkpoints(self, jobs: Sequence[JobSpec]) -> list[int]:
-        """Return how many iterations lie between checkpoints of each job; 0 if it has none.
+        """Return the number of iterations between checkpoints of each job; 0 if it has none.
 
         A checkpoint every `checkpoint_every_s` of ideal time, at least one iteration apart.
         """
         every_ns = seconds_to_ns(self.parameters.checkpoint_every_s)
         iterations: list[int] = []
         columns = (field_of(jobs, name) for name in ("on_stop", "demand", "compute_ns"))
-        for own, demand, compute_ns in zip(*columns, strict=True):
-            mode = self._on_stop(own, demand)
+        for on_stop, demand, compute_ns in zip(*columns, strict=True):
+            mode = self._on_stop(on_stop, demand)
             since = max(1, round(every_ns / compute_ns)) if mode == "lose_since_checkpoint" else 1
             iterations.append(0 if mode == "lose_all" else since)
         return iterations
 
-    def _on_stop(self, own: OnStop | None, demand: Demand) -> OnStop:
-        """Return what a stop loses: the job's own value, else that for its kind, else that for all."""
-        of_kind = None if demand.gpus else self.parameters.cpu_on_stop
-        return own or of_kind or self.parameters.on_stop
+    def _on_stop(self, on_stop: OnStop | None, demand: Demand) -> OnStop:
+        """Return the work that a stop loses: the job's own value, else that of its job type, else of all."""
+        of_type = None if demand.gpus else self.parameters.cpu_on_stop
+        return on_stop or of_type or self.parameters.on_stop
 
 
 def classify(before: Allocation, after: Allocation, *, elastic: bool) -> ChangeType:
-    """Name the change of a running job from one allocation to another.
+    """Return the type of a change of a running job from one allocation to another.
 
-    The same GPUs are a retune. Other GPUs are a resize if the job is elastic and keeps some where they are;
+    The same GPUs are a retune. Other GPUs are a resize if the job is elastic and keeps some of its GPUs;
     anything else is a migration.
     """
     old, new = before.gpu_map(), after.gpu_map()
@@ -118,19 +118,19 @@ def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], 
         rows = list(reader)
     except csv.Error as error:
         raise InputError("not a table", where=str(path), found=str(error), allowed="CSV") from error
-    allowed = f"model, gpus and any of {', '.join(_KIND_COLUMN.values())}"
-    if not {"model", "gpus"} <= fields or not fields <= {"model", "gpus", *_KIND_COLUMN.values()}:
+    allowed = f"model, gpus and any of {', '.join(_COLUMNS.values())}"
+    if not {"model", "gpus"} <= fields or not fields <= {"model", "gpus", *_COLUMNS.values()}:
         raise InputError("wrong columns", where=str(path), found=sorted(fields), allowed=allowed)
     table: dict[tuple[str, int], dict[str, int]] = {}
     for line, row in enumerate(rows, start=2):
         try:
             delays = dict(constants)
-            for kind, column in _KIND_COLUMN.items():
+            for change, column in _COLUMNS.items():
                 if row.get(column):
                     value = float(row[column])
                     if not 0 <= value <= _MAX_S:
                         raise ValueError(value)
-                    delays[kind] = seconds_to_ns(value)
+                    delays[change] = seconds_to_ns(value)
             key = row["model"], int(row["gpus"])
             if key[1] < 0:
                 raise ValueError(key)
@@ -139,6 +139,6 @@ def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], 
             raise InputError("not a number", where=where, found=row, allowed=allowed) from error
         if key in table:
             where = f"{path}, line {line}"
-            raise InputError("the same model and GPUs twice", where=where, found=key, allowed="each once")
+            raise InputError("the same model and GPUs twice", where=where, found=key, allowed="one row")
         table[key] = delays
     return table

@@ -1,4 +1,4 @@
-"""What was profiled of every job before it starts: stages and iteration time, on GPUs close together."""
+"""Profiles of every job before it starts: stages and iteration time, on consolidated GPUs."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -14,14 +14,14 @@ from artist.performance.api import Changed, Performance
 
 
 class Profiled:
-    """Profiles of all jobs of a run, made when a policy first asks; equal jobs are profiled once.
+    """Profiles of all jobs of a run, computed on first access; equal jobs are profiled once.
 
     Parameters
     ----------
     specs
         All jobs.
     cluster, performance, consolidated
-        Where they would run, what comes of it, and how close together.
+        The machines, the iteration times, and the placements.
     """
 
     def __init__(

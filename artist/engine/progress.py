@@ -6,7 +6,7 @@ from artist.core.arrays import Ints
 
 
 def settle(done: int, remaining_ns: int, iteration_ns: int, elapsed_ns: int) -> tuple[int, int]:
-    """Advance time: return (iterations done, what remains of the open one).
+    """Advance time: return (iterations done, remaining time of the open one).
 
     Three iterations of 10 ns, the first with 4 left: after 15 ns two are done and 9 remain.
 

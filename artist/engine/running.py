@@ -1,4 +1,4 @@
-"""The running jobs, as performance sees them."""
+"""Running jobs, as performance sees them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""When a run ends."""
+"""Stop rules: the end of a run."""
 
 from dataclasses import dataclass
 

@@ -9,7 +9,7 @@ from artist.units import ns_to_seconds
 
 
 def story(jobs: JobTable, job: int, events: Iterable[Event]) -> list[str]:
-    """Return what happened to a job, one line per fact; `events` may include those of other jobs."""
+    """Return the history of a job, one line per fact; `events` may include other jobs' events."""
     spec = jobs.specs[job]
     demand = f"{spec.demand.gpus} GPUs" if spec.demand.gpus else f"{spec.demand.cpus} CPUs"
     lines = [

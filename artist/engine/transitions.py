@@ -1,4 +1,4 @@
-"""What can happen to a job: start, change, stop, eviction, finish. Each books time, resources and costs."""
+"""Transitions of a job: start, change, stop, eviction, finish, with their time, resources and costs."""
 
 from collections.abc import Callable, Sequence
 
@@ -16,17 +16,17 @@ class Transitions:
     Parameters
     ----------
     jobs, machines, overheads, note
-        The state that it changes, the costs of changes, and the observers of events.
+        The state to change, the costs of changes, and the callback for events.
     first_delays_ns
         Delay of the first start by job, beside the overhead.
     only_groups
-        Whether a job affects the iteration times of members of its group only.
+        True if a job affects the iteration times of members of its group only.
 
     Attributes
     ----------
     changed
-        Jobs whose allocation or shift changed since their iteration times were last computed, and what they
-        held then; without those that finished and affect no other job.
+        Jobs whose allocation or shift changed since their iteration times were last computed, and their
+        allocations then; without finished jobs that affect no other job.
     placements
         Starts, migrations and resizes by tier.
     """
@@ -53,8 +53,8 @@ class Transitions:
     def carry_out(self, plan: Plan, now: int) -> bool:
         """Carry out the difference between a checked plan and now; return whether there was one.
 
-        What changes is given back first, then jobs stop, machines change their pools, and jobs are placed
-        and shifted.
+        Changed allocations are released first, then jobs stop, machines change their pools, and jobs are
+        placed and shifted.
         """
         held, pools = self._jobs.held, self._machines.pools
         todo = [(j, was, new) for j, new in plan.changes.items() if (was := held[j]) is None or was != new]
@@ -94,7 +94,7 @@ class Transitions:
         return Finish(now, job)
 
     def evict(self, job: int, now: int, *, failed: bool) -> Stop:
-        """Stop a job because its machine goes; a machine that failed cannot save the open iteration."""
+        """Stop a job because its machine fails or leaves; a failed machine cannot save the open iteration."""
         before = self._jobs.held[job]
         assert before is not None
         self._jobs.settle(job, now)
@@ -112,14 +112,14 @@ class Transitions:
         self._jobs.held[job] = None
 
     def _stop(self, job: int, before: Allocation, now: int, *, keep: bool) -> None:
-        """Make a job that has just lost its allocation wait, without the work that a stop loses."""
+        """Set a job that has just lost its allocation waiting, less the work that a stop loses."""
         if not (keep and self._overheads.keeps_open_iteration(self._jobs.template[job])):
             self._jobs.cut_to_checkpoint(job)
         self._jobs.release(job, now)
         self._last_held[job] = before
 
     def _hold(self, job: int, before: Allocation | None, after: Allocation, now: int) -> None:
-        """Let a job start on an allocation, or change to it."""
+        """Start a job on an allocation, or change it to one."""
         self._machines.take(job, after)
         self._jobs.held[job] = after
         self.changed.setdefault(job, before)
@@ -131,20 +131,21 @@ class Transitions:
         self._note(event)
 
     def _start(self, job: int, after: Allocation, now: int) -> Start:
-        how: StartType = "start"
+        start_type: StartType = "start"
         more_ns = self._first_delays_ns[job]
         if self._jobs.starts[job]:
-            how = "resume" if self._last_held.pop(job).machines == after.machines else "restart"
+            start_type = "resume" if self._last_held.pop(job).machines == after.machines else "restart"
             more_ns = 0
-        return Start(now, job, after, how, self._overheads.delay_ns(how, self._jobs.template[job]) + more_ns)
+        delay_ns = self._overheads.delay_ns(start_type, self._jobs.template[job])
+        return Start(now, job, after, start_type, delay_ns + more_ns)
 
     def _change(self, job: int, before: Allocation, after: Allocation, now: int) -> Change:
         jobs, spec = self._jobs, self._jobs.template[job]
-        how = classify(before, after, elastic=spec.demand.elastic)
-        if how == "migrate":
+        change_type = classify(before, after, elastic=spec.demand.elastic)
+        if change_type == "migrate":
             jobs.migrations[job] += 1
             if not self._overheads.keeps_open_iteration(spec):
                 jobs.cut_open_iteration(job)
-        elif how == "resize":
+        elif change_type == "resize":
             jobs.resizes[job] += 1
-        return Change(now, job, after, how, self._overheads.delay_ns(how, spec))
+        return Change(now, job, after, change_type, self._overheads.delay_ns(change_type, spec))

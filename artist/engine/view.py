@@ -23,7 +23,7 @@ from artist.errors import PlanError
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What all views of a run look at."""
+    """State that all views of a run share."""
 
     jobs: JobTable
     machines: MachineTable
@@ -103,7 +103,7 @@ class View:
     def free(self) -> Free:
         m = self._machines
         columns, open_gpus = (m.free_gpus, m.free_cpus, m.free_memory), m.open_gpus
-        free = Free(m.cluster, *columns, buckets=m.buckets.copy(), total_gpus=open_gpus, own=False)
+        free = Free(m.cluster, *columns, buckets=m.buckets.copy(), total_gpus=open_gpus, owned=False)
         if m.closed:
             free.accepts = self.accepts
             for column in (free.gpus, free.cpus, free.memory_bytes):

@@ -1,11 +1,11 @@
-"""Notice a policy that wakes itself over and over while nothing changes: such a run would not end."""
+"""Detection of a policy that wakes itself endlessly while nothing changes: such a run would not end."""
 
 from artist.errors import PlanError
 from artist.units import ns_to_seconds, seconds_to_ns
 
 _MANY = 100_000
 _SHORT_NS = seconds_to_ns(1)  # no cluster is scheduled every 10 microseconds
-_PATIENCE = 10  # times as many where nothing runs and nothing is due: eleven days at a wake-up a second
+_PATIENCE = 10  # times _MANY where nothing runs and nothing is due: eleven days at a wake-up per second
 
 
 class Wakes:
@@ -28,7 +28,7 @@ class Wakes:
         Parameters
         ----------
         now, events
-            The time, in nanoseconds, and how many events came before it.
+            The time, in nanoseconds, and the number of earlier events.
         """
         others = events - self._all
         if others != self._others:
@@ -37,7 +37,7 @@ class Wakes:
         return (self._all - self._before) % _MANY == 0
 
     def check(self, now: int, due: int | None) -> None:
-        """Refuse what cannot be meant, when there are many.
+        """Refuse many wake-ups in a row that cannot be intended.
 
         Parameters
         ----------

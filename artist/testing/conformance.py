@@ -1,4 +1,4 @@
-"""What every scheduler must do, whatever its rule: a suite of tests to inherit.
+"""Conformance suite of schedulers: tests to inherit, whatever the rule.
 
 A policy outside this repository gets the suite in three lines; pytest collects the inherited tests:
 
@@ -10,7 +10,7 @@ A policy outside this repository gets the suite in three lines; pytest collects 
 
 `make_policy` must return a new policy at every call, at the pace of the suite: its jobs last some seconds
 (iterations up to one, delays up to two), so leases and timers of hours would never be tested, and leases
-shorter than a delay and an iteration would let no job go on. Class flags say what a policy does not support;
+shorter than a delay and an iteration would stop all progress. Class flags list unsupported features;
 `make_performance` may be overridden for one that needs more than iteration times by number of GPUs.
 
 Every run recounts all resources at every instant and audits all accounts at its end
@@ -51,9 +51,9 @@ class PolicyConformance:
     Attributes
     ----------
     runs_cpu_jobs
-        Whether the policy places jobs that ask for no GPUs. False for one that is for GPU jobs only.
+        False for a policy of GPU jobs only.
     runs_mixed_clusters
-        Whether the policy places jobs on clusters of several GPU types.
+        False for a policy that cannot place jobs on clusters of several GPU types.
     signals
         The signals that the policy follows, by name, in every run.
     """
@@ -107,7 +107,7 @@ class PolicyConformance:
             for seed in _SEEDS:
                 self._all_finish(typed_jobs(seed), mixed_cluster())
 
-    # --- what it may depend on
+    # --- permitted inputs
 
     def test_same_inputs_give_the_same_events(self) -> None:
         """A run that cannot be repeated cannot be trusted."""
@@ -122,14 +122,14 @@ class PolicyConformance:
         assert self._run(jobs, _cluster())[1] == self._run(renamed, _cluster())[1]
 
     def test_uses_no_global_chance_and_no_clock(self) -> None:
-        """Chance comes from the policy's own seeded generator, time from the view."""
+        """Random numbers are from the policy's own seeded generator, times from the view."""
         before = random.getstate(), repr(np.random.get_state())
         with _no_hidden_inputs():
             self._run(generated_jobs(2), _cluster())
         assert (random.getstate(), repr(np.random.get_state())) == before
 
     def test_does_not_look_ahead(self) -> None:
-        """What happens before an instant does not depend on the jobs that arrive after it."""
+        """Events before an instant do not depend on the jobs that arrive after it."""
         jobs = generated_jobs(3)
         until = jobs[len(jobs) // 2].submit_ns
         early = [spec for spec in jobs if spec.submit_ns < until]
@@ -168,8 +168,8 @@ class PolicyConformance:
 
     def test_lone_job_starts_at_once(self) -> None:
         """With an empty cluster there is nothing to wait for except the policy's own time grid."""
-        for gpus, kind in ((1, ""), (2, "skewed"), (4, ""), (8, "skewed"), (12, "")):
-            lone = replace(job("lone", gpus, 20, at=7), model=kind)
+        for gpus, name in ((1, ""), (2, "skewed"), (4, ""), (8, "skewed"), (12, "")):
+            lone = replace(job("lone", gpus, 20, at=7), model=name)
             _, events = self._run([lone], _cluster())
             assert _first_start(events) == self._next_call(lone.submit_ns), f"{gpus} GPUs"
 
@@ -186,7 +186,7 @@ class PolicyConformance:
     # --- machines come and go
 
     def test_survives_failing_machines(self) -> None:
-        """Jobs of a failed machine run again, on what is left or once it is back."""
+        """Jobs of a failed machine run again, on other machines or once it is back."""
         events = [
             CapacityEvent(seconds_to_ns(9.5), "fail", 0),
             CapacityEvent(seconds_to_ns(20), "fail", 1),
@@ -205,7 +205,7 @@ class PolicyConformance:
     def test_plans_nothing_for_machines_that_leave(self) -> None:
         """A leaving machine keeps its jobs to the deadline and takes no others; the check refuses them.
 
-        Short jobs arrive while it leaves, so that a preemptive policy has reason to stop what runs there.
+        Short jobs arrive while it leaves, so that a preemptive policy has reason to stop the jobs there.
         """
         for seed in _SEEDS:
             jobs = generated_jobs(seed)
@@ -230,7 +230,7 @@ class PolicyConformance:
         return bool(getattr(self.make_policy(), f"knows_{what}", False))
 
     def _next_call(self, time_ns: int) -> int:
-        """Return when the policy is called at or after a time at which something happens."""
+        """Return the time of the policy's call at or after an event."""
         policy = self.make_policy()
         if getattr(policy, "on_events", True) or policy.interval_s is None:
             return time_ns
@@ -283,8 +283,8 @@ def typed_jobs(seed: int, n: int = 20) -> list[JobSpec]:
     jobs = []
     for i, at in enumerate(np.cumsum(rng.exponential(1.5, n)).tolist()):
         gpus = int(rng.choice([1, 2, 4]))
-        kind = ((), ("old",), ("new",), ("new", "old"))[i % 4]
-        asks: dict[str, object] = {"gpu_types": kind, "mixed_types": i % 5 == 0, "fungible": i % 7 == 0}
+        types = ((), ("old",), ("new",), ("new", "old"))[i % 4]
+        asks: dict[str, object] = {"gpu_types": types, "mixed_types": i % 5 == 0, "fungible": i % 7 == 0}
         if i % 3 == 0:
             asks |= {"max_machines": 2} if i % 2 else {"min_gpus": 1, "max_gpus": 4}
         spec = job(f"j{i}", gpus, float(rng.exponential(10)) + 1, at, **asks)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""A network whose times a person can work out: rings over ports and uplinks of 1 byte/ns, nothing else.
+"""A network with times that are simple to compute by hand: rings over ports and uplinks of 1 byte/ns.
 
-A job on two GPUs sends each byte of its gradients once: what its model sends takes as many ns as bytes.
+A job on two GPUs sends each byte of its gradients once: a model that sends n bytes needs n ns.
 """
 
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ from netmodels.contention.contention import Contention
 from netmodels.contention.links import Slice
 from netmodels.fabric.shape import gpus
 
-_NEAR = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0)
-_FAR = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0, rack_bytes_per_ns=1.0)
-_OWN = Dimension("switch", 0.0, 1.0, links="members")
-FABRIC = Fabric("narrow", (_OWN,), (_NEAR,), (_FAR,))
-ENDLESS = Fabric("endless", (_OWN,), (_OWN,), (_OWN,))
+_IN_RACK = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0)
+_BETWEEN_RACKS = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0, rack_bytes_per_ns=1.0)
+_IN_MACHINE = Dimension("switch", 0.0, 1.0, links="members")
+FABRIC = Fabric("narrow", (_IN_MACHINE,), (_IN_RACK,), (_BETWEEN_RACKS,))
+ENDLESS = Fabric("endless", (_IN_MACHINE,), (_IN_MACHINE,), (_IN_MACHINE,))
 """Links that no two jobs share."""
 
 
@@ -27,7 +27,7 @@ class Rings:
     Parameters
     ----------
     slower
-        How many times as long rings take because something else limits each job.
+        Factor by which rings take longer because of another limit of each job.
     """
 
     version = "1"
@@ -55,12 +55,12 @@ class Rings:
 
 
 def model(compute_ns: int, sent_ns: int, hidden_ns: int = 0) -> Profile:
-    """Return a model that computes and, on 2 GPUs, sends for so long.
+    """Return a model by the time that it computes and, on 2 GPUs, sends.
 
     Parameters
     ----------
     hidden_ns
-        How much it still computes when it begins to send.
+        Compute time left when it begins to send.
     """
     first = Layer("first", 0, 0, hidden_ns, 0)
     last = Layer("last", 0, 0, compute_ns - hidden_ns, sent_ns)

@@ -1,11 +1,11 @@
-"""What every source of iteration times must do: a suite of tests to inherit, as for policies.
+"""Conformance suite of sources of iteration times: tests to inherit, as for policies.
 
     class TestMine(PerformanceConformance):
         def make_performance(self) -> Performance:
             return Mine()
 
-The heart of it: the engine asks for prices only when something changed, so what was answered along the
-way must be what would be answered if all running jobs were priced again.
+The engine asks for prices only when something changed, so earlier answers must equal those that pricing all
+running jobs again would give.
 """
 
 import random
@@ -63,7 +63,7 @@ class PerformanceConformance:
                 assert sum(parts) >= 1
 
     def test_same_questions_give_the_same_answers(self) -> None:
-        """Prices depend on what runs where, not on chance and not on the order of the question."""
+        """Prices depend on allocations, not on random numbers and not on the order of the question."""
         history = _History(8, self.models)
         for _ in range(10):
             history.step()
@@ -75,7 +75,7 @@ class PerformanceConformance:
         assert first == same == backward
 
     def test_a_grid_of_cpus_and_memory_equals_single_questions(self) -> None:
-        """A performance that answers for a grid at once (`OnGrid`) says what it would say point by point."""
+        """A performance that answers for a grid at once (`OnGrid`) gives the answers of single points."""
         performance, history = self.make_performance(), _History(9, self.models)
         grid = getattr(performance, "at_resources", None)
         if grid is None:
@@ -130,9 +130,9 @@ class _History:
         self._rng = random.Random(seed)
         self._cluster = _cluster()
         cpu_job = Demand(0, cpus=2, max_machines=1, memory_bandwidth_bytes_per_s=60 * 10**9)
-        kinds = (Demand(1), Demand(2), Demand(4), Demand(2), cpu_job)
+        demands = (Demand(1), Demand(2), Demand(4), Demand(2), cpu_job)
         self._specs = [
-            JobSpec(f"j{i}", 0, kinds[i % 5], 10, 1_000_000 + 7919 * i, model=models[i % len(models)])
+            JobSpec(f"j{i}", 0, demands[i % 5], 10, 1_000_000 + 7919 * i, model=models[i % len(models)])
             for i in range(10)
         ]
         self._specs[1::3] = [replace(spec, gpu_utilization=0.3) for spec in self._specs[1::3]]
@@ -144,7 +144,7 @@ class _History:
         return Hypothetical(self._specs, self._cluster, dict(self.held))
 
     def step(self) -> list[Changed]:
-        """Change one to three jobs, and return what changed."""
+        """Change one to three jobs, and return the changes."""
         before = dict(self.held)
         for job in self._rng.sample(range(len(self._specs)), self._rng.randint(1, 3)):
             if job in self.held and self._rng.random() < 0.5:
@@ -177,12 +177,12 @@ class _History:
                 need -= take
         if need:
             return
-        own: Group | None = None
+        shared: Group | None = None
         if rng.random() < 0.5:
             self._names += 1
             owned = tuple((s.machine, s.gpus) for s in sorted(slices))
-            own = Group(f"g{self._names}", owned, depth=10, mode=MODES[self._names % 2])
-        self.held[job] = Allocation(tuple(sorted(slices)), cap, own)
+            shared = Group(f"g{self._names}", owned, depth=10, mode=MODES[self._names % 2])
+        self.held[job] = Allocation(tuple(sorted(slices)), cap, shared)
 
     def _free(self) -> list[int]:
         free = self._cluster.gpus.tolist()

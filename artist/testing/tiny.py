@@ -57,7 +57,7 @@ def job(
     guaranteed: bool = True,
     **demand: object,
 ) -> JobSpec:
-    """Return a job of `seconds` on its GPUs, in iterations of `iteration_s`; the rest goes to `Demand`."""
+    """Return a job of `seconds` on its GPUs, in iterations of `iteration_s`; `demand`: fields of `Demand`."""
     return JobSpec(
         job_id,
         seconds_to_ns(at),
@@ -90,7 +90,7 @@ class PlainPerformance:
         """Return None: jobs send nothing."""
 
     def skew(self, spec: JobSpec) -> float:
-        """Return the skew that the model's name says: "skewed" has 1, others 0."""
+        """Return the skew by the model's name: 1 for "skewed", else 0."""
         return 1.0 if spec.model == "skewed" else 0.0
 
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
@@ -98,7 +98,7 @@ class PlainPerformance:
         return spec.stages or Stages(0, 0, spec.compute_ns, 0)
 
     def bandwidth(self, machine: int, running: Running) -> Mapping[int, float]:
-        """Return what the demands say, up to the caps."""
+        """Return the bandwidth of the demands, up to the caps."""
         return drawn_bandwidth(machine, running)
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
@@ -125,7 +125,7 @@ class PlainPerformance:
 
 
 class Scripted:
-    """A policy that does what a test says: `script` maps times in seconds to what to plan then."""
+    """A scripted policy: `script` maps times in seconds to functions that fill the plan."""
 
     interval_s: float | None = None
     on_events = True
@@ -136,7 +136,7 @@ class Scripted:
         self.calls: list[float] = []
 
     def decide(self, view: ClusterView) -> Plan:
-        """Carry out the line of this instant, once; ask to be woken for the next line."""
+        """Carry out the entry of this instant, once; ask to be woken for the next one."""
         self.calls.append(view.now_ns / NS_PER_S)
         plan = view.plan()
         act = self._script.pop(view.now_ns, None)
@@ -167,7 +167,7 @@ class Recount:
 
 
 def recount(machines: MachineTable, held: Sequence[tuple[int, Allocation]]) -> None:
-    """Recount all resources from what running jobs hold; raise AssertionError on any difference."""
+    """Recount all resources from running jobs' allocations; raise AssertionError on any difference."""
     fresh = MachineTable(machines.cluster)
     for machine, present in enumerate(machines.present):
         fresh.set_present(machine, present)
@@ -187,8 +187,8 @@ def recount(machines: MachineTable, held: Sequence[tuple[int, Allocation]]) -> N
     assert min(machines.free_gpus, default=0) >= 0, "GPUs given twice"
     assert min(machines.free_cpus, default=0) >= 0, "CPUs given twice"
     assert min(machines.free_memory, default=0) >= 0, "memory given twice"
-    owners = {pool: there for pool, there in machines.pool_sets.items() if there}
-    assert owners == sets_by(machines.pools), "pools"
+    pools = {pool: members for pool, members in machines.pool_sets.items() if members}
+    assert pools == sets_by(machines.pools), "pools"
     present_gpus = sum(m.gpus for m, p in zip(machines.cluster.machines, machines.present, strict=True) if p)
     assert machines.capacity_gpus == present_gpus, "capacity"
 
@@ -213,7 +213,7 @@ def run_checked(
 
 
 def audit(result: RunResult) -> None:
-    """Assert what must hold exactly of every finished run, in integers."""
+    """Assert the exact invariants of a finished run, in integers."""
     c = result.columns
     done = c["finish_ns"] >= 0
     jct = (c["finish_ns"] - c["submit_ns"])[done]

@@ -250,7 +250,7 @@ def test_the_machines_of_a_pool_are_a_set():
 
 def test_an_absent_machine_has_no_pool_to_change():
     """m1 failed before."""
-    with pytest.raises(PlanError, match="machine number 1 cannot change to pool 'x': it is not there"):
+    with pytest.raises(PlanError, match="machine number 1 cannot change to pool 'x': it is absent"):
         run_checked(
             [job("a", 1, 3)],
             tiny_cluster(),

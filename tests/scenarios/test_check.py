@@ -147,7 +147,7 @@ def test_cpus_and_memory_are_not_given_twice():
 def test_slices_are_sorted_one_a_machine_and_known():
     """Twice the same machine, the wrong order, and machine 7 of 2."""
     for slices in (((0, 1), (0, 1)), ((1, 1), (0, 1))):
-        refused("not sorted, one a machine", lambda v, p, s=slices: p.place(0, on(*s)))
+        refused("not sorted, one per machine", lambda v, p, s=slices: p.place(0, on(*s)))
     refused("machine number 7, which does not exist", lambda v, p: p.place(0, on((7, 2))))
 
 
