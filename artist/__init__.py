@@ -1,30 +1,30 @@
 """A simulator of GPU clusters that train deep-learning jobs: scheduler and network together.
 
-`simulate` runs, `read_run` and `read_sweep` read what was run (artist/results/README.md).
+`simulate` runs, `read_run` and `read_sweep` read finished runs (artist/results/README.md). `artist.api` has
+these and everything that policies and parts of your own import.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from artist.app.simulate import simulate
-    from artist.errors import InputError, RunError
-    from artist.results.folder import read_run
-    from artist.results.sweep import read_sweep
+    from artist.api import InputError, RunError, read_run, read_sweep, simulate
 
-__all__ = ["InputError", "RunError", "read_run", "read_sweep", "simulate"]
+    __version__: str
 
-_HOMES = {
-    "InputError": "artist.errors",
-    "RunError": "artist.errors",
-    "read_run": "artist.results.folder",
-    "read_sweep": "artist.results.sweep",
-    "simulate": "artist.app.simulate",
-}
+__all__ = ["InputError", "RunError", "__version__", "api", "read_run", "read_sweep", "simulate"]
 
 
 def __getattr__(name: str) -> Any:
     """Import a name when it is first asked for, so that `import artist` costs nothing."""
-    if name not in _HOMES:
+    from importlib import import_module
+
+    if name == "__version__":
+        return import_module("artist.data").version_number()
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    api = import_module("artist.api")
+    return api if name == "api" else getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -33,14 +33,18 @@ def data_path(kind: Kind, name: str = "") -> Path:
 @lru_cache(maxsize=1)
 def program_version() -> str:
     """Return the version and a digest of the program's own files; an edited checkout is another program."""
+    package = Path(__file__).resolve().parent
+    return f"{version_number()}+{digest_of_sources(package, package.parent / 'netmodels')[:8]}"
+
+
+def version_number() -> str:
+    """Return the version of the installed distribution; 0 in a checkout that is not installed."""
     from importlib import metadata  # takes 10 ms, and help does without
 
     try:
-        number = metadata.version("artist-sim")
-    except metadata.PackageNotFoundError:  # run from a checkout that is not installed
-        number = "0"
-    package = Path(__file__).resolve().parent
-    return f"{number}+{digest_of_sources(package, package.parent / 'netmodels')[:8]}"
+        return metadata.version("artist-sim")
+    except metadata.PackageNotFoundError:
+        return "0"
 
 
 def write_whole(path: Path, content: bytes) -> None:

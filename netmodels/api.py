@@ -1,17 +1,13 @@
 """Everything that users of the network models import; the rooms behind it may change.
 
 A network model gives the time of one training iteration: a profile (the model's layers) on a shape (a
-placement without names) of a fabric, with its collectives run as the settings of the system say::
-
-    topology = load_topology("topologies/dgx_h100_3tier.yaml")
-    four_and_four = shape_of([(0, 0, 4), (0, 1, 4)])  # (rack, machine, GPUs)
-    fabric = topology.fabric
-    time = AnalyticalModel().iteration(get_profile("VGG16"), four_and_four, fabric, fabric.system)
-    time.exposed_ns  # of time.total_ns
+placement without names) of a fabric, with collectives run as the system settings say; netmodels/README.md has
+an example. Each name is imported when it is first asked for, so `import netmodels.api` costs nothing.
 
 Fabrics
     `load_topology` reads a `Topology`: a `Fabric` of `Dimension`s and its `MachineType`s. `fabric_graph` is
-    the same as a networkx graph. `SystemSettings`, with `merge_system`, say how collectives run.
+    the same as a networkx graph. `SystemSettings`, changed by `merge_system`, configure collectives.
+    `InputError` is raised for a file, name or setting that is wrong.
 Shapes
     `shape_of` makes a `Shape` of a placement's slices; `TIERS` and `Tier` name the tiers.
 Profiles
@@ -21,10 +17,11 @@ Models
     A `NetworkModel` answers with an `IterationTime` and its `Span`s: `AnalyticalModel`, `ZeroModel`,
     `MeasuredModel` (logs of nccl-tests), `AstraSim`, `Ns3Model`; `CachedModel` remembers answers of any.
 Collectives alone
-    `collective_us` of an `NcclCollective` on an `NcclFabric`, which `fit_nccl` fits to `MeasuredRun`s.
+    `collective_us` of an `NcclCollective` on an `NcclFabric` (an `NcclTier` per tier). `nccl_of` derives it
+    from a fabric, `fit_nccl` fits it to `MeasuredRun`s.
 Shared links
-    `Contention` is the `SharedLinks` of a cluster: a `Sending` per job and a `Link` per port and uplink, on
-    `Slice`s of machines; `FULL` and `MAX_JOBS` are its limits.
+    `Contention` is the `SharedLinks` of a cluster: a `Sending` (and its `Sender`) per job and a `Link` per
+    port and uplink, on `Slice`s of machines; `FULL` and `MAX_JOBS` are its limits.
 """
 
 from importlib import import_module

@@ -26,6 +26,15 @@ CALIBRATED = [
 ]
 
 
+def test_the_example_in_python_runs(capsys):
+    """One machine of 8 V100 hides the all-reduce; two machines wait for a 100 Gb/s port."""
+    (example,) = re.findall(r"<!-- example -->\n```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    exec(example, {})
+    one, two = capsys.readouterr().out.splitlines()
+    assert one == "(8,) 17.0 ms, 0.0 ms of it exposed communication"
+    assert two == "(4, 4) 84.8 ms, 67.8 ms of it exposed communication"
+
+
 def test_the_table_of_fabrics_is_found():
     """Four models on four fabrics."""
     assert HEAD[3:] == ["dgx_h100_3tier", "v100_100g", "cloud_ethernet", "pcie_10g"]

@@ -1,0 +1,150 @@
+"""The public door: everything that authors of policies and parts, and readers of runs, import.
+
+A name is imported when it is first asked for, so `import artist.api` costs nothing. Each name has its own
+docstring; the pages explain their use: artist/policies/README.md, artist/performance/README.md,
+traces/README.md, artist/results/README.md. Networks are in `netmodels.api`.
+
+Runs
+    `simulate` makes a run; `read_run` and `read_sweep` read finished ones as a `Run` or a `Sweep`. `compare`
+    groups runs into rows of replicates, and `estimate` gives the mean and the 95 % interval of one of
+    `METRICS` over their summaries. `data_path` is the path of a shipped preset, topology or trace.
+Policies
+    A `Policy` gets a `ClusterView`, with the `JobColumns` of unfinished jobs, and returns a `Plan`, made by a
+    `PlanBuilder`: an `Allocation` of a `Slice` per machine for each job (`JobSpec`, `Demand`). `Free` is what
+    a `Cluster` of `Machine`s has left; `tier_of` and `racks_of` give the extent of an allocation, in `TIERS`;
+    `first_of` takes a machine of a set.
+Parts of policies
+    `placer_of` a placement policy and a CPU and memory allocation; `AnyChooser`, `AnyFill` and `AnyOrder` are
+    the types of such fields of a policy. `MachineChooser`, `Fill` and `Order` are the bases of your own;
+    `chooser_of`, `fill_of` and `order_of` take names and parts alike, `adopt_knowledge` passes on what a part
+    may see. `run_first` runs the jobs that come first, preempting others; `ranking` sorts keys stably.
+CPUs and memory
+    `Dividing` with `handed_out`, and `Mechanism` for `policy=synergy`; `adapter_of` for a policy of your own.
+CODA
+    `CoreAllocator` and `Walk`; `eliminator_of`, `drawn_on` and `look_again`.
+Lyra
+    `Growing` jobs.
+Iteration times
+    A `Performance` answers with `IterationParts`. An `Effect` concerns one job, a `Coupling` the `Running`
+    jobs that a `Changed` one affects.
+Workloads
+    A `JobSource` (`SourceParameters`, `FileParameters`) or a `Generator` gives a `Table`, and `Arrivals` its
+    times of submission; `read_csv` reads a file.
+Errors
+    `InputError` for wrong input, `PlanError` for a plan that cannot be carried out, `StuckError` for jobs
+    that wait forever, `RunError` of `simulate`.
+Tests
+    `PolicyConformance` and `PerformanceConformance` (with pytest); for hand-worked scenarios `tiny_cluster`,
+    `job`, `run_checked` and `seconds`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from artist.app.simulate import simulate
+    from artist.core.buckets import first_of
+    from artist.core.cluster import TIERS, Allocation, Cluster, Machine, Slice, racks_of, tier_of
+    from artist.core.free import Free
+    from artist.core.iteration import IterationParts
+    from artist.core.job import Demand, JobSpec
+    from artist.core.plan import Plan, PlanBuilder
+    from artist.core.view import ClusterView, JobColumns, Policy
+    from artist.data import data_path
+    from artist.errors import InputError, PlanError, RunError, StuckError
+    from artist.performance.api import Changed, Performance, Running
+    from artist.performance.couplings.api import Coupling
+    from artist.performance.effects.api import Effect
+    from artist.policies.coda.core_allocator import CoreAllocator, Walk
+    from artist.policies.coda.eliminator import drawn_on, eliminator_of, look_again
+    from artist.policies.lyra.scaling import Growing
+    from artist.policies.parts.cpu_memory.api import Mechanism
+    from artist.policies.parts.cpu_memory.division_rules import handed_out
+    from artist.policies.parts.cpu_memory.fill import AnyFill, Dividing, Fill, adapter_of, fill_of
+    from artist.policies.parts.orders import AnyOrder, Order, adopt_knowledge, order_of, ranking
+    from artist.policies.parts.placement import AnyChooser, MachineChooser, chooser_of
+    from artist.policies.parts.placer import placer_of
+    from artist.policies.parts.preemption import run_first
+    from artist.results.compare import compare
+    from artist.results.folder import read_run
+    from artist.results.measures import METRICS, estimate
+    from artist.results.run import Run
+    from artist.results.sweep import Sweep, read_sweep
+    from artist.tables.files import read_csv
+    from artist.tables.rows import Table
+    from artist.testing.conformance import PolicyConformance
+    from artist.testing.performance_conformance import PerformanceConformance
+    from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
+    from artist.workload.api import Arrivals, FileParameters, Generator, JobSource, SourceParameters
+
+__all__ = [
+    "METRICS",
+    "Run",
+    "Sweep",
+    "compare",
+    "data_path",
+    "estimate",
+    "read_run",
+    "read_sweep",
+    "simulate",
+]
+__all__ += ["TIERS", "Allocation", "Cluster", "ClusterView", "Demand", "Free", "JobColumns", "JobSpec"]
+__all__ += ["Machine", "Plan", "PlanBuilder", "Policy", "Slice", "first_of", "racks_of", "tier_of"]
+__all__ += ["AnyChooser", "AnyFill", "AnyOrder", "Fill", "MachineChooser", "Order", "adopt_knowledge"]
+__all__ += ["chooser_of", "fill_of", "order_of", "placer_of", "ranking", "run_first"]
+__all__ += ["Dividing", "Mechanism", "adapter_of", "handed_out"]
+__all__ += ["CoreAllocator", "Growing", "Walk", "drawn_on", "eliminator_of", "look_again"]
+__all__ += ["Changed", "Coupling", "Effect", "IterationParts", "Performance", "Running"]
+__all__ += ["Arrivals", "FileParameters", "Generator", "JobSource", "SourceParameters", "Table", "read_csv"]
+__all__ += ["InputError", "PlanError", "RunError", "StuckError"]
+__all__ += ["PerformanceConformance", "PolicyConformance", "job", "run_checked", "seconds", "tiny_cluster"]
+
+_HOMES = {
+    "artist.app.simulate": "simulate",
+    "artist.core.buckets": "first_of",
+    "artist.core.cluster": "TIERS Allocation Cluster Machine Slice racks_of tier_of",
+    "artist.core.free": "Free",
+    "artist.core.iteration": "IterationParts",
+    "artist.core.job": "Demand JobSpec",
+    "artist.core.plan": "Plan PlanBuilder",
+    "artist.core.view": "ClusterView JobColumns Policy",
+    "artist.data": "data_path",
+    "artist.errors": "InputError PlanError RunError StuckError",
+    "artist.performance.api": "Changed Performance Running",
+    "artist.performance.couplings.api": "Coupling",
+    "artist.performance.effects.api": "Effect",
+    "artist.policies.coda.core_allocator": "CoreAllocator Walk",
+    "artist.policies.coda.eliminator": "drawn_on eliminator_of look_again",
+    "artist.policies.lyra.scaling": "Growing",
+    "artist.policies.parts.cpu_memory.api": "Mechanism",
+    "artist.policies.parts.cpu_memory.division_rules": "handed_out",
+    "artist.policies.parts.cpu_memory.fill": "AnyFill Dividing Fill adapter_of fill_of",
+    "artist.policies.parts.orders": "AnyOrder Order adopt_knowledge order_of ranking",
+    "artist.policies.parts.placement": "AnyChooser MachineChooser chooser_of",
+    "artist.policies.parts.placer": "placer_of",
+    "artist.policies.parts.preemption": "run_first",
+    "artist.results.compare": "compare",
+    "artist.results.folder": "read_run",
+    "artist.results.measures": "METRICS estimate",
+    "artist.results.run": "Run",
+    "artist.results.sweep": "Sweep read_sweep",
+    "artist.tables.files": "read_csv",
+    "artist.tables.rows": "Table",
+    "artist.testing.conformance": "PolicyConformance",
+    "artist.testing.performance_conformance": "PerformanceConformance",
+    "artist.testing.tiny": "job run_checked seconds tiny_cluster",
+    "artist.workload.api": "Arrivals FileParameters Generator JobSource SourceParameters",
+}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
