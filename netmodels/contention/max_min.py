@@ -76,7 +76,7 @@ def fair(
     A link's level is the rate per weight at which it would be full if all its jobs had the same. A link is
     a bottleneck once no job on it crosses a link of a lower level, so all such links are filled in one round.
     1,000 jobs on 20 random links each of 10,000 take ten rounds. The worst case is a chain of links of rising
-    capacity, each shared by two jobs: one job a round (1,000 jobs: 25 ms; scripts/benchmark_sharing.py).
+    capacity, each shared by two jobs: one job a round (1,000 jobs: 25 ms; scripts/benchmarks).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Jobs that share links, held against packet level: the figures of `scripts/contention.py`."""
+"""Jobs that share links, held against packet level: the figures of `scripts/validation/contention.py`."""
 
 import contention
 import pytest

@@ -1,4 +1,4 @@
-"""Our Muri lies near that of its authors' program (scripts/agreement_muri.py)."""
+"""Our Muri lies near that of its authors' program (scripts/validation/agreement_muri.py)."""
 
 import agreement_muri
 import pytest

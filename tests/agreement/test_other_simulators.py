@@ -1,4 +1,4 @@
-"""With equal semantics our engine gives the answers of other simulators (scripts/agreement.py)."""
+"""With equal semantics our engine gives the answers of other simulators (scripts/validation/agreement.py)."""
 
 from types import SimpleNamespace
 

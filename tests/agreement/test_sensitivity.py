@@ -1,4 +1,4 @@
-"""Our sensitivities against the matrices of Synergy's program (scripts/sensitivity.py)."""
+"""Our sensitivities against the matrices of Synergy's program (scripts/evaluation/sensitivity.py)."""
 
 from pathlib import Path
 

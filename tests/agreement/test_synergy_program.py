@@ -1,4 +1,4 @@
-"""Our Synergy gives the answers of its authors' program, job by job (scripts/agreement_synergy.py)."""
+"""Our Synergy gives the answers of its authors' program, job by job (agreement_synergy.py)."""
 
 from dataclasses import replace
 from time import process_time

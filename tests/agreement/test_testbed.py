@@ -1,4 +1,4 @@
-"""Muri's 400 jobs, run here and on its authors' 64 GPUs (scripts/testbed.py)."""
+"""Muri's 400 jobs, run here and on its authors' 64 GPUs (scripts/validation/testbed.py)."""
 
 import pytest
 import testbed

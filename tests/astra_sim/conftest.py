@@ -27,13 +27,13 @@ def reference() -> Path:
 
 @pytest.fixture(scope="session")
 def accuracy() -> ModuleType:
-    """Return scripts/accuracy.py, which reads recorded answers and asks our model the same."""
+    """Return scripts/validation/accuracy.py, which reads recorded answers and asks our model the same."""
     return accuracy_script
 
 
 @pytest.fixture(scope="session")
 def record() -> ModuleType:
-    """Return scripts/record.py, which made the recorded runs."""
+    """Return scripts/validation/record.py, which made the recorded runs."""
     return record_script
 
 

@@ -9,7 +9,7 @@ import pytest
 
 PAGE = Path(__file__).parents[2] / "netmodels" / "README.md"
 ROW = re.compile(r"^\| (\w+ [\d.]+)[^|]*\| 8, 16, 32 \| (.*) \| (.*) \| (.*) \|$", re.MULTILINE)
-SCRIPT = Path(__file__).parents[2] / "scripts" / "calibration.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "validation" / "calibration.py"
 
 
 def run(*arguments: str) -> list[str]:

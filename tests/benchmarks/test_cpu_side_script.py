@@ -15,7 +15,7 @@ ROW = re.compile(rf"^\| (?:{'|'.join(cpu_side.STEPS)}) \|.*\|$", re.MULTILINE)
 @pytest.fixture(scope="module")
 def run() -> Simulation:
     """Return the machines and the table that the script asks."""
-    return cpu_side.composed(cpu_side.SETTINGS)
+    return cpu_side.simulation()
 
 
 def test_the_allocator_takes_the_steps_of_table_2(run: Simulation) -> None:

@@ -83,7 +83,7 @@ def test_a_fabric_is_fitted_to_runs_that_were_seen() -> None:
 @pytest.mark.skipif(not REFERENCE.is_dir(), reason="the published runs are not part of the project")
 @pytest.mark.parametrize("name", FABRICS)
 def test_shipped_sections_equal_the_fit(name: str) -> None:
-    """Whoever changes the model or the fit writes the files again: scripts/nccl_fabrics.py FOLDER --write.
+    """Whoever changes the model or the fit writes the files again: nccl_fabrics.py FOLDER --write.
 
     Within 2 %, as other versions of the optimiser stop elsewhere in a flat valley.
     """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "scripts" / "validation"
 HEADER = "topology,shape,{}question,ns3_total_ns,ns3_comm_ns,ns3_exposed_ns\n"
 # Answers of ASTRA-sim's ns-3 back end, its settings as `netmodels.astra_sim.ns3` writes them.
 RECORDED = """\

@@ -13,7 +13,7 @@ ROW = re.compile(r"^\| \S+ \| [18] \|.*\|$", re.MULTILINE)
 
 def test_the_page_shows_the_output_of_the_script():
     """Two rows a model; those of the page are among them, the paper's 8 minutes for ResNet18 too."""
-    command = [sys.executable, str(ROOT / "scripts" / "profiling.py")]
+    command = [sys.executable, str(ROOT / "scripts" / "evaluation" / "profiling.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     rows = done.stdout.splitlines()[2:]
     assert len(rows) == 2 * len(profile_names())

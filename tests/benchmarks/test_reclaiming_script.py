@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "reclaiming.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "evaluation" / "reclaiming.py"
 
 
 def test_it_prints_a_line_for_each_number_of_machines():

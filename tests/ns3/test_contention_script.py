@@ -1,4 +1,4 @@
-"""`scripts/contention.py --ns3`: what ns-3 is asked, and that a table comes without it."""
+"""`scripts/validation/contention.py --ns3`: what ns-3 is asked, and that a table comes without it."""
 
 import contention
 import pytest

@@ -16,8 +16,8 @@ job's reading and preparing together fit the two steps d[j] + d[j + 1]. By linea
 way around the four steps, where a stage covers one step and a loader two. Loaders of neighbours overlap, so
 two jobs may read, or prepare, at a time, and T may be shorter than the time for which all of them use storage
 or CPUs in turn. The factors of contention were measured relative to this T. On the 400 jobs of the testbed,
-Muri-L's mean completion time is 1 to 2 % below the measured one (scripts/testbed.py); with T at least the
-time that a resource is used it would be 3 to 5 % above it, with split loading 62 %.
+Muri-L's mean completion time is 1 to 2 % below the measured one (scripts/validation/testbed.py); with T at
+least the time that a resource is used it would be 3 to 5 % above it, with split loading 62 %.
 
 Source: Zhao et al., Multi-Resource Interleaving for Deep Learning Training (Muri), SIGCOMM 2022, section 4.1
 and 4.2, equations 1 to 4. Equation 3 read literally has offset_i = i; its text enumerates all orderings.

@@ -4,8 +4,8 @@ A machine that goes back loses all its jobs, and a job that loses one machine st
 a machine depends on which others go back. A policy takes the name of a shipped way to choose, or one of the
 user's own. Flexible workers do not count: their jobs shrink.
 
-Source: Li et al., Lyra, EuroSys 2023, section 4; the alternatives: 7.1 and 7.3. scripts/reclaiming.py
-measures how far the greedy way is from the optimum.
+Source: Li et al., Lyra, EuroSys 2023, section 4; the alternatives: 7.1 and 7.3.
+scripts/evaluation/reclaiming.py measures how far the greedy way is from the optimum.
 """
 
 from collections.abc import Callable, Mapping, Sequence

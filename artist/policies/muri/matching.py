@@ -9,7 +9,7 @@ ones are matched one by one.
 
 A pair is halved at most once for each two kinds, so the loss is at most the weight of kinds / 2 pairs. Of 240
 drawn instances of 129 to 320 jobs of 2 to 64 kinds, 237 lost nothing against Blossom over all jobs, the
-others, of 64 kinds, at most 0.2 %. For the times see scripts/benchmark_grouping.py.
+others, of 64 kinds, at most 0.2 %. For the times see scripts/benchmarks.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,1 @@
+"""Parts of scripts/audit/audit.py. They import nothing of artist or netmodels."""

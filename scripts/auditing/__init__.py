@@ -1,1 +1,0 @@
-"""Parts of scripts/audit.py. They import nothing of artist or netmodels."""

@@ -1,0 +1,185 @@
+"""What sharing links costs each policy, and whether it changes which is best: the contention experiments.
+
+    python scripts/evaluation/ranking.py runs/sweeps/contention_* [--plot FILE.svg]
+
+Prints a Markdown table by fabric: the mean JCT in hours without contention, mean over seeds with its 95 %
+interval (Student's t), and by oversubscription of the uplinks by how many % it is longer with contention,
+seed by seed: geometric mean with the 95 % interval of the logarithms; of one seed or two, each. A policy
+around another is compared with that one. Runs without contention count whatever their oversubscription: on
+these fabrics a job alone takes the same time. A second table ranks the policies, by how many % their mean JCT
+exceeds that of the best one, over the seeds that all of them have, which are named if some have more. The
+plot has a panel a fabric, a line a policy.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log
+from pathlib import Path
+from statistics import mean
+
+from artist.drawing.looks import example_lines, marked_look, style
+from artist.drawing.panels import head, label_rows, legend, panels
+from artist.results.folder import find_runs, read_run
+from artist.results.interval import interval_95
+
+POLICIES = ("fifo", "tiresias", "dally", "synergy")
+"""That are ranked."""
+_TICKS = (0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100)
+_ASIDE = 0.05  # how far apart the whiskers of neighbours are, in steps between ratios
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What is compared over seeds; `ratio` is None without contention."""
+
+    fabric: str
+    policy: str
+    ratio: float | None
+
+
+Hours = Mapping[Point, Mapping[int, float]]
+"""Mean JCT in hours by seed."""
+
+
+def read(folders: Sequence[Path]) -> Hours:
+    """Return what runs found."""
+    found: dict[Point, dict[int, float]] = {}
+    for folder in find_runs(folders).runs:
+        run = read_run(folder)
+        way, topology = run.config["performance"]["contention"], run.config["topology"]
+        policy = run.summary["policy"] + " in time" * (way == "phases")
+        ratio = None if way == "none" else float(topology["oversubscription"]["rack"])
+        for name in (policy, f"{policy} in time") if ratio is None else (policy,):
+            point = Point(topology["name"], name, ratio)
+            found.setdefault(point, {})[int(run.config["seed"])] = run.summary["jct_s"]["mean"] / 3600
+    return {point: found[point] for point in sorted(found, key=lambda each: (each.fabric, each.policy))}
+
+
+def factors(hours: Hours, point: Point) -> list[float]:
+    """Return how many times as long jobs take as without contention under the policy, or that within."""
+    inner = point.policy.partition("(")[2].replace(")", "") or point.policy
+    alone = hours.get(Point(point.fabric, inner, None), {})
+    return _over(hours[point], alone)
+
+
+def _over(these: Mapping[int, float], those: Mapping[int, float]) -> list[float]:
+    """Return how many times as long these are as those, by seed."""
+    return [these[seed] / those[seed] for seed in sorted(these) if seed in those]
+
+
+def geometric(values: Sequence[float]) -> tuple[float, float, float] | None:
+    """Return the geometric mean of factors and its 95 % interval; None for fewer than 3."""
+    logs = [log(each) for each in values]
+    ends = interval_95(logs)
+    return None if ends is None else (exp(mean(logs)), exp(ends[0]), exp(ends[1]))
+
+
+def lines(hours: Hours) -> Iterator[str]:
+    """Yield the table in Markdown."""
+    ratios = sorted({point.ratio for point in hours if point.ratio is not None})
+    shared = [(each.fabric, each.policy) for each in hours if each.ratio is not None]
+    yield f"| fabric | policy | no contention, h | {' | '.join(f'{ratio:g}:1, %' for ratio in ratios)} |"
+    yield "|---" * (3 + len(ratios)) + "|"
+    for fabric, policy in dict.fromkeys(shared):
+        cells = [_hours([*hours.get(Point(fabric, policy, None), {}).values()])]
+        for ratio in ratios:
+            point = Point(fabric, policy, ratio)
+            cells.append(_times(factors(hours, point)) if point in hours else "")
+        yield f"| `{fabric}` | {policy} | {' | '.join(cells)} |"
+
+
+def ranks(hours: Hours) -> Iterator[str]:
+    """Yield the table of who is best and how far behind the others are, in Markdown."""
+    yield "| fabric | uplinks | best | others, % more |"
+    yield "|---|---|---|---|"
+    contests = dict.fromkeys((point.fabric, point.ratio) for point in hours)
+    for fabric, ratio in sorted(contests, key=lambda each: (each[0], each[1] or 0)):
+        there = {
+            point.policy: by_seed
+            for point, by_seed in hours.items()
+            if (point.fabric, point.ratio) == (fabric, ratio) and point.policy in POLICIES
+        }
+        if not there:
+            continue
+        uplinks = "no contention" if ratio is None else f"{ratio:g}:1"
+        seeds = sorted(set.intersection(*map(set, there.values())))
+        if any(len(by_seed) > len(seeds) for by_seed in there.values()):
+            uplinks += f", seeds {', '.join(map(str, seeds)) or 'in common: none'}"
+        if not seeds:
+            yield f"| `{fabric}` | {uplinks} | | |"
+            continue
+        there = {policy: {seed: by_seed[seed] for seed in seeds} for policy, by_seed in there.items()}
+        best, *others = sorted(there, key=lambda policy: mean(map(log, there[policy].values())))
+        behind = [f"{each} {_times(_over(there[each], there[best]))}" for each in others]
+        yield f"| `{fabric}` | {uplinks} | {best} | {', '.join(behind)} |"
+
+
+def _hours(values: Sequence[float]) -> str:
+    ends = interval_95(values)
+    return f"{mean(values):.2f} ± {(ends[1] - ends[0]) / 2:.2f}" if ends else ""
+
+
+def _times(values: Sequence[float]) -> str:
+    found = geometric(values)
+    if found is None:
+        return ", ".join(map(_percent, values))
+    return "{} ({} to {})".format(*map(_percent, found))
+
+
+def _percent(factor: float) -> str:
+    """Return by how many % more a factor is, one digit after the point of what is below 10."""
+    more = 100 * (factor - 1)
+    return f"{more:+.0f}" if abs(more) >= 10 else f"{more:+.1f}".replace("-0.0", "0").replace("+0.0", "0")
+
+
+def draw(hours: Hours, path: Path) -> None:
+    """Draw the factors by oversubscription."""
+    ratios = sorted({point.ratio for point in hours if point.ratio is not None})
+    fabrics = list(dict.fromkeys(point.fabric for point in hours))
+    policies = list(dict.fromkeys(point.policy for point in hours if point.ratio is not None))
+    with style():
+        figure, places = panels(len(fabrics), 2.6, policies, shared=False, max_columns=2)
+        for axes, fabric in zip(places, fabrics, strict=True):
+            for number, policy in enumerate(policies):
+                there = [Point(fabric, policy, ratio) for ratio in ratios]
+                found = [geometric(factors(hours, each)) if each in hours else None for each in there]
+                drawn = [(x, each) for x, each in enumerate(found) if each is not None]
+                x = [at + _ASIDE * (number - (len(policies) - 1) / 2) for at, _ in drawn]
+                middle = [each[0] for _, each in drawn]
+                whiskers = [[m - low for _, (m, low, _) in drawn], [high - m for _, (m, _, high) in drawn]]
+                look = marked_look(number) | {"markevery": None, "capsize": 2, "elinewidth": 0.8}
+                axes.errorbar(x, middle, yerr=whiskers, **look)
+            axes.set_yscale("log")
+            axes.set_xlim(-0.3, len(ratios) - 0.7)
+            low, high = axes.get_ylim()
+            low, high = min(low, 0.9), max(high, 1.1)  # less is next to nothing, and looks like it
+            ticks = [each for each in _TICKS if low <= each <= high]
+            axes.set_yticks(ticks, [f"{each:g}" for each in ticks])
+            axes.set_yticks([], minor=True)
+            axes.set_ylim(low, high)
+            axes.set_xticks(range(len(ratios)), [f"{ratio:g}:1" for ratio in ratios])
+            head(axes, fabric, places, figure.get_figwidth())
+        label_rows(figure, "mean JCT / without contention", policies)
+        legend(figure, policies, example_lines([marked_look(number) for number in range(len(policies))]))
+        figure.savefig(path)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table, and draw the plot."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folders", nargs="+", type=Path, help="folders of runs")
+    parser.add_argument("--plot", type=Path, help="file to draw to, such as ranking.svg")
+    arguments = parser.parse_args(argv)
+    hours = read(arguments.folders)
+    print(*lines(hours), "", *ranks(hours), sep="\n")
+    if arguments.plot:
+        draw(hours, arguments.plot)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+"""Compare jobs that share links with answers of ns-3 in ../shared, by kind of case.
+
+    python scripts/validation/contention.py FOLDER [--kind KIND ...] [--packets N|all] [--ns3]
+
+prints the absolute error of together / alone by kind of case: median, 90th percentile and worst over jobs
+that slow down by more than 2 %, and the worst over jobs that change by at most 0.5 %. FOLDER has
+ns3_co_running_jobs.csv and ns3_cases.csv, one row a job, with what it took alone and together. Ways:
+
+packets   as the simulator follows placed jobs with `performance.contention=phases` (`contention_placed`),
+          with windows or without; at most N packets an answer, by default `performance.contention_packets`,
+          or all; 0: not at all. Rings that no placement has, and collectives other than all-reduces, are left
+          out and counted
+ns3       packet by packet in ns-3's Python package, with --ns3: 5 s to 2 min a case
+phases    as fluids in time
+average   on average
+
+For the last two times alone are input: a job's collectives take what its transmissions on their narrowest
+link take, times one factor for which its iterations take what they take alone. Nothing else is fitted.
+"""
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isnan, nan
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from contention_cases import Case, Job, Machines, cases_of, kind_of
+from contention_placed import placed
+
+from artist.run.config import CONTENTION_PACKETS
+from netmodels.collectives.algorithms import Ints
+from netmodels.collectives.packet_transport import HEADER_BYTES, PAYLOAD_BYTES
+from netmodels.collectives.ring_steps import Floats
+from netmodels.contention import phases
+from netmodels.contention.average import slowdowns
+from netmodels.contention.links import Link
+from netmodels.contention.packet_jobs import Layer, RingJob, together
+from netmodels.contention.sending import Sending
+from netmodels.contention.tree import Tree, Wire
+from netmodels.inputs.errors import InputError
+from netmodels.ns3.model import Ns3Model
+
+SLOWED, UNCHANGED = 1.02, 0.005
+
+Run = Callable[..., tuple[tuple[int, ...], ...]]
+"""As `netmodels.contention.packet_jobs.together`."""
+
+
+def sending_of(job: Job, fabric: Machines) -> Sending:
+    """Return the iteration of a job alone, which takes what it took alone."""
+    found = [carried(job.npus, size, kind, fabric) for _, size, kind in job.layers]
+    sends = [place for place, (_, size, kind) in enumerate(job.layers) if size and kind != "none"]
+    issued = np.cumsum([ns for ns, _, _ in job.layers])
+    links = tuple(sorted({link for each in found for link in each}))
+    sent = np.array([[found[place].get(link, 0.0) for link in links] for place in sends])
+    sent = sent.reshape(len(sends), len(links))
+    limits = np.array([fabric.capacity[link] for link in links])
+    least = (sent / limits).max(axis=1) if links else np.ones(len(sends))
+    none = np.zeros(len(sends), dtype=np.int64)
+    sending = Sending(int(issued[-1]), issued[sends], none, links, sent, none)
+    return replace(sending, rides_ns=_fitted(sending, least, job.alone_ns / job.iterations))
+
+
+def _fitted(found: Sending, min_ns: Floats, alone_ns: float) -> Ints:
+    """Return the least times of passages, times the factor for which the iteration takes its time alone."""
+    low, high = 0.0, alone_ns / max(min_ns.sum(), 1e-9)
+    for _ in range(100):
+        middle = (low + high) / 2
+        if found.walked_ns(min_ns * middle) > alone_ns:
+            high = middle
+        else:
+            low = middle
+    rides: Ints = np.maximum(np.rint(min_ns * high), 1).astype(np.int64)
+    return rides
+
+
+def carried(npus: Sequence[int], size: int, kind: str, fabric: Machines) -> dict[Link, float]:
+    """Return the bytes that a collective puts on each link, headers included."""
+    found: dict[Link, float] = defaultdict(float)
+    for one, other, messages, message in _messages(npus, size, kind):
+        sent = messages * (message + max(-(-message // PAYLOAD_BYTES), 1) * HEADER_BYTES)
+        for link in _way(one, other, fabric):
+            found[link] += sent
+    return found
+
+
+def _messages(npus: Sequence[int], size: int, kind: str) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (from, to, how many, bytes of each)."""
+    count = len(npus)
+    if kind == "all_to_all":
+        yield from ((one, other, 1, size // count) for one in npus for other in npus if one != other)
+    elif kind != "none" and size:
+        steps = (count - 1) * (2 if kind == "all_reduce" else 1)
+        message = size if kind == "all_gather" else size // count
+        yield from ((npu, npus[(place + 1) % count], steps, message) for place, npu in enumerate(npus))
+
+
+def _way(one: int, other: int, fabric: Machines) -> Iterator[Link]:
+    machine, to = one // fabric.gpus, other // fabric.gpus
+    if machine != to:
+        yield from (Link("machine", machine, "out"), Link("machine", to, "in"))
+        if machine // fabric.per_rack != to // fabric.per_rack:
+            yield Link("rack", machine // fabric.per_rack, "out")
+            yield Link("rack", to // fabric.per_rack, "in")
+
+
+def tree_of(fabric: Machines) -> Tree:
+    """Return a fabric as packets have it; latencies are those of the tables' README."""
+    wires = {
+        tier: [
+            Wire(fabric.capacity[link] * 8, latency_ns)
+            for link in sorted(fabric.capacity)
+            if (link.tier, link.way) == (tier, "out")
+        ]
+        for tier, latency_ns in (("machine", 1000), ("rack", 2000))
+    }
+    machines = len(wires["machine"])
+    return Tree(
+        [gpu // fabric.gpus for gpu in range(machines * fabric.gpus)],
+        [machine // fabric.per_rack for machine in range(machines)],
+        [Wire(3600, 500)] * (machines * fabric.gpus),
+        *(wires["machine"], wires["rack"], fabric.uplinks),
+    )
+
+
+def ring_of(job: Job) -> RingJob:
+    """Return a job as packets have it; layers of kind none send nothing."""
+    layers = (
+        Layer(ns, 0) if kind == "none" else Layer(ns, size, cast(Any, kind)) for ns, size, kind in job.layers
+    )
+    return RingJob(tuple(job.npus), tuple(layers), job.iterations, job.start_ns)
+
+
+def times_ns(case: Case, *, alone: bool, cells: int = 0, run: Run = together) -> list[int]:
+    """Return what the jobs of a case take packet by packet."""
+    tree, jobs = tree_of(case.fabric), list(map(ring_of, case.jobs))
+    groups = [[job] for job in jobs] if alone else [jobs]
+    coarse = {"cells": cells} if cells else {}
+    found = [ends for each in groups for ends in run(each, tree, windows=case.fabric.windows, **coarse)]
+    return [ends[-1] - job.start_ns for job, ends in zip(case.jobs, found, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Together / alone of one job, in ns-3 and ours; nan for a way that was not asked for, or cannot be."""
+
+    case: Case
+    theirs: float
+    phases: float
+    average: float
+    packets: float = nan
+    ns3: float = nan
+
+
+def compare(case: Case, max_packets: int | None = 0, ns3: Run | None = None) -> list[Compared]:
+    """Run the jobs of a case together, packet by packet only if packets (None: all), or ns-3, are allowed."""
+    jobs = [sending_of(job, case.fabric) for job in case.jobs]
+    fluids_ns = phases.together(
+        jobs,
+        case.fabric.capacity,
+        [job.start_ns for job in case.jobs],
+        uplinks=case.fabric.uplinks,
+        iterations=[job.iterations for job in case.jobs],
+    )
+    average = slowdowns(jobs, case.fabric.capacity, uplinks=case.fabric.uplinks)
+    none = [nan] * len(jobs)
+    packets = placed(case, max_packets) or none if max_packets != 0 else none
+    real = ratios(case, ns3) if ns3 is not None else none
+    return [
+        Compared(
+            case,
+            job.together_ns / job.alone_ns,
+            fluid_ns / sending.alone_ns,
+            slowdown,
+            *packet_by_packet,
+        )
+        for job, sending, fluid_ns, slowdown, *packet_by_packet in zip(
+            case.jobs, jobs, fluids_ns, average, packets, real, strict=True
+        )
+    ]
+
+
+def ratios(case: Case, run: Run, cells: int = 0) -> list[float]:
+    """Return together / alone of the jobs of a case, packet by packet."""
+    beside, alone = (times_ns(case, alone=each, cells=cells, run=run) for each in (False, True))
+    return [one / other for one, other in zip(beside, alone, strict=True)]
+
+
+def kinds_of(rows: Sequence[Compared]) -> dict[str, list[Compared]]:
+    """Group rows by kind."""
+    kinds: dict[str, list[Compared]] = defaultdict(list)
+    for row in rows:
+        kinds[kind_of(row.case)].append(row)
+    return dict(sorted(kinds.items()))
+
+
+def errors(rows: Sequence[Compared], way: str, *, slowed: bool) -> list[float]:
+    """Return the absolute errors in % of a way, of rows that slow down or do not, sorted."""
+    chosen = (row for row in rows if (row.theirs > SLOWED if slowed else abs(row.theirs - 1) <= UNCHANGED))
+    found = (abs(getattr(row, way) / row.theirs - 1) * 100 for row in chosen)
+    return sorted(error for error in found if not isnan(error))
+
+
+def at(found: Sequence[float], share: float) -> float:
+    """Return a quantile of sorted values, interpolated; nan of none."""
+    return float(np.quantile(found, share)) if found else float("nan")
+
+
+def installed_ns3() -> Run | None:
+    """Return what runs jobs together in ns-3; None, and a line on stderr, where it is not installed."""
+    try:
+        return Ns3Model().together
+    except InputError as problem:
+        print(f"left out: {problem}", file=sys.stderr)
+        return None
+
+
+def _most(text: str) -> int | None:
+    return None if text == "all" else int(text)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="jobs that share links, against ns-3")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kind", action="append", help="kind of case, or `first table`; all by default")
+    parser.add_argument("--packets", type=_most, default=CONTENTION_PACKETS, help="most of an answer; or all")
+    parser.add_argument("--ns3", action="store_true", help="ask ns-3's Python package, too")
+    given = parser.parse_args(arguments)
+    ns3 = installed_ns3() if given.ns3 else None
+    cases = [case for case in cases_of(given.folder) if not given.kind or kind_of(case) in given.kind]
+    rows = [row for case in cases for row in compare(case, given.packets, ns3)]
+    ways = ["packets"] * (given.packets != 0) + ["ns3"] * (ns3 is not None) + ["phases", "average"]
+    print(f"{'kind':20} way      slowed median   p90  worst | unchanged worst | left out")
+    for kind, those in kinds_of(rows).items():
+        for way in ways:
+            slow, same = (errors(those, way, slowed=slowed) for slowed in (True, False))
+            figures = " ".join(f"{at(slow, share):6.2f}" for share in (0.5, 0.9, 1))
+            missing = sum(isnan(getattr(row, way)) for row in those)
+            last = f"{len(same):9} {at(same, 1):5.2f} | {missing:8}"
+            print(f"{kind:20} {way:8} {len(slow):6} {figures} | {last}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

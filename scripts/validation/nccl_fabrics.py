@@ -1,0 +1,133 @@
+"""Refit the measured fabrics of topologies/ to published runs of nccl-tests in ../shared.
+
+    python scripts/validation/nccl_fabrics.py ../shared/reference/measured [--write]
+
+prints, for each fabric that traces/measured/nccl_runs.yaml names, the `nccl:` section that the fit gives, its
+error, and whether the file has the same. `--write` puts the section at the end of the file.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from nccl_published import Published, read_list, read_published
+
+from artist.data import data_path
+from netmodels.api import MeasuredRun, NcclFabric, load_topology
+from netmodels.nccl.fit import Fitted, fit_nccl
+from netmodels.nccl.parameters import nccl_of
+
+_HEAD = "# Fitted to published runs of nccl-tests"
+_DIGITS = 3  # significant ones: runs differ by more
+
+
+@dataclass(frozen=True, slots=True)
+class Refitted:
+    """A measured fabric fitted again.
+
+    Parameters
+    ----------
+    name
+        The topology's name.
+    runs
+        What it was fitted to.
+    fitted
+        The outcome.
+    shipped
+        What its file has.
+    """
+
+    name: str
+    runs: tuple[MeasuredRun, ...]
+    fitted: Fitted
+    shipped: NcclFabric | None
+
+    @property
+    def section(self) -> str:
+        """The `nccl:` section of its file, with runs and error."""
+        sources: dict[str, dict[str, list[int]]] = {}
+        for run in self.runs:
+            of_source = sources.setdefault(run.source.split(" : ")[0].removesuffix("()").strip(), {})
+            of_source.setdefault(run.collective.replace("_", "-"), []).append(run.machines)
+        fitted = self.fitted
+        lines = [
+            f"{_HEAD} (traces/measured/nccl_runs.yaml) by scripts/validation/nccl_fabrics.py:",
+            *(f"#   {source}: {_machines_by_collective(what)}" for source, what in sources.items()),
+            f"# Off by {fitted.median:.0%} in the median and {fitted.p90:.0%} at the 90th percentile.",
+            "nccl:",
+        ]
+        return "\n".join((*lines, *_yaml(section_of(self.fitted.nccl), 1)))
+
+
+def section_of(nccl: NcclFabric) -> dict[str, object]:
+    """Return the parameters as a file has them: rounded, without what is absent."""
+    section = _rounded(asdict(nccl))
+    if section.get("network") == section["rack"]:  # the default of a file
+        del section["network"]
+    return section
+
+
+def _rounded(values: Mapping[str, object]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found[name] = _rounded(value)
+        elif isinstance(value, float) and value:
+            found[name] = float(f"{value:.{_DIGITS}g}")
+    return found
+
+
+def _yaml(values: Mapping[str, object], depth: int) -> Iterator[str]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            inner = ", ".join(f"{key}: {each:g}" for key, each in value.items())
+            yield f"{'  ' * depth}{name}: {{{inner}}}"
+        else:
+            yield f"{'  ' * depth}{name}: {value:g}"
+
+
+def _machines_by_collective(runs: Mapping[str, Sequence[int]]) -> str:
+    return "; ".join(
+        f"{collective} on {', '.join(map(str, sorted(set(machines))))} machines"
+        for collective, machines in runs.items()
+    ).replace(" on 1 machines", " on 1 machine")
+
+
+def refit(published: Published, name: str, runs: Sequence[str]) -> Refitted:
+    """Return a fabric fitted to some runs, from its nominal figures."""
+    fabric = load_topology(data_path("topologies", f"{name}.yaml")).fabric
+    chosen = tuple(published.runs[each] for each in runs)
+    return Refitted(name, chosen, fit_nccl(chosen, nccl_of(replace(fabric, nccl=None))), fabric.nccl)
+
+
+def write(found: Refitted) -> None:
+    """Put the section at the end of the fabric's file, in place of what stands there."""
+    path = data_path("topologies", f"{found.name}.yaml")
+    kept = path.read_text("utf-8").split(f"\n{_HEAD}")[0].rstrip()
+    path.write_text(f"{kept}\n\n{found.section}\n", "utf-8")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print or write the sections; return 0, or 2 if the folder lacks a file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--write", action="store_true", help="into the files of topologies/")
+    chosen = parser.parse_args(argv)
+    try:
+        published = read_published(chosen.folder)
+    except OSError as problem:
+        print(f"{problem.filename}: {problem.strerror}", file=sys.stderr)
+        return 2
+    for name, runs in read_list()["fabrics"].items():
+        found = refit(published, name, runs)
+        alike = found.shipped is not None and section_of(found.shipped) == section_of(found.fitted.nccl)
+        print(f"{found.name}: the file has {'the same' if alike else 'other figures'}\n{found.section}\n")
+        if chosen.write:
+            write(found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Record what real ASTRA-sim programs answer: python scripts/validation/record.py BINARY [BACKEND] >> FILE.
+
+Asks the program about a toy model on a few placements of a fabric with three switches, and prints a JSON line
+for each: the placement, the SHA-256 of every file that the program read, the times that it said, ours. The
+tests hold what we write today against tests/astra_sim/recorded/runs.jsonl, which was made so.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict, replace
+from itertools import product
+from pathlib import Path
+
+from netmodels.api import Dimension, Fabric, Layer, Profile, Shape, SystemSettings, shape_of
+from netmodels.astra_sim.locate import NAMES, Backend
+from netmodels.astra_sim.model import AstraSim
+from netmodels.fabric.system import AcrossMachines
+from netmodels.inputs.errors import InputError
+from netmodels.models.analytical import AnalyticalModel
+
+TOY = Profile(
+    "toy",
+    (
+        Layer("embed", 20_000, 0, 30_000, 4_000_000),
+        Layer("block", 50_000, 60_000, 45_000, 16_777_216),
+        Layer("head", 10_000, 12_000, 11_000, 1_048_576),
+    ),
+)
+SWITCHES = Fabric(
+    "switches",
+    (Dimension("switch", 500.0, 450 * 2**30 / 1e9),),
+    (Dimension("switch", 1000.0, 25 * 2**30 / 1e9),),
+    (Dimension("switch", 2500.0, 12.5 * 2**30 / 1e9),),
+    SystemSettings(local_memory_gb_s=3350, across_machines="hierarchical"),
+)
+PLACEMENTS = ("8", "4+4", "3+1", "2+2|2+2")
+"""GPUs by machine; + joins the machines of a rack, | the racks."""
+WAYS: tuple[AcrossMachines, ...] = ("hierarchical", "flat_ring", "tree")
+INPUTS = ("iteration.et", "*.json", "*.yml", "*.txt")
+_SAID = ("stdout.txt", "stderr.txt")
+
+
+def settings_for(backend: str, across_machines: AcrossMachines = "hierarchical") -> SystemSettings:
+    """Return settings that a back end can run."""
+    if backend != "version1":
+        return replace(SWITCHES.system, across_machines=across_machines)
+    return replace(SWITCHES.system, local_memory_gb_s=0, collective_queue="per_dimension")
+
+
+def placement(text: str) -> Shape:
+    """Return the shape of a placement."""
+    racks = enumerate(text.split("|"))
+    return shape_of((rack, "box", int(gpus)) for rack, machines in racks for gpus in machines.split("+"))
+
+
+def read_by_program(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of the files that were written for the program, by name."""
+    written = {path for pattern in INPUTS for path in folder.glob(pattern) if path.name not in _SAID}
+    ours = [path for path in sorted(written) if not path.name.startswith(("fct", "pfc", "qlen", "mix"))]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in ours}
+
+
+def record(binary: str, backend: Backend, text: str, way: AcrossMachines) -> None:
+    """Print the record of one placement, unless the program is not needed for its answer."""
+    shape, system = placement(text), settings_for(backend, way)
+    with tempfile.TemporaryDirectory() as scratch:
+        model = AstraSim(binary=binary, backend=backend, scratch=scratch, keep=True)
+        answer = model.iteration(TOY, shape, SWITCHES, system)
+        if not model.last:
+            return
+        (folder,) = Path(scratch).iterdir()
+        written = read_by_program(folder)
+    ideal = replace(system, across_machines="hierarchical")
+    record = {
+        "backend": backend,
+        "placement": text,
+        "across_machines": way,
+        "carried": model.carries(shape, SWITCHES, system),
+        "files": written,
+        "npus": [asdict(each) for each in model.last],
+        "exposed_ns": answer.exposed_ns,
+        "analytical_exposed_ns": AnalyticalModel().iteration(TOY, shape, SWITCHES, ideal).exposed_ns,
+    }
+    print(json.dumps(record), flush=True)
+
+
+def main() -> int:
+    """Record the placements and return 0."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("binary")
+    parser.add_argument("backend", nargs="?", default="auto", choices=("auto", *NAMES))
+    arguments = parser.parse_args()
+    backend = AstraSim(binary=arguments.binary, backend=arguments.backend).program.backend
+    ways = WAYS[:1] if backend == "version1" else WAYS
+    for way, text in product(ways, PLACEMENTS):
+        with suppress(InputError):  # a tree of a number that is no power of two
+            record(arguments.binary, backend, text, way)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
