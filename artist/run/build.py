@@ -147,7 +147,7 @@ def build(config: Config) -> Simulation:
         With file, row or field, the value found and what is allowed.
     """
     from artist.workload.load import load_jobs  # other commands do without
-    from artist.workload.measured import tell_of_requests
+    from artist.workload.measured import log_requests
 
     topology = load_topology(config.topology, config.cluster.machines_per_rack)
     cluster, capacity_events = build_cluster(config.cluster, topology)
@@ -168,7 +168,7 @@ def build(config: Config) -> Simulation:
     )
     release()  # what the tables took: a fifth of what a million jobs take
     if config.performance.measured_with == "request":
-        tell_of_requests(jobs)
+        log_requests(jobs)
     tell_notes(policy, cluster, jobs)
     tell_of_pace(config.policy, overheads, jobs)
     warn_without_links(config.performance, policy)

@@ -1,4 +1,4 @@
-"""What a source of jobs and an arrival process are."""
+"""Interfaces of job sources and arrival processes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
@@ -21,24 +21,24 @@ def is_speed(value: float) -> bool:
     return _MIN_SPEED <= value <= _MAX_SPEED
 
 
-def _measured_on(given: object) -> str | float:
-    if isinstance(given, str) and given:
-        return given
-    if isinstance(given, int | float) and not isinstance(given, bool) and is_speed(given):
-        return float(given)
+def _measured_on(value: object) -> str | float:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and is_speed(value):
+        return float(value)
     raise ValueError(f"no GPUs; measured_on is cluster, trace, a GPU type such as V100, or {SPEEDS}")
 
 
 class SourceParameters(Selection):
-    """Parameters of every source of jobs: which jobs, on which GPUs, and the models of unnamed ones.
+    """Parameters of every source of jobs: selection, GPUs measured on, models of jobs that name none.
 
     Attributes
     ----------
     measured_on
-        The GPUs for which run times and numbers of GPUs hold: cluster (the cluster's own), trace (if the
+        The GPUs for which run times and numbers of GPUs hold: cluster (its default ones), trace (if the
         source knows them), a GPU type, or a speed relative to the reference GPU.
     models
-        Which model a job trains if the source names none.
+        Rule for the model of a job if the source names none.
     seed
         Seed of the run; 0 or more.
     """
@@ -90,7 +90,7 @@ class Generator(JobSource, Protocol):
         Parameters
         ----------
         relative_time
-            Time that a job takes on the cluster's own GPUs / its run time in the table.
+            Time that a job takes on the cluster's default GPUs / its run time in the table.
         """
 
 
@@ -99,12 +99,12 @@ class Arrivals(Protocol):
     """A rule for the arrivals of the selected jobs."""
 
     def apply(self, table: Any, cluster_gpus: float) -> "Table | pd.DataFrame":
-        """Return the table with new `submit_s`, from 0 or what the rule says, rows in order of arrival.
+        """Return the table with new `submit_s`, from 0 or by the rule, rows in order of arrival.
 
         Parameters
         ----------
         table
-            Jobs, with run times on the cluster's own GPUs; a DataFrame for a user's own rule.
+            Jobs, with run times on the cluster's default GPUs; a DataFrame for a user's own rule.
         cluster_gpus
-            Number of the cluster's own GPUs that compute as much as the whole cluster.
+            Number of default GPUs with the compute of the whole cluster.
         """

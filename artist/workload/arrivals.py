@@ -1,8 +1,8 @@
-"""When the selected jobs arrive: as in the trace, all at once, at random, or compressed to a load.
+"""Arrivals of the selected jobs: as in the trace, all at once, at random, or compressed to a load.
 
 Load = sum(gpus * run time) / (GPUs of the cluster * span), span = last arrival - first arrival; the run time
-is on the cluster's own GPUs, without waiting and communication; GPUs of another speed count as the equivalent
-number of these. All rules keep the order of arrival of the trace.
+is on the cluster's default GPUs, without waiting and communication; GPUs of another speed count as the
+equivalent number of these. All rules keep the order of arrival of the trace.
 """
 
 from typing import TYPE_CHECKING, Any, Self
@@ -25,7 +25,7 @@ _GROUP = "arrivals"
 
 
 def load_of(table: "Table | pd.DataFrame", cluster_gpus: float) -> float:
-    """Return the load that the jobs offer to a cluster; infinite if all arrive at once.
+    """Return the load of the jobs on a cluster; infinite if all arrive at once.
 
     Raises
     ------
@@ -65,7 +65,7 @@ class Rule:
         self.parameters: Any = validated(self.Parameters, parameters, _GROUP)
 
     def apply(self, table: Table, cluster_gpus: float) -> Table:
-        """Do as `artist.workload.api.Arrivals` says."""
+        """Return the jobs with new arrivals; see `artist.workload.api.Arrivals`."""
         raise NotImplementedError
 
 
@@ -73,7 +73,7 @@ class TraceArrivals(Rule):
     """Jobs arrive as in the trace, the first at `first_s`."""
 
     class Parameters(Strict):
-        """When the first job arrives: it decides where in a policy's interval every job does."""
+        """Arrival of the first job, which sets the position of all arrivals in a policy's interval."""
 
         first_s: float = Field(default=0.0, ge=0, le=MAX_S)
 
@@ -146,9 +146,11 @@ class CompressArrivals(Rule):
         """
         now = load_of(table, cluster_gpus)
         if not np.isfinite(now) or now == 0:
-            found = "all jobs arrive at once" if now else "no job uses GPUs"
+            reason = "all jobs arrive at once" if now else "no job uses GPUs"
             allowed = "arrivals=poisson, or another choice of jobs"
-            raise InputError("no factor gives this load", where="arrivals.load", found=found, allowed=allowed)
+            raise InputError(
+                "no factor gives this load", where="arrivals.load", found=reason, allowed=allowed
+            )
         start, factor = from_zero(table), now / self.parameters.load
         _need_soon(float(start["submit_s"].max()) * factor)
         return start.assign(submit_s=start["submit_s"] * factor)

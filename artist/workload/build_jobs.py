@@ -23,12 +23,12 @@ def to_jobs(
 ) -> CompactJobs:
     """Return the jobs sorted by arrival; jobs that arrive together keep the order of the table.
 
-    A job that gives iterations and compute time is unchanged. With a duration only, iterations = max(1,
+    A job with iterations and compute time is unchanged. With a duration only, iterations = max(1,
     round(duration x speed / profile compute)) and compute_ns = round(duration_ns / iterations), the speed
-    being that of the GPUs that the duration holds for: the duration is kept, the profile sets the grain, and
-    communication comes on top. With a duration and one of the two, the known one replaces the profile's. If
-    input stalls jobs, these times are those with certain CPUs and memory (`performance.measured_with`), and
-    compute_ns excludes the stall.
+    being that of the GPUs that the duration holds for: the duration is kept, the profile sets the length of
+    an iteration, and communication is added. With a duration and one of the two, the known one replaces the
+    profile's. If input stalls jobs, these times are those with certain CPUs and memory
+    (`performance.measured_with`), and compute_ns excludes the stall.
 
     Parameters
     ----------
@@ -48,53 +48,56 @@ def to_jobs(
     table = table.by_arrival()
     iterations, compute_ns = _work(table, profile_compute_ns, stretch)
     submit_ns = np.rint(table["submit_s"] * NS_PER_S).astype(np.int64)
-    kind, first = _kinds(table)
-    some, own = table.take(first), [field for field in FIELDS if field.to and "." not in field.to]
+    template, first = _templates(table)
+    firsts, direct = table.take(first), [field for field in FIELDS if field.to and "." not in field.to]
     columns: dict[str, Iterable[Any]] = {
-        "job_id": some["job_id"].tolist(),
+        "job_id": firsts["job_id"].tolist(),
         "submit_ns": submit_ns[first].tolist(),
         "iterations": iterations[first].tolist(),
         "compute_ns": compute_ns[first].tolist(),
-        "demand": _records(some, "demand", lambda known: Demand(**known)),
-        "stages": _records(some, "stages", lambda known: Stages(**known) if known else None),
-        "delays_ns": _records(some, "delays_ns", lambda known: known or None),
-        **{each.to: map(each.value, _raw(some, each)) for each in own if each.name in some},
+        "demand": _records(firsts, "demand", lambda known: Demand(**known)),
+        "stages": _records(firsts, "stages", lambda known: Stages(**known) if known else None),
+        "delays_ns": _records(firsts, "delays_ns", lambda known: known or None),
+        **{field.to: map(field.value, _raw(firsts, field)) for field in direct if field.name in firsts},
     }
-    made = map(JobSpec, *(columns.get(each.name, repeat(each.default)) for each in fields(JobSpec)))
-    return CompactJobs(table["job_id"], submit_ns, iterations, compute_ns, list(made), kind)
+    specs = map(JobSpec, *(columns.get(entry.name, repeat(entry.default)) for entry in fields(JobSpec)))
+    return CompactJobs(table["job_id"], submit_ns, iterations, compute_ns, list(specs), template)
 
 
-def _kinds(table: Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return which jobs differ only in name, arrival and work, (n_jobs,), and the first of each kind."""
-    kind = np.zeros(len(table), dtype=np.int64)
+def _templates(table: Table) -> tuple[np.ndarray, np.ndarray]:
+    """Return the template of each job, (n_jobs,), and the first job of each template.
+
+    Jobs of one template differ only in name, arrival and work.
+    """
+    template = np.zeros(len(table), dtype=np.int64)
     for field in (*FIELDS, *MEASURED):
         if field.to and field.name in table:
             codes, values = coded(table[field.name])
             if len(values) > 1:
-                kind, _ = coded(kind * len(values) + codes)
-    _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
+                template, _ = coded(template * len(values) + codes)
+    _, first, template = np.unique(template, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    return np.argsort(order)[kind], first[order]
+    return np.argsort(order)[template], first[order]
 
 
 def _work(
     table: Table, profile_compute_ns: Callable[[str], int], stretch: Stretch | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return iterations and compute_ns of one, both (n_jobs,) int64."""
-    given = table["iterations"]
+    iterations_read = table["iterations"]
     compute, duration = np.rint(table["compute_s"] * NS_PER_S), np.rint(table["duration_s"] * NS_PER_S)
     profiled = _profile_compute(table, profile_compute_ns)
     slower = stretched(table, _measured(table, "measured_speed"), stretch) if stretch else 1.0
     grain = np.where(np.isnan(compute), profiled * slower, compute)
     rounded = np.maximum(1.0, np.rint(duration / np.maximum(grain, 1.0)))
-    iterations = np.where(np.isnan(given), rounded, given)
-    as_given = ~np.isnan(given) & ~np.isnan(compute)
-    compute_ns = np.rint(np.where(as_given, compute, duration / iterations) / slower)
+    iterations = np.where(np.isnan(iterations_read), rounded, iterations_read)
+    complete = ~np.isnan(iterations_read) & ~np.isnan(compute)
+    compute_ns = np.rint(np.where(complete, compute, duration / iterations) / slower)
     return iterations.astype(np.int64), np.maximum(compute_ns, 1.0).astype(np.int64)
 
 
 def _profile_compute(table: Table, profile_compute_ns: Callable[[str], int]) -> np.ndarray:
-    """Ask once for each model; also for jobs that do not need the answer, to find unknown models."""
+    """Return the profiled compute time of each job, (n_jobs,) ns; unknown models are errors for all jobs."""
     codes, models = coded(table["model"])
     known = np.full(len(models), float(_CPU_ITERATION_NS))
     for code, model in enumerate(models):
@@ -125,19 +128,19 @@ def _ask(model: str, table: Table, position: int, profile_compute_ns: Callable[[
 
 
 def _records(table: Table, owner: str, make: Callable[[dict[str, Any]], Any]) -> Iterable[Any]:
-    """Return one record per job, made of the columns that go into `owner`; equal ones are one object."""
+    """Return one record per job from the columns for `owner`; equal ones are one object."""
     known = (*FIELDS, *MEASURED)
     chosen = [field for field in known if field.to.startswith(f"{owner}.") and field.name in table]
     if not chosen:
         return repeat(None)
     names = [field.to.partition(".")[2] for field in chosen]
-    made: dict[tuple[Any, ...], Any] = {}
+    known_records: dict[tuple[Any, ...], Any] = {}
     records = []
     for key in zip(*(_raw(table, field) for field in chosen), strict=True):
-        if key not in made:
+        if key not in known_records:
             values = zip(names, chosen, key, strict=True)
-            made[key] = make({name: field.value(one) for name, field, one in values if one is not None})
-        records.append(made[key])
+            known_records[key] = make({name: field.value(x) for name, field, x in values if x is not None})
+        records.append(known_records[key])
     return records
 
 
@@ -147,4 +150,4 @@ def _raw(table: Table, field: Field) -> list[Any]:
     if isinstance(field, Text) or not field.optional:
         return list(column.tolist())
     numbers = np.rint(column * NS_PER_S) if field.unit == "time" else column
-    return [None if one != one else one for one in numbers.tolist()]
+    return [None if x != x else x for x in numbers.tolist()]

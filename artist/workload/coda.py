@@ -1,16 +1,13 @@
 """Jobs like those of the CODA paper's production trace, which is not public (sections III and VI).
 
-- GPU jobs are of a few classes by what they ask for: GPUs, models and CPUs. Most ask for too few CPUs, some
-for
-  many more than they use; run times hold for the CPUs asked for (`performance.measured_with=request`). Jobs
-  of up to 4 GPUs are on one machine, larger ones on as few as hold 4 each.
-- CPU jobs come in bursts, at the hours of their tenant, and are on one machine. A share of them, the hungry
-ones,
-  does the same work on as many CPUs as a socket has, and draws most of a machine's memory bandwidth.
+- GPU jobs are of a few classes by demand: GPUs, models and CPUs. Most ask for too few CPUs, some for many
+  more than they use; run times hold for the CPUs asked for (`performance.measured_with=request`). Jobs of up
+  to 4 GPUs run on one machine, larger ones on 4 GPUs per machine.
+- CPU jobs arrive in bursts, at the hours of their tenant, and run on one machine. A fraction of them, the
+  hungry ones, does the same work on all CPUs of a socket, and draws most of a machine's memory bandwidth.
 - Every hour of arrivals has its share of each class and of short and long jobs, and jobs arrive in even steps
-of
-  the expected number: with independent draws, days differ so much that jobs wait twice as long under one seed
-  as under another.
+  of the expected number: with independent draws, days differ, and jobs wait twice as long under one seed as
+  under another.
 
 The figures are in traces/generator_coda.yaml; traces/README.md compares them with the published ones.
 """
@@ -29,10 +26,10 @@ from artist.tables.files import read_text
 from artist.tables.rows import Table, joined
 from artist.workload.api import SourceParameters
 from artist.workload.draws import at_rates, dealt, even, picked
-from artist.workload.kinds import first_share
+from artist.workload.job_types import first_share
 from artist.workload.table import check
 
-_ON_ONE_MACHINE = 4  # GPUs of a job that still asks for one machine, and for each of several
+_ON_ONE_MACHINE = 4  # maximum GPUs of a job on one machine, and per machine of larger ones
 _BYTES_PER_GB = 1e9
 
 
@@ -58,7 +55,7 @@ class RunTimes(Strict):
 
 
 class RequestClass(Strict):
-    """A share of the GPU jobs, and shares of what they ask for: CPUs per GPU, or for the whole job."""
+    """A class of GPU jobs: its share of the jobs, and shares of demands, with CPUs per GPU or per job."""
 
     share: PositiveFloat
     gpus: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
@@ -88,11 +85,11 @@ class CodaTable(Strict):
     Attributes
     ----------
     source
-        Where the numbers come from.
+        Origin of the numbers.
     gpus, days, gpu_jobs, cpu_jobs
-        Jobs of both kinds in so many days on so many GPUs.
+        Number of GPU jobs and of CPU jobs in `days` days on `gpus` GPUs.
     gpu_run_times, cpu_run_times
-        Of GPU jobs, on the CPUs that they ask for, and of CPU jobs.
+        Run times of GPU jobs, on the CPUs that they ask for, and of CPU jobs.
     requests
         Classes of GPU jobs.
     cpu_cpus
@@ -149,7 +146,7 @@ class CodaTrace:
         Attributes
         ----------
         gpus
-            GPUs of the cluster that the jobs are to fill as in the trace.
+            GPUs of the cluster that the jobs load as in the trace.
         days
             Length of the arrivals.
         load
@@ -176,8 +173,8 @@ class CodaTrace:
         """Return all jobs as a canonical table, in order of arrival."""
         chosen = self.parameters
         known = read_coda_table(self.input_files[0])
-        kinds = [draw_gpu_jobs(known, chosen), draw_cpu_jobs(known, chosen)]
-        table = joined(kinds).counted()
+        tables = [draw_gpu_jobs(known, chosen), draw_cpu_jobs(known, chosen)]
+        table = joined(tables).counted()
         busy = read_gpu_utilization(self.input_files[1])
         table = table.assign(
             vc=[known.users[name].tenant for name in table["user"]],
@@ -202,12 +199,13 @@ def draw_gpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> Table:
     random = child_generator(chosen.seed, "coda.gpu_jobs")
     n_jobs = _scaled(known.gpu_jobs, known, chosen)
     run_time_s = known.gpu_run_times.at(even(n_jobs, random, shuffled=False))
-    part = picked({number: each.share for number, each in enumerate(known.requests)}, even(n_jobs, random))
+    shares = {number: request.share for number, request in enumerate(known.requests)}
+    part = picked(shares, even(n_jobs, random))
     gpus, cpus = np.zeros(n_jobs, dtype=np.int64), np.zeros(n_jobs, dtype=np.int64)
     model = np.full(n_jobs, "", dtype=object)
-    for number, each in enumerate(known.requests):
+    for number, request in enumerate(known.requests):
         inside = np.flatnonzero(part == number)
-        gpus[inside], model[inside], cpus[inside] = _asked(each, len(inside), random)
+        gpus[inside], model[inside], cpus[inside] = _asked(request, len(inside), random)
     user = np.full(n_jobs, "", dtype=object)
     for name in dict.fromkeys(model.tolist()):
         inside = np.flatnonzero(model == name)
@@ -228,7 +226,7 @@ def draw_gpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> Table:
 
 
 def draw_cpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> Table:
-    """Draw the CPU jobs, by rising run time of those that are not hungry."""
+    """Draw the CPU jobs, in order of their run time before hungry jobs are chosen."""
     random = child_generator(chosen.seed, "coda.cpu_jobs")
     n_jobs = _scaled(known.cpu_jobs, known, chosen)
     run_time_s = known.cpu_run_times.at(even(n_jobs, random, shuffled=False))
@@ -276,7 +274,7 @@ def _asked(
 def _spread(
     part: np.ndarray, work: np.ndarray, chosen: CodaTrace.Parameters, random: np.random.Generator
 ) -> np.ndarray:
-    """Return which part of the arrivals comes before each job, (n_jobs,); work is spread in each class."""
+    """Return the fraction of arrivals before each job, (n_jobs,); work is spread evenly in each class."""
     key = np.empty(len(work))
     key[np.lexsort((work, part))] = np.arange(len(work))
     rank = dealt(key, max(1, round(24 * chosen.days)), random)

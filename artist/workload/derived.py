@@ -1,7 +1,7 @@
 """Jobs like those of the Synergy paper's evaluation (section 5.1): no download needed.
 
 A job's run time, on its GPU-proportional share of CPUs and memory, is 10^x minutes, x uniform in [1.5, 3] for
-80 % of the jobs and in [3, 4] for the others (the testbed's: [1.5, 2.5] and [2.5, 2.7]); jobs arrive at
+80 % of the jobs and in [3, 4] for the others (on the testbed: [1.5, 2.5] and [2.5, 2.7]); jobs arrive at
 random at a rate, or all at once. The next job takes a model of the class (image, language, speech) that is
 furthest below its share, the models of a class in turn. Iterations = run time / iteration time, rounded down.
 
@@ -35,15 +35,15 @@ CLASSES = (
     ("GNMT", "Transformer-XL", "LSTM"),
     ("M5", "DeepSpeech"),
 )
-"""Models of images, language and speech (Table 4), in the order in which the program takes them."""
+"""Models of images, language and speech (Table 4), in the order of the program."""
 GPU_SHARES: dict[str, dict[int, float]] = {
     "one": {1: 1.0},
     "philly": {1: 0.9099, 2: 0.0160, 4: 0.0362, 8: 0.0347, 16: 0.0032},
     "program": {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05},
 }
 """Shares of the jobs by GPUs. philly: of the trace's jobs of 2 to 22 October 2017, of all final states, with
-1, 2, 4, 8 or 16 GPUs and a run time between 10^1.5 and 10^4 minutes, which are those that the program takes.
-program: what it draws without a trace."""
+1, 2, 4, 8 or 16 GPUs and a run time between 10^1.5 and 10^4 minutes, as selected by the program.
+program: its shares without a trace."""
 EXPONENTS = {"production": ((1.5, 3.0), (3.0, 4.0)), "short": ((1.5, 2.5), (2.5, 2.7))}
 """Ranges of x: for 80 % of the jobs, and for the others."""
 _MODELS = sum(map(len, CLASSES))
@@ -104,7 +104,7 @@ class DerivedTrace:
                 "job_id": [f"job-{number:0{width}d}" for number in range(chosen.jobs)],
                 "submit_s": draw_arrivals_s(chosen.jobs_per_hour or 0.0, chosen.jobs, chosen.seed),
                 "gpus": draw_gpus(GPU_SHARES[chosen.gpus], chosen.jobs, chosen.seed),
-                "iterations": [max(1, int(duration_s / each_s)) for duration_s, each_s in work],
+                "iterations": [max(1, int(duration_s / iteration_s)) for duration_s, iteration_s in work],
                 "compute_s": compute_s,
                 "model": models,
             }
@@ -113,7 +113,7 @@ class DerivedTrace:
 
 
 def read_iterations_s(path: Path) -> dict[str, float]:
-    """Return the time of an iteration on the proportional share by model, of the file's that have one."""
+    """Return the iteration time on the proportional share, by model of the file that has one."""
     models = yaml.safe_load(read_text(path))["models"]
     return {name: model["iteration_s"] for name, model in models.items() if "iteration_s" in model}
 
@@ -125,13 +125,13 @@ def draw_durations_s(exponents: tuple[Range, Range], jobs: int, seed: int) -> li
 
 
 def draw_arrivals_s(jobs_per_hour: float, jobs: int, seed: int) -> list[float]:
-    """Return when each job arrives, in whole seconds (section 5.1, Arrival); all at 0 s without a rate."""
+    """Return the arrival of each job, in whole seconds (section 5.1, Arrival); all at 0 s without a rate."""
     if not jobs_per_hour:
         return [0.0] * jobs
     random, now_s, arrivals_s = Random(seed), 0.0, []
     for _ in range(jobs):
         gap_s = -math.log(1.0 - random.random()) / jobs_per_hour * 3600.0
-        now_s += math.ceil(min(gap_s, 2 * MAX_S))  # the check of the table refuses what comes too late
+        now_s += math.ceil(min(gap_s, 2 * MAX_S))  # the check of the table refuses late arrivals
         arrivals_s.append(now_s)
         random.randint(0, _MODELS - 1)  # the program draws a model, too, and takes another one
     return arrivals_s
@@ -143,14 +143,14 @@ def draw_models(split: tuple[float, float, float], jobs: int) -> list[str]:
 
 
 def _models(split: tuple[float, float, float]) -> Iterator[str]:
-    """Yield models forever; the first is an image model; of classes equally far below, the first goes."""
+    """Yield models endlessly, an image model first; of classes equally far below, the first is taken."""
     taken = [0, 0, 0]
-    kind = _IMAGE
+    modality = _IMAGE
     while True:
-        yield CLASSES[kind][taken[kind] % len(CLASSES[kind])]
-        taken[kind] += 1
+        yield CLASSES[modality][taken[modality] % len(CLASSES[modality])]
+        taken[modality] += 1
         below = [share / 100 - count / sum(taken) for share, count in zip(split, taken, strict=True)]
-        kind = below.index(max(below))
+        modality = below.index(max(below))
 
 
 def draw_gpus(shares: dict[int, float], jobs: int, seed: int) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""Draws that come out similar for all seeds, because they are even. Shared by the generators.
+"""Stratified draws, similar for all seeds. Shared by the generators.
 
-How long jobs wait depends on the busiest hours. With independent draws, a few days get much more work than
-the others, and not every seed reproduces what a paper publishes of its one trace.
+Waiting times depend on the busiest hours. With independent draws, a few days get much more work than the
+others, and not every seed reproduces the published figures of a paper's one trace.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,42 +9,43 @@ from typing import TypeVar
 
 import numpy as np
 
-_ALIKE = 200  # draws in a row that are even among themselves
+_BLOCK = 200  # draws in a row that are even among themselves
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
-Kind = TypeVar("Kind", int, str)
+Value = TypeVar("Value", int, str)
 
 
 def even(count: int, random: np.random.Generator, shuffled: bool = True) -> np.ndarray:
     """Draw numbers from 0 to 1, (count,), one from each equal part of that range.
 
-    Shuffled, they are even among any `_ALIKE` in a row; otherwise they rise.
+    Shuffled, they are even among any `_BLOCK` in a row; otherwise they rise.
     """
     if not shuffled:
         drawn: np.ndarray = (np.arange(count) + random.random(count)) / count
         return drawn
-    parts = [min(_ALIKE, count - begin) for begin in range(0, count, _ALIKE)]
+    parts = [min(_BLOCK, count - begin) for begin in range(0, count, _BLOCK)]
     rows = [(random.permutation(size) + random.random(size)) / size for size in parts]
     return np.concatenate(rows) if rows else np.empty(0)
 
 
-def picked(shares: Mapping[Kind, float], draws: np.ndarray) -> np.ndarray:
-    """Return what has a share at each quantile of `draws`, (n_jobs,); shares need not sum to 1."""
+def picked(shares: Mapping[Value, float], draws: np.ndarray) -> np.ndarray:
+    """Return the value at each quantile of `draws`, (n_jobs,); shares need not sum to 1."""
     edges = np.cumsum(list(shares.values()))
     at = np.searchsorted(edges[:-1] / edges[-1], draws, side="right")
-    found: np.ndarray = np.array(list(shares))[at]
-    return found
+    values: np.ndarray = np.array(list(shares))[at]
+    return values
 
 
 def dealt(work: np.ndarray, hands: int, random: np.random.Generator) -> np.ndarray:
     """Return the index of each job in an order that spreads the work evenly, (n_jobs,).
 
-    Of each `hands` jobs with similar work, each of as many stretches of the order gets one, at random.
+    The order is divided into `hands` sections; of each `hands` jobs with similar work, every section gets
+    one, at random.
 
     Parameters
     ----------
     work
-        Of each job, (n_jobs,), in any unit.
+        Work of each job, (n_jobs,), in any unit.
     """
     hand_of, rank = np.empty(len(work), dtype=np.int64), np.empty(len(work), dtype=np.int64)
     by_work = np.argsort(-work, kind="stable")

@@ -1,7 +1,7 @@
 """The columns of the job table, each declared once.
 
-The check of the table, what `workload=csv` and `workload=columns` read, and the job specs follow from
-FIELDS. A new property of a job is a field of `JobSpec` or `Demand` and one line here; tests then ask for
+The check of the table, the columns that `workload=csv` and `workload=columns` read, and the job specs follow
+from FIELDS. A new property of a job is a field of `JobSpec` or `Demand` and one line here; tests then ask for
 its line in conf/workload/columns.yaml and in traces/README.md.
 """
 
@@ -35,13 +35,13 @@ class Text:
         Field of `JobSpec` that gets the value, or `<field>.<field of its record>`; empty if it needs more
         than this column.
     value
-        Converts the text to what the job has.
+        Converts the text to the value of the job.
     required
-        Whether every row must have it.
+        True if every row must have it.
     optional
-        Whether the table has the column only if a source names it.
+        True if the table has the column only for sources that name it.
     pattern, fault, allowed
-        Pattern of a text unless it is empty, the fault of one that does not match, and what is allowed.
+        Pattern of a nonempty text, the fault of one that does not match, and the allowed values.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Number:
     unit
         Unit, if it has one.
     product
-        Whether `workload=columns` may multiply several columns of a file.
+        True if `workload=columns` may multiply several columns of a file.
     """
 
     name: str
@@ -88,17 +88,17 @@ class Number:
 
     @property
     def required(self) -> bool:
-        """Whether every row must have it."""
+        """True if every row must have it."""
         return self.default is None
 
     @property
     def allowed(self) -> str:
         """The range in words."""
-        kind = "a whole number" if self.whole else "a number"
-        return f"{kind} {'above' if self.above else 'from'} {self.least:g} to {self.most:g}"
+        number = "a whole number" if self.whole else "a number"
+        return f"{number} {'above' if self.above else 'from'} {self.least:g} to {self.most:g}"
 
     def fault(self, value: float) -> str:
-        """Return what is wrong with a value that is known to be wrong."""
+        """Return the fault of an invalid value."""
         if not np.isfinite(value):
             return "is not finite"
         if value < 0:
@@ -118,7 +118,7 @@ def _flag(name: str) -> Number:
 
 
 def _stage(name: str) -> Number:
-    """Return how long an iteration uses a resource."""
+    """Return the time of an iteration on a resource."""
     to = f"stages.{name.removesuffix('_s')}_ns"
     return Number(name, 0, MAX_S, to, default=np.nan, optional=True, unit="time")
 
@@ -156,7 +156,7 @@ FIELDS: tuple[Field, ...] = (
     _gpus("max_gpus"),
     Number("gpu_utilization", 0, 1, "gpu_utilization",
            above=True, default=1, value=float, unit="share"),  # of compute time in which the GPUs are busy
-    Number("guaranteed", 0, 1, "guaranteed", whole=True, default=1, value=bool),  # 0: takes what is left idle
+    Number("guaranteed", 0, 1, "guaranteed", whole=True, default=1, value=bool),  # 0: takes idle GPU time
     *map(_stage, ("storage_s", "cpu_s", "gpu_s", "network_s")),  # of an iteration; all four or none
     Number("step", 1, _MAX_GPUS, "demand.step", whole=True, default=1, optional=True),  # from min_gpus on
     Number("max_machines", 0, 1e6, "demand.max_machines",
@@ -177,7 +177,7 @@ MEASURED = tuple(
     Number(name, 0, np.inf, f"demand.{name}", above=True, default=1, value=float)
     for name in ("measured_speed", "measured_worth")
 )
-"""What `artist.workload.measured` makes of measured_on."""
+"""Columns that `artist.workload.measured` derives from measured_on."""
 TEXTS = tuple(field for field in FIELDS if isinstance(field, Text))
 NUMBERS = tuple(field for field in FIELDS if isinstance(field, Number))
 COLUMNS = tuple(field.name for field in FIELDS if not field.optional)

@@ -49,7 +49,7 @@ class Window(Strict):
 
 
 class Selection(Strict):
-    """Which jobs to take; None takes all.
+    """Selection of jobs; None takes all.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Selection(Strict):
     vcs
         Virtual clusters.
     min_gpus, max_gpus
-        Least and most GPUs of a job, both included.
+        Minimum and maximum GPUs of a job, both included.
     min_duration_s, max_duration_s
         Shortest and longest run time of a job, both included, on the GPUs that the trace was measured on.
     first
@@ -136,14 +136,14 @@ def _by_window(table: Table, window: Window) -> Table:
 
 
 def _shown(time: np.generic) -> str:
-    """Return seconds, or a date as people write it."""
+    """Return seconds, or a date in ISO form."""
     return str(time.astype("datetime64[us]").item() if isinstance(time, np.datetime64) else time)
 
 
 def _by_range(
     table: Table, unit: str, least: str, most: str, values: np.ndarray, selection: Selection
 ) -> Table:
-    """Keep the jobs whose values, (n_jobs,), lie between two bounds of the selection."""
+    """Keep the jobs whose values, (n_jobs,), are within two bounds of the selection."""
     low, high = getattr(selection, least), getattr(selection, most)
     if low is None and high is None:
         return table
@@ -152,10 +152,10 @@ def _by_range(
     return _keep(table, inside, f"{least}, {most}", f"{low} to {high}", allowed)
 
 
-def _keep(table: Table, inside: np.ndarray, name: str, found: object, allowed: str) -> Table:
+def _keep(table: Table, inside: np.ndarray, name: str, choice: object, allowed: str) -> Table:
     kept = table.take(inside)
     if not len(kept):
         raise InputError(
-            "no job is left by this filter", where=f"workload.{name}", found=found, allowed=allowed
+            "no job is left by this filter", where=f"workload.{name}", found=choice, allowed=allowed
         )
     return kept

@@ -1,4 +1,4 @@
-"""Signals drawn from published figures: how much of their machines inference services use over time."""
+"""Signals drawn from published figures: the use of their machines by inference services over time."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Self
@@ -23,13 +23,13 @@ _TOLERANCE = 1e-6
 
 
 class InferenceUse:
-    """Signals `inference` and `inference.next`: the share of their machines that inference services use.
+    """Signals `inference` and `inference.next`: the fraction of their machines that inference services use.
 
     A daily curve falls from the evening's peak to a trough before dawn and rises until the evening, in
     straight lines, raised to a power. Every sample gets independent noise, uniform within bounds, so that
-    each day comes near peak and trough. Power, noise and an affine map are such that the first `days` have
+    each day approaches peak and trough. Power, noise and an affine map are such that the first `days` have
     exactly the given minimum, maximum and mean value and median step. Days differ only in their noise. After
-    them the last week (or what there is of one) repeats for `repeat_days`; then the last value stays.
+    them the last week (or the days that exist) repeats for `repeat_days`; then the last value stays.
 
     Source: the Lyra paper, section 2.1 and figure 1 (5-minute steps, 42 to 95 %, mean 65 %, 2.2 from peak to
     trough within a day, a peak of four hours at night, the trough before dawn) and section 7.1 (median burst
@@ -55,11 +55,11 @@ class InferenceUse:
         @model_validator(mode="after")
         def _possible(self) -> Self:
             if not self.trough < self.mean < self.peak:
-                raise ValueError("mean must lie between trough and peak")
+                raise ValueError("mean must be between trough and peak")
             if _DAY_S % self.step_s:
                 raise ValueError(f"a day, {_DAY_S} s, must be a multiple of step_s")
             if (self.trough_hour - self.peak_hour) % 24 <= self.peak_hours:
-                raise ValueError("trough_hour must lie after the end of the peak, peak_hours after peak_hour")
+                raise ValueError("trough_hour must be after the end of the peak, peak_hours after peak_hour")
             if (self.days + self.repeat_days) * _DAY_S > MAX_S:
                 raise ValueError(f"days and repeat_days must be {MAX_S / _DAY_S:.0f} days or less together")
             return self
@@ -95,15 +95,15 @@ class InferenceUse:
         def fitted(noise: float) -> Floats:
             return _with_mean(curve, noise * even, p)
 
-        most = 3 * p.burst / (p.peak - p.trough)  # the step of noise alone, of range 1, is about itself
-        values = fitted(_root(lambda noise: _burst(fitted(noise)) - p.burst, 0.0, most))
-        for name, wanted, nearest in (
+        max_noise = 3 * p.burst / (p.peak - p.trough)  # the step of noise alone, of range 1, is about itself
+        values = fitted(_root(lambda noise: _burst(fitted(noise)) - p.burst, 0.0, max_noise))
+        for name, wanted, closest in (
             ("mean", p.mean, float(values.mean())),
             ("burst", p.burst, _burst(values)),
         ):
-            if abs(nearest - wanted) > _TOLERANCE:
-                what, allowed = "no such inference use", f"{nearest:.3g} is the nearest with the rest"
-                raise InputError(what, where=f"{_GROUP}.{name}", found=wanted, allowed=allowed)
+            if abs(closest - wanted) > _TOLERANCE:
+                problem, allowed = "no such inference use", f"{closest:.3g} is the nearest with the rest"
+                raise InputError(problem, where=f"{_GROUP}.{name}", found=wanted, allowed=allowed)
         return values
 
 
@@ -140,7 +140,7 @@ def _with_mean(curve: Floats, noise: Floats, p: InferenceUse.Parameters) -> Floa
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function is 0, or the end nearer to that if it is not between."""
+    """Return the zero of a function, or the end with the smaller value if there is none between."""
     from scipy.optimize import brentq
 
     at_low, at_high = function(low), function(high)

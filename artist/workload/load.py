@@ -18,14 +18,14 @@ _log = logging.getLogger(__name__)
 
 
 def read_table(source: JobSource, gpus: Gpus) -> Table:
-    """Return the canonical table of the jobs to take, with times on the cluster's own GPUs.
+    """Return the canonical table of the jobs to take, with times on the cluster's default GPUs.
 
     Parameters
     ----------
     source
         Trace reader or generator.
     gpus
-        The cluster's own GPUs, and others by name.
+        The cluster's default GPU, and others by name.
 
     Raises
     ------
@@ -52,10 +52,9 @@ def load_table(
     source, gpus
         As for `read_table`.
     arrivals
-        When the jobs arrive.
+        Rule for the arrivals.
     cluster_gpus
-        Number of the cluster's own GPUs that compute as much as the whole cluster, for arrivals that aim at a
-        load.
+        Number of default GPUs with the compute of the whole cluster, for arrivals with a target load.
     stretch
         Time as measured / compute time (`artist.workload.measured.Stretch`); None for 1.
 
@@ -66,7 +65,7 @@ def load_table(
     """
     table = read_table(source, gpus)
     if isinstance(source.parameters, FileParameters):
-        _tell_of_models(table, source.parameters.models, source.parameters.seed)
+        _log_drawn_models(table, source.parameters.models, source.parameters.seed)
     table = assign_models(table, source.parameters.models, source.parameters.seed)
     return arrived(on_cluster_share(table, stretch), arrivals, cluster_gpus)
 
@@ -78,8 +77,8 @@ def arrived(table: Table, arrivals: Arrivals, cluster_gpus: float) -> Table:
     return Table.of(arrivals.apply(table.frame(), cluster_gpus))
 
 
-def _tell_of_models(table: Table, rule: ModelRule, seed: int) -> None:
-    """Log it if models are drawn for jobs of a trace: all results depend on the network's share."""
+def _log_drawn_models(table: Table, rule: ModelRule, seed: int) -> None:
+    """Log a note if models are drawn for jobs of a trace, on which all results depend."""
     unnamed = int(((table["model"] == "") & (table["gpus"] > 0)).sum())
     if unnamed and rule.rule != "fixed":
         models = list(dict.fromkeys(name for part in rule.ranges() for name in part.weights))

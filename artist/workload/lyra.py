@@ -2,15 +2,12 @@
 
 - Run times are quantiles of a table, one from each of n_jobs equal parts: all seeds have its percentiles.
 - GPUs are drawn by class of run time, in equal proportions throughout a class. Some of the long jobs, whose
-GPUs
-  are drawn from a table of their own, are the elastic ones. No job asks for more than a 16th of a small
-  cluster, or a machine, because behind one job of half the cluster all others would wait.
+  GPUs are drawn from a separate table, are the elastic ones. No job asks for more than a 16th of a small
+  cluster, or a machine, because all others would wait behind one job of half the cluster.
 - Short jobs, and all others, arrive at random at the rate of their hour and weekday. The work of the others
-is
-  spread evenly over their arrivals: with random draws, a few days would wait many times as long as the rest.
-- Their hourly rates are raised to a power, found by bisection, at which a strict FIFO queue has the given
-mean
-  waiting time. So the cluster, of whatever size, fills up every day and empties at night.
+  is spread evenly over their arrivals: with random draws, jobs of a few days would wait many times as long.
+- Their hourly rates are raised to a power, computed by bisection, at which a strict FIFO queue has the given
+  mean waiting time. So a cluster of any size fills up every day and empties at night.
 
 The figures are in traces/generator_lyra.yaml; traces/README.md compares them with the published ones.
 """
@@ -32,7 +29,7 @@ from artist.tables.files import read_text
 from artist.tables.rows import Table, joined
 from artist.workload.api import SourceParameters
 from artist.workload.draws import DAY_S, at_rates, dealt, even, picked
-from artist.workload.kinds import TRAINING_GPU, bounds_of, draw, draw_elastic
+from artist.workload.job_types import TRAINING_GPU, bounds_of, draw, draw_elastic
 from artist.workload.models import ModelRule
 from artist.workload.queueing import MACHINE_GPUS, fifo_waits_s, steer
 from artist.workload.table import check
@@ -43,12 +40,12 @@ _MODELS = (
     *("BERT-large", "Transformer", "GNMT", "LSTM", "DeepSpeech"),
 )
 _MAX_SHARPNESS = 4.0
-_WIDEST = 16  # no job asks for more than this part of a cluster, or a machine
-_FAR = 0.1  # a mean waiting time this far from the requested one counts as missed
+_MAX_FRACTION = 16  # no job asks for more than the cluster divided by this, or a machine
+_MISSED = 0.1  # a mean waiting time this far from the requested one counts as missed
 
 
 class RunTimeClass(Strict):
-    """Jobs up to a quantile of the run time: the share of elastic ones, and shares of GPUs of the others."""
+    """Jobs up to a quantile of run time: share of elastic ones, and shares of GPU counts of the others."""
 
     until: float = Field(gt=0, le=1)
     elastic: float = Field(default=0, ge=0, le=1)
@@ -61,9 +58,9 @@ class LyraTable(Strict):
     Attributes
     ----------
     source
-        Where the numbers come from.
+        Origin of the numbers.
     jobs, days, training_gpus
-        Jobs in so many days on so many GPUs.
+        Number of jobs in `days` days on `training_gpus` GPUs.
     queueing_s
         Target of the mean waiting time in a strict FIFO queue.
     start_weekday
@@ -71,7 +68,7 @@ class LyraTable(Strict):
     quantiles, run_time_s
         Run times at quantiles that rise from 0 to 1.
     classes
-        Jobs by rising run time. Those of the first are called short.
+        Classes of jobs by rising run time; jobs of the first are short.
     elastic_gpus, elastic_models
         Shares of GPUs, and models of equal shares, of elastic jobs.
     short_hour_rate, long_hour_rate, weekday_rate
@@ -106,7 +103,7 @@ class LyraTable(Strict):
 
 
 class Drawn(NamedTuple):
-    """Jobs by rising run time, each (n_jobs,): seconds, GPUs, whether short, whether likely elastic."""
+    """Jobs by rising run time, each (n_jobs,): seconds, GPUs, flags of short and of likely elastic jobs."""
 
     run_time_s: np.ndarray
     gpus: np.ndarray
@@ -115,7 +112,7 @@ class Drawn(NamedTuple):
 
 
 class LyraTrace:
-    """Jobs like those of the Lyra paper's trace, with the kinds of its scenarios."""
+    """Jobs like those of the Lyra paper's trace, with the job types of its scenarios."""
 
     class Parameters(SourceParameters):
         """Parameters besides those of every source.
@@ -125,7 +122,7 @@ class LyraTrace:
         preset
             The trace to resemble: traces/generator_<preset>.yaml.
         training_gpus
-            GPUs of the cluster that the jobs are to fill as in the trace.
+            GPUs of the cluster that the jobs load as in the trace.
         days
             Length of the arrivals.
         jobs
@@ -136,20 +133,20 @@ class LyraTrace:
         elastic
             Share of elastic jobs; None for the table's: 5 % of the jobs, large ones, 36 % of the GPU time.
         elastic_range
-            Fewest and most GPUs of an elastic job, relative to what it asks for.
+            Fewest and most GPUs of an elastic job, relative to its demand.
         elastic_worker_gpus, worker_gpus
             GPUs of a worker of an elastic job, and of any other; a job that asks for fewer has one worker.
         elastic_on_loan
-            Whether all elastic jobs accept either GPU.
+            True if all elastic jobs accept either GPU type.
         fungible, fungible_by
-            Share of the jobs, or of the GPU time (load), that accepts either GPU.
+            Share of the jobs, or of the GPU time (load), that accepts either GPU type.
         heterogeneous
-            Share of the jobs that accepts either GPU, and both at once.
+            Share of the jobs that accepts either GPU type, and both at once.
         checkpointing
             Share of the jobs that lose nothing by a stop.
         bootstrap, bootstrap_days
-            Number of a trace of so many days, each drawn from all days with replacement (section 7.2); None
-            for the days as they are.
+            Number of a resampled trace, and its days, drawn from all days with replacement (section 7.2);
+            None for the days in order.
         """
 
         preset: Literal["lyra", "lyra_testbed"] = "lyra"
@@ -194,7 +191,7 @@ class LyraTrace:
         chosen = self.parameters
         known = read_lyra_table(self.input_files[0])
         drawn = draw_jobs(known, chosen)
-        table = _with_kinds(known, chosen, drawn)
+        table = _with_types(known, chosen, drawn)
         worker_gpus = _worker_gpus(chosen, drawn.gpus, drawn.elastic)
         table = table.assign(submit_s=draw_arrivals_s(known, chosen, drawn, worker_gpus))
         if chosen.bootstrap is not None:
@@ -210,7 +207,7 @@ def read_lyra_table(path: Path) -> LyraTable:
 
 
 def draw_jobs(known: LyraTable, chosen: LyraTrace.Parameters) -> Drawn:
-    """Draw run times and GPUs, and which jobs are elastic if only the likely ones are."""
+    """Draw run times and GPUs, and the jobs that are likely elastic."""
     n_jobs = chosen.jobs or round(
         known.jobs * chosen.training_gpus / known.training_gpus * chosen.days / known.days
     )
@@ -218,20 +215,20 @@ def draw_jobs(known: LyraTable, chosen: LyraTrace.Parameters) -> Drawn:
     logs = np.interp(at, known.quantiles, np.log(known.run_time_s))
     random = child_generator(chosen.seed, "lyra.gpus")
     elastic, gpus = np.zeros(n_jobs, dtype=bool), np.zeros(n_jobs, dtype=np.int64)
-    most = MACHINE_GPUS * max(1, chosen.training_gpus // MACHINE_GPUS // _WIDEST)
-    kind = np.searchsorted([part.until for part in known.classes], at, side="right")
+    max_gpus = MACHINE_GPUS * max(1, chosen.training_gpus // MACHINE_GPUS // _MAX_FRACTION)
+    class_of = np.searchsorted([part.until for part in known.classes], at, side="right")
     for number, part in enumerate(known.classes):
-        inside = np.flatnonzero(kind == number)
+        inside = np.flatnonzero(class_of == number)
         elastic[inside[even(len(inside), random) < part.elastic]] = True
         for of, shares in ((elastic[inside], known.elastic_gpus), (~elastic[inside], part.gpus)):
-            gpus[inside[of]] = np.minimum(picked(shares, even(int(of.sum()), random)), most)
-    return Drawn(np.round(np.exp(logs), 3), gpus, kind == 0, elastic)
+            gpus[inside[of]] = np.minimum(picked(shares, even(int(of.sum()), random)), max_gpus)
+    return Drawn(np.round(np.exp(logs), 3), gpus, class_of == 0, elastic)
 
 
 def draw_arrivals_s(
     known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn, worker_gpus: np.ndarray
 ) -> np.ndarray:
-    """Draw when each job arrives, (n_jobs,), in seconds, given the GPUs of its workers, (n_jobs,)."""
+    """Draw the arrival of each job, (n_jobs,), in seconds, given the GPUs of its workers, (n_jobs,)."""
     random = child_generator(chosen.seed, "lyra.arrivals")
     short = drawn.short
     work = (drawn.gpus * drawn.run_time_s)[~short]
@@ -253,13 +250,13 @@ def draw_arrivals_s(
         return sharpened(1.0)
     wanted_s = known.queueing_s if isinstance(chosen.queueing_s, str) else chosen.queueing_s
     sharpness, found_s = steer(mean_s, wanted_s, _MAX_SHARPNESS)
-    if abs(found_s - wanted_s) > _FAR * wanted_s:
-        _tell_of_queueing(chosen, wanted_s, found_s)
+    if abs(found_s - wanted_s) > _MISSED * wanted_s:
+        _log_missed_queueing(chosen, wanted_s, found_s)
     return sharpened(sharpness)
 
 
-def _tell_of_queueing(chosen: LyraTrace.Parameters, wanted_s: float, found_s: float) -> None:
-    """Note that the table's waiting time is not reached; raise InputError if the user set it.
+def _log_missed_queueing(chosen: LyraTrace.Parameters, wanted_s: float, found_s: float) -> None:
+    """Log that the table's waiting time is not reached; raise InputError if the user set it.
 
     Raises
     ------
@@ -267,8 +264,8 @@ def _tell_of_queueing(chosen: LyraTrace.Parameters, wanted_s: float, found_s: fl
         With the nearest possible value.
     """
     if not isinstance(chosen.queueing_s, str):
-        nearest = f"about {found_s:.0f}, which is nearest, " if found_s >= 1 else ""
-        allowed = f"{nearest}another number of jobs, preset or null"
+        closest = f"about {found_s:.0f}, which is nearest, " if found_s >= 1 else ""
+        allowed = f"{closest}another number of jobs, preset or null"
         raise InputError("cannot be had", where="workload.queueing_s", found=wanted_s, allowed=allowed)
     note = (
         "jobs wait %.0f s on average in a strict FIFO queue, "
@@ -282,8 +279,8 @@ def _day_rates(known: LyraTable, days: float) -> list[float]:
     return [known.weekday_rate[(known.start_weekday + day) % 7] for day in range(int(np.ceil(days)))]
 
 
-def _with_kinds(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) -> Table:
-    """Return the jobs with the properties of their kinds, without arrivals."""
+def _with_types(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) -> Table:
+    """Return the jobs with the properties of their types, without arrivals."""
     n_jobs, seed, gpus = len(drawn.gpus), chosen.seed, drawn.gpus
     elastic = draw_elastic(drawn.elastic, chosen.elastic, seed)
     mixed = draw("heterogeneous", seed, chosen.heterogeneous, n_jobs)

@@ -1,4 +1,4 @@
-"""The GPUs for which the times of a workload hold, and these times on the cluster's own."""
+"""GPUs for which the times of a workload hold, and these times on the cluster's default GPUs."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -18,19 +18,19 @@ from artist.workload.table import refuse, work_s
 _log = logging.getLogger(__name__)
 
 Stretch = Callable[[str, int, float, tuple[int, int]], float]
-"""Time with the CPUs and memory that run times hold for / compute time: by model, GPUs, their speed, and the
-CPUs and bytes of memory that a job asks for."""
+"""Run time / compute time, with the CPUs and memory that run times hold for: by model, GPUs, their speed, and
+the CPUs and bytes of memory that a job asks for."""
 
 _FIELD = "workload.measured_on"
 _SCALED = ("duration_s", "compute_s", "storage_s", "cpu_s", "gpu_s")  # the network is no faster beside a GPU
-_SPEED_THERE = "speed_there"  # of the GPUs that times held for, if there are others than the cluster's own
+_MEASURED_AT = "measured_at"  # speed of the GPUs that times held for, if not all are default GPUs
 
 
 def on_cluster_gpus(table: Table, source: JobSource, gpus: Gpus, where: str) -> Table:
-    """Return the table with times on as many of the cluster's own GPUs.
+    """Return the table with times on equal numbers of the cluster's default GPUs.
 
-    Adds the columns measured_speed, of the cluster's own GPUs, and measured_worth, of those that the GPU
-    counts hold for; both 1 for a CPU-only job, whose times do not change.
+    Adds the columns measured_speed, of the default GPU, and measured_worth, of the GPUs that the counts hold
+    for; both 1 for a CPU-only job, whose times do not change.
 
     Parameters
     ----------
@@ -46,52 +46,52 @@ def on_cluster_gpus(table: Table, source: JobSource, gpus: Gpus, where: str) -> 
     Raises
     ------
     InputError
-        If the GPUs that times hold for are not known, or a job takes too long on the cluster's.
+        If the GPUs that times hold for are not known, or a job takes too long on the default GPUs.
     """
     uses = table["gpus"] > 0
     names = [name.strip() for name in table["measured_on"]] if "measured_on" in table else ""
-    codes, kinds = coded(np.where(uses, np.array(names, dtype=object), "cluster"))
-    rows = [int(np.argmax(codes == code)) for code in range(len(kinds))]
-    found = [
-        _named(kind, f"{where}, {table.place(row)}, measured_on", gpus) if kind else usual_gpu(source, gpus)
-        for kind, row in zip(kinds, rows, strict=True)
+    codes, gpu_names = coded(np.where(uses, np.array(names, dtype=object), "cluster"))
+    rows = [int(np.argmax(codes == code)) for code in range(len(gpu_names))]
+    measured_on = [
+        _named(name, f"{where}, {table.place(row)}, measured_on", gpus) if name else usual_gpu(source, gpus)
+        for name, row in zip(gpu_names, rows, strict=True)
     ]
-    if "" in kinds and source.parameters.measured_on == "cluster" and len(gpus.types) > 1:
+    if "" in gpu_names and source.parameters.measured_on == "cluster" and len(gpus.types) > 1:
         note = "durations are taken as measured on %s, of %s; see %s"
         _log.info(note, gpus.default.name, ", ".join(gpus.types), _FIELD, extra={"note": True})
-    ratio = np.array([gpu.speed / gpus.default.speed for gpu in found])[codes]
+    ratio = np.array([gpu.speed / gpus.default.speed for gpu in measured_on])[codes]
     columns: dict[str, Any] = {
         "measured_speed": np.where(uses, gpus.default.speed, 1.0),
-        "measured_worth": np.where(uses, np.array([gpu.worth for gpu in found])[codes], 1.0),
+        "measured_worth": np.where(uses, np.array([gpu.worth for gpu in measured_on])[codes], 1.0),
     }
     if (ratio != 1.0).any():
         columns |= {name: table[name] * ratio for name in _SCALED if name in table}
-        columns[_SPEED_THERE] = columns["measured_speed"] * ratio
+        columns[_MEASURED_AT] = columns["measured_speed"] * ratio
     result = table.assign(**columns)
-    what, allowed = f"is too long on {gpus.default.name or 'these GPUs'}", f"up to {MAX_S:g} s"
-    refuse(result, work_s(result) > MAX_S, where, "run time", what, allowed, found="duration_s")
+    fault, allowed = f"is too long on {gpus.default.name or 'these GPUs'}", f"up to {MAX_S:g} s"
+    refuse(result, work_s(result) > MAX_S, where, "run time", fault, allowed, column="duration_s")
     return result
 
 
 def on_cluster_share(table: Table, stretch: Stretch | None) -> Table:
-    """Return the table of `on_cluster_gpus`, models assigned, with input as fast as before on other GPUs.
+    """Return the table of `on_cluster_gpus`, models assigned, with the input rate of other GPUs unchanged.
 
-    A run time on other GPUs is the longer of computing there and being fed by CPUs and memory; other GPUs
-    change only the former. The share that it holds for, unless it holds for what the job asks for, is that of
-    the cluster's own machines, GPU for GPU (ASSUMPTION: traces name GPUs, not machines).
+    A run time on other GPUs is the longer of compute time there and input time of CPUs and memory; other GPUs
+    change only the former. CPUs and memory, if not as asked for, are the share of the cluster's default
+    machines, GPU for GPU (ASSUMPTION: traces name GPUs, not machines).
 
     Parameters
     ----------
     stretch
         None if jobs need no CPUs and memory.
     """
-    if _SPEED_THERE not in table:
+    if _MEASURED_AT not in table:
         return table
-    there = table[_SPEED_THERE]
-    result = table.without(_SPEED_THERE)
+    speed = table[_MEASURED_AT]
+    result = table.without(_MEASURED_AT)
     if stretch is None:
         return result
-    factor = stretched(table, table["measured_speed"], stretch) / stretched(table, there, stretch)
+    factor = stretched(table, table["measured_speed"], stretch) / stretched(table, speed, stretch)
     times = [name for name in ("duration_s", "compute_s") if name in table]
     return result.assign(**{name: table[name] * factor for name in times})
 
@@ -104,11 +104,11 @@ def stretched(table: Table, speed: Column, stretch: Stretch) -> np.ndarray:
     return np.array([known[key] for key in keys])
 
 
-def tell_of_requests(jobs: Sequence[JobSpec]) -> None:
-    """Note how many jobs ask for no CPUs, if run times hold for the CPUs that jobs ask for."""
+def log_requests(jobs: Sequence[JobSpec]) -> None:
+    """Log the number of jobs that ask for no CPUs, if run times hold for the CPUs asked for."""
     asked = [demand.cpus for demand in field_of(jobs, "demand") if demand.gpus]
     if 0 in asked:
-        note = "%d of %d GPU jobs ask for no CPUs: their run times hold for those that go with their GPUs"
+        note = "%d of %d GPU jobs ask for no CPUs: their run times hold for those in proportion to their GPUs"
         _log.info(note, asked.count(0), len(asked), extra={"note": True})
 
 
@@ -129,9 +129,9 @@ def usual_gpu(source: JobSource, gpus: Gpus) -> Gpu:
         return gpus.find(measured_on)
     known = getattr(source, "trace_gpu", "")
     if not known:
-        what = f"{type(source).__name__} does not know the GPUs of its trace"
+        problem = f"{type(source).__name__} does not know the GPUs of its trace"
         allowed = "cluster, a GPU type such as V100, or a speed relative to H100"
-        raise InputError(what, where=_FIELD, found=measured_on, allowed=allowed)
+        raise InputError(problem, where=_FIELD, found=measured_on, allowed=allowed)
     return gpus.find(known)
 
 

@@ -1,4 +1,4 @@
-"""Which model a job trains if the trace names none.
+"""Models of jobs for which the trace names none.
 
 The draw of a job is a hash of (seed, job id): it depends on no other job, so a filter, another number of jobs
 or another order does not change the model of a job. Hashing takes about a second for a million jobs.
@@ -14,7 +14,7 @@ from artist.bad_input.records import Strict
 from artist.tables.rows import Table
 
 TABLE_1_MODELS = ("AlexNet", "VGG11", "MobileNetV3", "ResNet18", "ResNet50", "BERT-large")
-"""The models of Table 1 of the Dally paper."""
+"""Models of Table 1 of the Dally paper."""
 
 
 Weight = Annotated[float, Field(gt=0, le=1e12)]  # a sum of them must not overflow
@@ -28,7 +28,7 @@ class GpuRange(Strict):
 
 
 class ModelRule(Strict):
-    """How models are drawn; each rule uses the one field named for it.
+    """Rule for drawing models; each rule uses the one field named for it.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def assign_models(table: Table, rule: ModelRule, seed: int) -> Table:
     table
         Canonical table.
     rule
-        How to draw.
+        Rule for the draw.
     seed
         Seed of the run.
     """

@@ -1,7 +1,7 @@
-"""How long jobs wait under strict FIFO, for generators that aim at a published waiting time.
+"""Waiting times under strict FIFO, for generators that aim at a published waiting time.
 
-Jobs start in order of arrival, none before one that came earlier. Each worker of a job is on one machine of 8
-GPUs: of those in use on the one that fits best, else on an empty one (as in `policy=lyra_fifo`).
+Jobs start in order of arrival. Each worker of a job is on one machine of 8 GPUs: the best fit among machines
+in use, else an empty one (as in `policy=lyra_fifo`).
 """
 
 from collections.abc import Callable
@@ -11,12 +11,12 @@ import numpy as np
 
 MACHINE_GPUS = 8
 _ROUNDS, _POINTS = 12, 40
-_NEAR, _NEAR_ENOUGH = 0.01, 0.04  # a mean this close to the one wanted ends a bisection; ends the search
+_TOLERANCE, _MAX_ERROR = 0.01, 0.04  # relative error of the mean that ends the bisection; the search
 _Held = list[tuple[int, int]]  # machines and GPUs on them
 
 
 class _Machines:
-    """Equal machines: GPUs free on each; the machines, as bits, and their number by free GPUs."""
+    """Equal machines: free GPUs by machine; sets of machines, as bits, and their number, by free GPUs."""
 
     def __init__(self, machines: int) -> None:
         self.free = [MACHINE_GPUS] * machines
@@ -38,8 +38,8 @@ class _Machines:
             free = worker
             while not self.sets[free]:
                 free += 1
-            there = self.sets[free]
-            machine = (there & -there).bit_length() - 1
+            machines = self.sets[free]
+            machine = (machines & -machines).bit_length() - 1
             gpus = min(free - free % worker, need)  # the next worker fits nowhere better
             self.change(machine, -gpus)
             taken.append((machine, gpus))
@@ -47,7 +47,7 @@ class _Machines:
         return taken
 
     def change(self, machine: int, gpus: int) -> None:
-        """Free so many GPUs of a machine; less than 0 to take them."""
+        """Free `gpus` GPUs of a machine; negative to take them."""
         free, bit = self.free[machine], 1 << machine
         self.sets[free] ^= bit
         self.count[free] -= 1
@@ -60,20 +60,20 @@ class _Machines:
 def fifo_waits_s(
     submit_s: np.ndarray, gpus: np.ndarray, worker_gpus: np.ndarray, run_time_s: np.ndarray, machines: int
 ) -> np.ndarray:
-    """Return how long each job waits, (n_jobs,), in seconds.
+    """Return the waiting time of each job, (n_jobs,), in seconds.
 
     Parameters
     ----------
     submit_s, gpus, worker_gpus, run_time_s
-        Of each job, (n_jobs,), in any order; jobs that arrive together keep theirs. A worker has at most 8
-        GPUs, and all workers of a job as many.
+        Of each job, (n_jobs,), in any order, which also breaks ties of arrivals. Workers of a job have equal
+        numbers of GPUs, at most 8.
     machines
         Number of machines; no job needs more.
     """
     order = np.argsort(submit_s, kind="stable")
     cluster, now_s, waits_s = _Machines(machines), 0.0, []
     running: list[tuple[float, int, _Held]] = []
-    rows = (each[order].tolist() for each in (submit_s, gpus, worker_gpus, run_time_s))
+    rows = (column[order].tolist() for column in (submit_s, gpus, worker_gpus, run_time_s))
     for number, (arrival_s, need, worker, length_s) in enumerate(zip(*rows, strict=True)):
         now_s = max(now_s, arrival_s)
         while running and (running[0][0] <= now_s or not cluster.hold(need, worker)):
@@ -88,8 +88,8 @@ def fifo_waits_s(
     return result
 
 
-def steer(mean_of: Callable[[float], float], wanted: float, most: float) -> tuple[float, float]:
-    """Return a number in [0, most] whose mean is near `wanted`, and that mean; else the nearest tried.
+def steer(mean_of: Callable[[float], float], wanted: float, max_argument: float) -> tuple[float, float]:
+    """Return a number in [0, max_argument] whose mean is near `wanted`, and that mean; else the best tried.
 
     Tries bisection first; then, because the mean of few jobs jumps, evenly spaced numbers.
 
@@ -98,12 +98,12 @@ def steer(mean_of: Callable[[float], float], wanted: float, most: float) -> tupl
     mean_of
         Rises with its argument overall.
     """
-    low, high, best = 0.0, most, (np.inf, 0.0, 0.0)
+    low, high, best = 0.0, max_argument, (np.inf, 0.0, 0.0)
     for number in range(-_ROUNDS, _POINTS):
-        tried = (low + high) / 2 if number < 0 else most * number / _POINTS
+        tried = (low + high) / 2 if number < 0 else max_argument * number / _POINTS
         mean = mean_of(tried)
         best = min(best, (abs(mean - wanted), tried, mean))
-        if best[0] <= (_NEAR if number < -1 else _NEAR_ENOUGH) * wanted:
+        if best[0] <= (_TOLERANCE if number < -1 else _MAX_ERROR) * wanted:
             break
         low, high = (tried, high) if mean < wanted else (low, tried)
     return best[1], best[2]

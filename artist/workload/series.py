@@ -5,8 +5,8 @@ the mean of its gaps, which are exponential. Paces are lognormal over the series
 second, a user over hours. A job has the GPUs of its series with one probability and its duration with
 another, else its own. Both are quantiles, so the distribution of each stays that of the table.
 
-Bursts are of small jobs; jobs of much work are nearly Poisson. So a job comes by itself, as if there were no
-series or levels, the more likely the more GPU time it takes. It keeps its GPUs and its duration.
+Bursts are of small jobs; jobs of much work are nearly Poisson. So a job is independent, as if there were no
+series or levels, with a probability that grows with its GPU time. It keeps its GPUs and its duration.
 
 The level of arrivals varies beyond hour and weekday: a lognormal factor by hour, autoregressive of order one.
 
@@ -28,7 +28,7 @@ class Series(Strict):
     Attributes
     ----------
     max_jobs
-        Most jobs of a series.
+        Maximum number of jobs of a series.
     pace_s, pace_spread
         Median over the series of their mean gap, and the standard deviation of its logarithm.
     level_spread, level_hours
@@ -37,8 +37,8 @@ class Series(Strict):
     same_gpus, same_duration
         Probability that a job has the GPUs, or the duration's quantile, of its series.
     alone_power
-        A job comes by itself with a probability of its rank from 0 to 1 in the order of GPU time, to this
-        power: with 4, one in five of all jobs, and two in three of those at 0.9.
+        The probability that a job is independent is its rank from 0 to 1 in the order of GPU time, to this
+        power: with 4, one in five of all jobs, and two in three at rank 0.9.
     """
 
     max_jobs: PositiveInt
@@ -69,7 +69,7 @@ def series_of(series: Series | None, draws: np.ndarray) -> np.ndarray:
 def offsets_s(
     series: Series, member_of: np.ndarray, span_s: float, random: np.random.Generator
 ) -> np.ndarray:
-    """Draw how long after the first job of its series each job comes, (n_jobs,), in seconds.
+    """Draw the delay of each job after the first of its series, (n_jobs,), in seconds.
 
     A pace slower than the whole span, `span_s`, is as slow as that: arrivals are modulo the span, and large
     numbers would lose their last digits.
@@ -101,8 +101,8 @@ def repeated(
 
 
 def alone(series: Series, gpu_seconds: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Draw whether each job comes by itself, (n_jobs,) bool, given its work; ties in order."""
+    """Draw the independent jobs, (n_jobs,) bool, given their work; ties in order."""
     places = np.empty(len(gpu_seconds))
     places[np.argsort(gpu_seconds, kind="stable")] = (np.arange(len(places)) + 0.5) / len(places)
-    by_itself: np.ndarray = random.random(len(places)) < places**series.alone_power
-    return by_itself
+    independent: np.ndarray = random.random(len(places)) < places**series.alone_power
+    return independent

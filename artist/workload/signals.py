@@ -1,13 +1,13 @@
 """Named series that policies may follow during a run, such as the demand of an inference service.
 
-The file is a CSV table, plain or gzipped, one row a time and one column a signal:
+The file is a CSV table, plain or gzipped, one row per time and one column per signal:
 
     time_s     seconds from the start of the simulation, rising
     any name   the value from that time on, until the next row
 
-A signal with the name of a pool is the share of its machines, from 0 to 1, that something other than jobs
-uses. A policy sees `view.signals[name].up_to(time_ns)`, and never what lies ahead. A perfect forecast is a
-series of its own: at each time `NAME.next` has the value that NAME takes next; the last one stays.
+A signal with the name of a pool is the fraction of its machines, from 0 to 1, in use by other work than jobs.
+A policy sees `view.signals[name].up_to(time_ns)`, and no later values. A perfect forecast is a separate
+series: at each time `NAME.next` has the next value of NAME; the last one stays.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class Series:
     source: tuple[Path, str, Ints] | None = None
 
     def place(self, number: int) -> str:
-        """Return the place of a value in a file; "" if it comes from none."""
+        """Return the place of a value in its file; "" without one."""
         if self.source is None:
             return ""
         path, column, lines = self.source
@@ -60,7 +60,7 @@ class Series:
         return self.times_ns[:n], self.values[:n]
 
     def ended(self, time_ns: int) -> bool:
-        """Return whether no value comes after a time."""
+        """Return whether no value follows a time."""
         return not len(self.times_ns) or time_ns >= int(self.times_ns[-1])
 
     def ahead(self) -> "Series":
@@ -71,7 +71,7 @@ class Series:
 
 
 class NoSignals:
-    """There are none."""
+    """No signals."""
 
     class Parameters(Strict):
         """None."""
@@ -88,7 +88,7 @@ class FileSignals:
     """The columns of a CSV file."""
 
     class Parameters(Strict):
-        """The file, which columns to take (None: all), and of which to make `NAME.next`."""
+        """The file, the columns to take (None: all), and the names with a forecast, `NAME.next`."""
 
         path: Path
         names: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
@@ -137,14 +137,16 @@ class FileSignals:
             read[name] = Series(times_ns, values, (path, name, table.places))
         for name in self.parameters.ahead:
             if name not in read or name + NEXT in read:
-                what = "no such signal" if name not in read else f"{name + NEXT} is in the file"
-                raise InputError(what, where=f"{_GROUP}.ahead", found=name, allowed=", ".join(read))
+                problem = "no such signal" if name not in read else f"{name + NEXT} is in the file"
+                raise InputError(problem, where=f"{_GROUP}.ahead", found=name, allowed=", ".join(read))
             read[name + NEXT] = read[name].ahead()
         return read
 
 
-def _refuse(bad: npt.NDArray[np.bool_], table: Table, path: Path, name: str, what: str, allowed: str) -> None:
+def _refuse(
+    bad: npt.NDArray[np.bool_], table: Table, path: Path, name: str, problem: str, allowed: str
+) -> None:
     if bad.any():
         row = int(np.argmax(bad))
         where = f"{path}, {table.place(row)}, {name}"
-        raise InputError(what, where=where, found=table[name][row], allowed=allowed)
+        raise InputError(problem, where=where, found=table[name][row], allowed=allowed)

@@ -3,7 +3,7 @@
 GPUs, durations and arrivals are drawn as by `artist.workload.synthetic`, the model of each job from those of
 traces/measured/muri_stages.csv. Its row for the job's GPUs (or the next fewer) gives the iteration time, its
 stages, and the share of it in which the GPUs are busy; the number of iterations is duration / iteration time,
-rounded. So the authors of Muri made the jobs of their evaluation (section 6.1).
+rounded, as in the evaluation of Muri (section 6.1).
 """
 
 from itertools import chain
@@ -24,7 +24,7 @@ from artist.workload.synthetic import Preset, SyntheticTrace
 
 _MS_PER_S = 1000.0
 JOB_TYPES = (("BERT-large", "GPT-2"), ("VGG16", "VGG19"), ("ResNet18", "ShuffleNet"), ("A2C", "DQN"))
-"""Models by bottleneck (GPU, network, storage, CPU: Muri, Table 3), as its Fig. 13 adds them."""
+"""Models by bottleneck (GPU, network, storage, CPU: Muri, Table 3), in the order of Fig. 13."""
 _MEASURED = tuple(chain.from_iterable(JOB_TYPES))
 
 
@@ -37,12 +37,12 @@ class StagedTrace(SyntheticTrace):
         Attributes
         ----------
         job_types
-            Models with the first so many bottlenecks: GPU, network, storage, CPU.
+            Number of bottlenecks, in the order GPU, network, storage, CPU, whose models are drawn.
         network
-            Whether the measured iteration is taken whole (keep), or without its network stage (subtract) as
-            far as that does not overlap with the GPU's, for a network model to say what communication takes.
+            keep: the whole measured iteration; subtract: without the part of its network stage that does not
+            overlap with the GPU's, for a network model to add communication.
         guaranteed_share
-            Share of guaranteed jobs; the others take what is left idle (AntMan).
+            Share of guaranteed jobs; the others take idle GPU time (AntMan).
         """
 
         preset: Preset = "muri"
@@ -105,9 +105,9 @@ class StagedTrace(SyntheticTrace):
             unknown = [name for name in part.weights if name not in _MEASURED]
             weights = {name: weight for name, weight in part.weights.items() if name in allowed}
             if unknown or not weights:
-                found = ", ".join(unknown or part.weights)
+                names = ", ".join(unknown or part.weights)
                 raise InputError(
-                    "no stages measured", where="workload.models", found=found, allowed=", ".join(allowed)
+                    "no stages measured", where="workload.models", found=names, allowed=", ".join(allowed)
                 )
             ranges.append(GpuRange(max_gpus=part.max_gpus, weights=weights))
         return ModelRule(rule="by_gpus", by_gpus=tuple(ranges))

@@ -1,17 +1,17 @@
 """Jobs drawn from the published distributions of a production trace: the default, no download needed.
 
-What is drawn, each from its own child generator of the seed:
+Drawn, each from its own child generator of the seed:
 
 - GPUs of a job: the trace's probabilities, conditioned on [min_gpus, max_gpus].
 - Duration: by inverting the quantile table of the job's size class, interpolated in log(seconds). A
   single lognormal misses the median of Venus by 60 %; a table is right everywhere.
-- Where the trace names models: the model by the GPUs, and GPU-seconds in that way by model, not by size.
+- Where the trace names models: the model by the GPUs, and GPU-seconds likewise by model, not by size.
 - Arrivals: with a piecewise constant rate, hour of day x day of week, given the number of jobs: independent
   draws from the rate's density, sorted (Poisson), or in series of similar jobs, as in the trace
-  (`artist.workload.series`). Series leave the distributions of all jobs together as they are.
+  (`artist.workload.series`). Series do not change the distributions over all jobs.
 
 Durations are rounded to milliseconds, so that the last bit of log and exp, which differs between machines,
-does not reach the simulator.
+does not affect the simulator.
 """
 
 from itertools import pairwise
@@ -47,7 +47,7 @@ class SizeClass(Strict):
 
 
 class ModelClass(Strict):
-    """Jobs of one model: their share of the jobs with so many GPUs; GPU-seconds at the table's quantiles."""
+    """Jobs of one model: their share by number of GPUs, and GPU-seconds at the table's quantiles."""
 
     model: str
     share: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
@@ -60,7 +60,7 @@ class GeneratorTable(Strict):
     Attributes
     ----------
     source
-        Where the numbers come from, licence and citation.
+        Origin of the numbers, licence and citation.
     jobs_per_day
         Mean rate of arrivals.
     gpu_probability
@@ -95,7 +95,7 @@ class GeneratorTable(Strict):
         if (not self.size_classes) == (not self.models):
             raise ValueError("a table has size_classes or models")
         values = [part.duration_s for part in self.size_classes] + [part.gpu_seconds for part in self.models]
-        if any(len(each) != len(self.quantiles) or list(each) != sorted(each) for each in values):
+        if any(len(row) != len(self.quantiles) or list(row) != sorted(row) for row in values):
             raise ValueError("each size class or model needs one value for each quantile, not falling")
         if self.models and not set(self.gpu_probability) <= {g for part in self.models for g in part.share}:
             raise ValueError("some model must have a share of the jobs with each number of GPUs")
@@ -109,7 +109,7 @@ class SyntheticTrace:
     """Jobs drawn from the distributions of a production trace (`preset`).
 
     Exactly one of `load`, `days` and `jobs_per_day` gives the length of the arrivals. `min_gpus` and
-    `max_gpus` bound what is drawn, so `jobs` is always the number of jobs.
+    `max_gpus` bound the draws, so `jobs` is always the number of jobs.
     """
 
     class Parameters(SourceParameters):
@@ -122,14 +122,14 @@ class SyntheticTrace:
         jobs
             Number of jobs.
         load, load_gpus
-            Last as long as the drawn work takes on `load_gpus` of the cluster's own GPUs that are busy for
-            this fraction of the time; above 1 the queue grows. Another cluster size does not change the jobs.
+            Span of the arrivals: that of the drawn work on `load_gpus` default GPUs that are busy for this
+            fraction of the time; above 1 the queue grows. Another cluster size does not change the jobs.
         days, jobs_per_day
-            Last this many days, 0 for all at once; or as long as this mean rate makes it.
+            Span of the arrivals in days, 0 for all at once; or by their mean rate.
         start_hour, start_weekday
             Hour (0 to 23) and day (0 = Monday) at which the arrivals begin.
         structure
-            Jobs come in series, if the table has them (series), or each by itself (none: Poisson).
+            Jobs arrive in series, if the table has them (series), or independently (none: Poisson).
         """
 
         preset: Preset = "helios_venus"
@@ -144,11 +144,11 @@ class SyntheticTrace:
 
         @model_validator(mode="after")
         def _one_length(self) -> Self:
-            given = [name for name in ("load", "days", "jobs_per_day") if getattr(self, name) is not None]
-            if len(given) != 1:
-                found = " and ".join(given) or "none"
+            rates = [name for name in ("load", "days", "jobs_per_day") if getattr(self, name) is not None]
+            if len(rates) != 1:
+                names = " and ".join(rates) or "none"
                 raise ValueError(
-                    f"give one of load, days and jobs_per_day, not {found}; set the others to null"
+                    f"give one of load, days and jobs_per_day, not {names}; set the others to null"
                 )
             return self
 
@@ -225,7 +225,7 @@ def _quantiles(
 
 
 def _span_s(known: GeneratorTable, chosen: SyntheticTrace.Parameters, gpu_seconds: float) -> float:
-    """Return how long the arrivals last, in seconds."""
+    """Return the span of the arrivals, in seconds."""
     if chosen.load is not None:
         span_s = gpu_seconds / (chosen.load * chosen.load_gpus)
     elif chosen.days is not None:
@@ -254,7 +254,9 @@ def draw_gpus(known: GeneratorTable, draws: np.ndarray, least: int | None, most:
     chances = {g: p for g, p in known.gpu_probability.items() if (least or 0) <= g <= (most or np.inf)}
     if not chances:
         allowed = ", ".join(map(str, known.gpu_probability))
-        raise InputError("no job has so many GPUs", where="workload.min_gpus, max_gpus", allowed=allowed)
+        raise InputError(
+            "no job has GPUs in this range", where="workload.min_gpus, max_gpus", allowed=allowed
+        )
     weights = np.array(list(chances.values()))
     edges = np.cumsum(weights / weights.sum())
     picked: np.ndarray = np.array(list(chances))[np.searchsorted(edges / edges[-1], draws, side="right")]
@@ -283,9 +285,9 @@ def draw_durations_s(
     for number, part in enumerate(known.size_classes):
         inside = np.searchsorted(bounds, gpus) == number
         logs[inside] = np.interp(draws[inside], known.quantiles, np.log(part.duration_s))
-    for kind in known.models:
-        inside = models == kind.model
-        logs[inside] = np.interp(draws[inside], known.quantiles, np.log(kind.gpu_seconds))
+    for trained in known.models:
+        inside = models == trained.model
+        logs[inside] = np.interp(draws[inside], known.quantiles, np.log(trained.gpu_seconds))
         logs[inside] -= np.log(gpus[inside])
     return np.round(np.exp(logs), 3)
 

@@ -1,10 +1,10 @@
-"""The one job table between every trace format and the simulator.
+"""The canonical job table between trace formats and the simulator.
 
 One row per job; the columns are those of `artist.workload.fields` and, if a source knows it, `submit_date`
 (datetime64): the wall clock of the arrival, without time zone.
 
-Each row gives its amount of work: iterations and compute_s, or duration_s (alone or with one of the two). The
-index gives the origin of a row: its name is "line" or "entry", its values count from 1.
+Each row has its amount of work: iterations and compute_s, or duration_s (alone or with one of the two). The
+index is the origin of a row: its name is "line" or "entry", its values count from 1.
 """
 
 import re
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _MISSING = ("", "NA", "N/A", "null", "NULL", "None")
 
 
-def typed(given: "Table | pd.DataFrame", where: str, fields: Mapping[str, str] | None = None) -> Table:
+def typed(rows: "Table | pd.DataFrame", where: str, fields: Mapping[str, str] | None = None) -> Table:
     """Return the table with its canonical columns as numbers and text, without checking ranges.
 
     Parameters
     ----------
-    given
+    rows
         Canonical column names; values may still be text.
     where
         File, for messages.
@@ -41,43 +41,43 @@ def typed(given: "Table | pd.DataFrame", where: str, fields: Mapping[str, str] |
     InputError
         If there is no row, a column is missing, or a value is not a number.
     """
-    fields, table = fields or {}, Table.of(given)
+    fields, table = fields or {}, Table.of(rows)
     if lost := [fields.get(name, name) for name in REQUIRED if name not in table]:
         raise InputError(
             "column is missing", where=where, found=list(table.columns), allowed=f"add {lost[0]}"
         )
     if not len(table):
         raise InputError("no jobs", where=where, found="0 rows", allowed="at least one job")
-    made: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for field in FIELDS:
         if field.name in table:
             if isinstance(field, Text):
-                made[field.name] = texts(table[field.name])
+                columns[field.name] = texts(table[field.name])
             else:
-                made[field.name] = _numbers(table, field, where, fields)
+                columns[field.name] = _numbers(table, field, where, fields)
         elif not field.optional:
-            made[field.name] = "" if isinstance(field, Text) else float(field.default or 0)
+            columns[field.name] = "" if isinstance(field, Text) else float(field.default or 0)
     if "submit_date" in table:
-        made["submit_date"] = table["submit_date"]
-    return Table(made, table.places, table.unit)
+        columns["submit_date"] = table["submit_date"]
+    return Table(columns, table.places, table.unit)
 
 
-def check(given: "Table | pd.DataFrame", where: str, fields: Mapping[str, str] | None = None) -> Table:
+def check(rows: "Table | pd.DataFrame", where: str, fields: Mapping[str, str] | None = None) -> Table:
     """Return the table in its final types, or name the first row that cannot be simulated.
 
     Parameters
     ----------
-    given, where, fields
+    rows, where, fields
         As for `typed`.
 
     Raises
     ------
     InputError
         Empty table, wrong type, negative, NaN or infinite value, no GPUs, duplicate id, no work: with
-        file, row, field, the value found and what is allowed.
+        file, row, field, the value found and the allowed values.
     """
     fields = fields or {}
-    table = typed(given, where, fields)
+    table = typed(rows, where, fields)
     whole = {}
     for number in NUMBERS:
         if number.name in table:
@@ -90,7 +90,7 @@ def check(given: "Table | pd.DataFrame", where: str, fields: Mapping[str, str] |
             codes, values = coded(table[text.name])
             wrong = [value != "" and not re.fullmatch(text.pattern, value) for value in values]
             name = fields.get(text.name, text.name)
-            refuse(table, np.array(wrong)[codes], where, name, text.fault, text.allowed, found=text.name)
+            refuse(table, np.array(wrong)[codes], where, name, text.fault, text.allowed, column=text.name)
     table = table.assign(**whole)
     _check_ids(table, where, fields)
     _check_sense(table, where, fields)
@@ -104,18 +104,18 @@ def work_s(table: "Table | pd.DataFrame") -> np.ndarray:
 
 
 def refuse(
-    table: Table, bad: np.ndarray, where: str, field: str, what: str, allowed: str, found: str = ""
+    table: Table, bad: np.ndarray, where: str, field: str, fault: str, allowed: str, column: str = ""
 ) -> None:
     """Raise InputError for the first row where `bad`, (n_jobs,), is true; do nothing if none is.
 
-    The value found is that of column `found`, which defaults to `field`.
+    The value in the message is that of `column`, which defaults to `field`.
     """
     if bad.any():
         row = int(np.argmax(bad))
-        value = table[found or field][row] if (found or field) in table else None
+        value = table[column or field][row] if (column or field) in table else None
         shown = value.item() if isinstance(value, np.generic) else value
         place = f"{where}, {table.place(row)}"
-        raise InputError(f"{field} {what}", where=place, found=shown, allowed=allowed)
+        raise InputError(f"{field} {fault}", where=place, found=shown, allowed=allowed)
 
 
 def _numbers(table: Table, number: Number, where: str, fields: Mapping[str, str]) -> Column:
@@ -126,10 +126,10 @@ def _numbers(table: Table, number: Number, where: str, fields: Mapping[str, str]
     if not gaps.any():
         return values
     wrong = gaps.copy()
-    wrong[gaps] = [not _is_missing(one) for one in column[gaps].tolist()]
-    refuse(table, wrong, where, name, "is not a number", number.allowed, found=number.name)
+    wrong[gaps] = [not _is_missing(value) for value in column[gaps].tolist()]
+    refuse(table, wrong, where, name, "is not a number", number.allowed, column=number.name)
     if number.default is None:
-        refuse(table, gaps, where, name, "is missing", number.allowed, found=number.name)
+        refuse(table, gaps, where, name, "is missing", number.allowed, column=number.name)
     return np.where(gaps, float(number.default or 0), values)
 
 
@@ -148,18 +148,18 @@ def _check_range(table: Table, number: Number, where: str, fields: Mapping[str, 
     if bad.any():
         fault = number.fault(float(values[np.argmax(bad)]))
         name = fields.get(number.name, number.name)
-        refuse(table, bad, where, name, fault, number.allowed, found=number.name)
+        refuse(table, bad, where, name, fault, number.allowed, column=number.name)
 
 
 def _check_ids(table: Table, where: str, fields: Mapping[str, str]) -> None:
     name = fields.get("job_id", "job_id")
     job_id = table["job_id"]
-    refuse(table, job_id == "", where, name, "is missing", "a unique name", found="job_id")
+    refuse(table, job_id == "", where, name, "is missing", "a unique name", column="job_id")
     again = repeated(job_id)
     if again.any():
         first = int(np.argmax(job_id == job_id[np.argmax(again)]))
         allowed = f"a unique name; {table.place(first)} has it too"
-        refuse(table, again, where, name, "is a duplicate", allowed, found="job_id")
+        refuse(table, again, where, name, "is a duplicate", allowed, column="job_id")
 
 
 def _check_sense(table: Table, where: str, fields: Mapping[str, str]) -> None:
@@ -167,7 +167,7 @@ def _check_sense(table: Table, where: str, fields: Mapping[str, str]) -> None:
     nothing = (gpus == 0) & (table["cpus"] == 0)
     name = fields.get("gpus", "gpus")
     refuse(
-        table, nothing, where, name, "is zero", "1 or more, or 0 for a job that asks for cpus", found="gpus"
+        table, nothing, where, name, "is zero", "1 or more, or 0 for a job that asks for cpus", column="gpus"
     )
     lacking = "compute_s" if "compute_s" in fields else "duration_s"
     name = fields.get(lacking, lacking)
@@ -179,7 +179,7 @@ def _check_sense(table: Table, where: str, fields: Mapping[str, str]) -> None:
         name,
         "is missing",
         "a duration, or iterations and compute_s",
-        found="duration_s",
+        column="duration_s",
     )
     too_long = work_s(table) > MAX_S
     refuse(
@@ -189,21 +189,27 @@ def _check_sense(table: Table, where: str, fields: Mapping[str, str]) -> None:
         "iterations x compute_s",
         "is too large",
         f"up to {MAX_S:g} s",
-        found="iterations",
+        column="iterations",
     )
     least, most = table["min_gpus"], table["max_gpus"]
     elastic = (least > 0) | (most > 0)
     for name, bound in (("min_gpus", least), ("max_gpus", most)):
         field, allowed = fields.get(name, name), "1 <= min_gpus <= gpus <= max_gpus, or neither of the two"
-        refuse(table, elastic & (bound == 0), where, field, "is missing", allowed, found=name)
+        refuse(table, elastic & (bound == 0), where, field, "is missing", allowed, column=name)
     wrong = elastic & ~((least >= 1) & (least <= gpus) & (gpus <= most))
     refuse(
-        table, wrong, where, "min_gpus", "does not fit", "1 <= min_gpus <= gpus <= max_gpus", found="min_gpus"
+        table,
+        wrong,
+        where,
+        "min_gpus",
+        "does not fit",
+        "1 <= min_gpus <= gpus <= max_gpus",
+        column="min_gpus",
     )
     if "step" in table:
         wrong = elastic & ((gpus - least) % table["step"] != 0)
         allowed = "gpus = min_gpus + a multiple of step"
-        refuse(table, wrong, where, fields.get("step", "step"), "does not fit", allowed, found="step")
+        refuse(table, wrong, where, fields.get("step", "step"), "does not fit", allowed, column="step")
     _check_stages(table, where, fields)
 
 
@@ -216,4 +222,4 @@ def _check_stages(table: Table, where: str, fields: Mapping[str, str]) -> None:
     for name in STAGE_COLUMNS:
         lacking = some & ~known.get(name, np.zeros(len(table), dtype=bool))
         allowed = f"all of {', '.join(STAGE_COLUMNS)}, or none"
-        refuse(table, lacking, where, fields.get(name, name), "is missing", allowed, found=name)
+        refuse(table, lacking, where, fields.get(name, name), "is missing", allowed, column=name)

@@ -50,25 +50,25 @@ _CONVERTED_ORIGIN = datetime(2023, 5, 17, 11, 30, 13)  # UTC, checked against 82
 class AcmeTrace:
     """Jobs of Seren and Kalos, on which large language models are developed.
 
-    Three files are read, plain or gzipped, told apart by their header:
+    Three files are read, plain or gzipped, recognised by their header:
 
     - the original `trace_seren.csv` and `trace_kalos.csv`: job_id, user, node_num, gpu_num, cpu_num, type,
       state, submit_time, start_time, end_time, duration, queue, gpu_time, and more in Kalos;
     - a sample of Kalos jobs with GPUs: source_trace_id, gpu_type, gpu_count, timestamp, e2e_latency_s,
       queue_wait_s;
     - completed Kalos training jobs as others converted them: job_id, arrival_time, num_iteration,
-      iteration_computing_time, gpu_workers, gpu_per_worker, and network columns that they made up.
+      iteration_computing_time, gpu_workers, gpu_per_worker, and invented network columns.
 
     Rules:
 
     - Dates carry a time zone, +08:00 in Seren and +00:00 in Kalos; all become the wall clock of
-      `utc_offset_h`, 8 by default, which is where both clusters stand.
-    - The run time of the original is end_time - start_time: in Kalos, duration goes from submission to the
+      `utc_offset_h`, 8 by default, the zone of both clusters.
+    - The run time of the original is end_time - start_time: in Kalos, duration is from submission to the
       end. Jobs without a start or an end (RUNNING, or cancelled in the queue) are left out.
     - The sample's e2e_latency_s is that duration, so the run time is e2e_latency_s - queue_wait_s.
     - The converted file has only the duration, num_iteration x iteration_computing_time, which has the
-      wait in it (about 10 s); GPUs are gpu_workers x gpu_per_worker. Its iterations are made up: not used.
-    - Jobs without GPUs go by `cpu_jobs` (original only; elsewhere a 0 is refused), those of duration 0 by
+      wait in it (about 10 s); GPUs are gpu_workers x gpu_per_worker. Its iterations are invented: not used.
+    - Jobs without GPUs follow `cpu_jobs` (original only; elsewhere a 0 is refused), those of duration 0 by
       `zero_duration`. `states` keeps some final states (COMPLETED, CANCELLED, FAILED ...) and `types` some
       types of work (Pretrain, SFT, Evaluation ...), of the original only.
     - cpu_num is for the whole job; jobs with GPUs ask for CPUs only with `cpus=keep`.
@@ -97,9 +97,9 @@ class AcmeTrace:
         if rules.same_header(raw, _LOG_HEADER):
             return self._from_log(raw)
         for field in ("states", "types"):
-            if (found := getattr(self.parameters, field)) is not None:
-                allowed = "null: only the original files say it"
-                raise InputError(f"no {field}", where=f"workload.{field}", found=list(found), allowed=allowed)
+            if (names := getattr(self.parameters, field)) is not None:
+                allowed = "null: only the original files have them"
+                raise InputError(f"no {field}", where=f"workload.{field}", found=list(names), allowed=allowed)
         if rules.same_header(raw, _SAMPLE_HEADER):
             return self._from_sample(raw)
         if rules.same_header(raw, _CONVERTED_HEADER):
@@ -140,7 +140,7 @@ class AcmeTrace:
 
     def _with_dates(self, table: Table, dates: Column, fields: dict[str, str]) -> Table:
         path = str(self.parameters.path)
-        refuse(table, np.isnat(dates), path, fields["submit_s"], "is missing", "a date", found="submit_s")
+        refuse(table, np.isnat(dates), path, fields["submit_s"], "is missing", "a date", column="submit_s")
         return typed(table.assign(submit_s=rules.seconds_after_first(dates), submit_date=dates), path, fields)
 
     def _finished(self, table: Table, fields: dict[str, str]) -> Table:

@@ -34,10 +34,10 @@ class ArtistJson:
     Rules:
 
     - `total_iterations` counts the iterations of one GPU: total_iterations x time_per_iteration is the
-      job's real run time. How many iterations a job with n GPUs does is said by `work`:
-      `per_gpu` (default, what the authors' simulator does): n GPUs retire n iterations in one iteration
+      job's real run time. The iterations of a job with n GPUs follow `work`:
+      `per_gpu` (default, as in the authors' simulator): n GPUs retire n iterations in one iteration
       time, so the job does ceil(total_iterations / n) of ours, and its run time without communication is
-      1/n of the real one. `per_job`: the number is taken as it is, and so is the real run time.
+      1/n of the real one. `per_job`: the number and the real run time are unchanged.
     - Models are renamed by `model_names` to the profiles of the same network.
     - cpu_num is for the whole job; jobs with GPUs ask for CPUs only with `cpus=keep`.
     - Other keys, such as submit_time and the slowdowns, are not used.

@@ -45,9 +45,9 @@ class _Mapped(Strict):
 
     def named(self) -> dict[str, tuple[str, ...]]:
         """Return the columns that the file has: canonical name, and its own."""
-        given = {ours: theirs for ours, theirs in self.model_dump().items() if theirs}
+        mapped = {ours: theirs for ours, theirs in self.model_dump().items() if theirs}
         return {
-            ours: (theirs,) if isinstance(theirs, str) else tuple(theirs) for ours, theirs in given.items()
+            ours: (theirs,) if isinstance(theirs, str) else tuple(theirs) for ours, theirs in mapped.items()
         }
 
 
@@ -77,8 +77,7 @@ class ColumnsCsv:
 
     Rules, each a parameter:
 
-    - `columns` maps canonical columns to the file's, `units` gives their units, `constants` a value for
-    columns
+    - `columns` maps canonical columns to the file's, `units` has their units, `constants` a value for columns
       that the file lacks, or one for each of the file's models. Without job_id, a job is called job-<line of
       the file>.
     - `filters` keeps rows by value: {status: [COMPLETED, FAILED]}; values are compared as text.
@@ -86,7 +85,7 @@ class ColumnsCsv:
       clock of `utc_offset_h`; one without is taken as it is, as is the date of second 0 in `origin`.
     - Rows without a duration follow `no_duration`, those of duration 0 `zero_duration`, those without GPUs
       `cpu_jobs`, parts of GPUs `fractional_gpus`, a repeated job_id `duplicates`: refuse; take the first; or
-      number, as <job_id>#<line>. Whatever is left out is counted.
+      number, as <job_id>#<line>. Rows left out are counted.
     - `separator` is one character, or `tab`; `comment` begins lines to skip; `header` names the columns of a
       file without a header line.
     """
@@ -170,7 +169,9 @@ class ColumnsCsv:
         """Return the canonical columns of the file's rows, still unchecked."""
         chosen = self.parameters
         constants = chosen.constants or {}
-        made: dict[str, Any] = {name: self._constant(raw, name, value) for name, value in constants.items()}
+        columns_read: dict[str, Any] = {
+            name: self._constant(raw, name, value) for name, value in constants.items()
+        }
         dates: dict[str, Column] = {}
         for ours, theirs in chosen.columns.named().items():
             columns = [_column(raw, name, f"workload.columns.{ours}", chosen.path) for name in theirs]
@@ -178,18 +179,20 @@ class ColumnsCsv:
                 dates[ours] = self._dates(raw, theirs[0])
             elif ours in _UNITS:
                 scale = _SCALES[_UNITS[ours]][getattr(chosen.units, ours)]
-                made[ours] = _product(raw, columns, theirs, chosen.path) * scale
+                columns_read[ours] = _product(raw, columns, theirs, chosen.path) * scale
             else:
-                made[ours] = columns[0] if len(columns) == 1 else _product(raw, columns, theirs, chosen.path)
-        self._run_time(made, dates)
+                columns_read[ours] = (
+                    columns[0] if len(columns) == 1 else _product(raw, columns, theirs, chosen.path)
+                )
+        self._run_time(columns_read, dates)
         if "submit_s" in dates:
             asked = dates["submit_s"]
             (column,) = chosen.columns.named()["submit_s"]
             refuse(raw, np.isnat(asked), str(chosen.path), column, "is missing", "a time of arrival")
-            made |= {"submit_s": rules.seconds_after_first(asked), "submit_date": asked}
-        if "job_id" not in made:
-            made["job_id"] = [f"job-{line}" for line in raw.places]
-        return Table(made, raw.places, raw.unit)
+            columns_read |= {"submit_s": rules.seconds_after_first(asked), "submit_date": asked}
+        if "job_id" not in columns_read:
+            columns_read["job_id"] = [f"job-{line}" for line in raw.places]
+        return Table(columns_read, raw.places, raw.unit)
 
     def _constant(self, raw: Table, name: str, value: Constant | Mapping[str, Constant]) -> Any:
         """Return a value for each row, or for all, by the file's name of its model."""
@@ -202,15 +205,15 @@ class ColumnsCsv:
         refuse(raw, unknown, str(self.parameters.path), column, fault, ", ".join(value))
         return [value[model] for model in models]
 
-    def _run_time(self, made: dict[str, Any], dates: dict[str, Column]) -> None:
-        """Make duration_s from start and end, if the file has those instead."""
-        start, end = (dates.get(name, made.pop(name, None)) for name in ("start_s", "end_s"))
-        if "duration_s" in made or start is None or end is None:
+    def _run_time(self, columns_read: dict[str, Any], dates: dict[str, Column]) -> None:
+        """Set duration_s from start and end, if the file has those instead."""
+        start, end = (dates.get(name, columns_read.pop(name, None)) for name in ("start_s", "end_s"))
+        if "duration_s" in columns_read or start is None or end is None:
             return
         if ("start_s" in dates) != ("end_s" in dates):
             allowed = "timestamp for both, or for neither"
             raise InputError("one date, one number", where="workload.units.end_s", allowed=allowed)
-        made["duration_s"] = rules.seconds_between(start, end) if "start_s" in dates else end - start
+        columns_read["duration_s"] = rules.seconds_between(start, end) if "start_s" in dates else end - start
 
     def _dates(self, raw: Table, column: str) -> Column:
         chosen = self.parameters

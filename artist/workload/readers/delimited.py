@@ -32,7 +32,7 @@ def read_delimited(
     while at < len(lines) and (not lines[at].strip() or (comment and lines[at].startswith(comment))):
         at += 1
     if at == len(lines):
-        raise InputError("empty file", where=str(path), found="", allowed="one row a job")
+        raise InputError("empty file", where=str(path), found="", allowed="one row per job")
     where = f"{path}, line {at + 1}"
     names = checked_names(header, where) if header else header_of(lines[at], where, separator)
     body = lines[at if header else at + 1 :]

@@ -55,15 +55,13 @@ class GavelTrace:
 
     Rules:
 
-    - A job does total_steps iterations, each of 1 / throughput seconds: that of its job_type and number of
-    GPUs,
-      alone, on the worker type `worker`. Measured on one machine, with its communication included;
-      communication comes on top. Jobs that do not run there (throughput 0) are left out, and so are those
-      whose number of GPUs was not measured (in traces/msr: of models that Gavel does not distribute).
+    - A job does total_steps iterations, each of 1 / throughput seconds, the throughput of its job_type and
+      number of GPUs, alone, on the worker type `worker`. Measured on one machine, with its communication
+      included; communication between machines is added. Jobs that do not run there (throughput 0), or whose
+      number of GPUs was not measured (in traces/msr: models that Gavel does not distribute), are left out.
     - Jobs have no names: they are called gavel-<line of the file>.
     - Models are the job_type without its batch size, renamed by `model_names`; CycleGAN and Recommendation
-    have
-      no profile, so theirs are drawn by `models`. A3C becomes A2C, and LM the LSTM of the profiles.
+      have no profile, so theirs are drawn by `models`. A3C becomes A2C, and LM the LSTM of the profiles.
     - A job of 0 steps is refused. Weight, SLO and the rest are not used.
     """
 
@@ -99,18 +97,18 @@ class GavelTrace:
         """Return the throughput of each job alone, (n_jobs,)."""
         chosen = self.parameters
         known = _throughputs(chosen.throughputs, chosen.worker)
-        keys = [f"('{kind}', {count:g})" for kind, count in zip(raw["job_type"], gpus, strict=True)]
-        found = np.array([known.get(key, np.nan) for key in keys])
-        unknown = np.isnan(found)
+        keys = [f"('{name}', {count:g})" for name, count in zip(raw["job_type"], gpus, strict=True)]
+        steps_per_s = np.array([known.get(key, np.nan) for key in keys])
+        unknown = np.isnan(steps_per_s)
         if unknown.all():
             allowed = f"a job_type and number of GPUs of {chosen.worker} in {chosen.throughputs.name}"
             asked = raw.assign(key=keys)
-            refuse(asked, unknown, str(chosen.path), "job_type", "has no throughput", allowed, found="key")
+            refuse(asked, unknown, str(chosen.path), "job_type", "has no throughput", allowed, column="key")
         if unknown.any():
             note = "%s: left out %d of %d jobs: no throughput in %s, such as that of %s"
-            counts, which = (int(unknown.sum()), len(raw)), keys[int(np.argmax(unknown))]
-            _log.warning(note, chosen.path, *counts, chosen.throughputs.name, which, extra={"note": True})
-        return found
+            counts, example = (int(unknown.sum()), len(raw)), keys[int(np.argmax(unknown))]
+            _log.warning(note, chosen.path, *counts, chosen.throughputs.name, example, extra={"note": True})
+        return steps_per_s
 
 
 def _columns(path: Path) -> tuple[str, ...]:
@@ -119,9 +117,9 @@ def _columns(path: Path) -> tuple[str, ...]:
     known = {len(columns): columns for columns in (_COLUMNS, _MSR_COLUMNS)}
     fields = first.count("\t") + 1
     if first.strip() and fields not in known:
-        found = f"{fields} fields"
+        size = f"{fields} fields"
         allowed = "; or ".join(f"{n} fields between tabs: {', '.join(names)}" for n, names in known.items())
-        raise InputError("not a file of Gavel", where=f"{path}, line 1", found=found, allowed=allowed)
+        raise InputError("not a file of Gavel", where=f"{path}, line 1", found=size, allowed=allowed)
     return known.get(fields, _COLUMNS)
 
 
@@ -138,7 +136,7 @@ def _throughputs(path: Path, worker: str) -> dict[str, float]:
         return known
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         allowed = '{"(\'job_type\', GPUs)": {"null": steps/s}}'
-        found = str(error) if isinstance(error, ValueError) else content[worker]
+        value = str(error) if isinstance(error, ValueError) else content[worker]
         raise InputError(
-            "malformed throughputs", where=f"{path}, {worker}", found=found, allowed=allowed
+            "malformed throughputs", where=f"{path}, {worker}", found=value, allowed=allowed
         ) from None

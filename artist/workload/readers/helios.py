@@ -40,7 +40,7 @@ VENUS_ORIGIN = datetime(2020, 3, 18, 4, 1, 39)  # found from 2,901 jobs that car
 class HeliosTrace:
     """Jobs of a Helios cluster.
 
-    Two files are read, plain or gzipped, told apart by their header:
+    Two files are read, plain or gzipped, recognised by their header:
 
     - the original `cluster_log.csv`: job_id, user, vc, gpu_num, cpu_num, node_num, state, submit_time,
       start_time, end_time, duration, queue; local wall clock, durations in seconds;
@@ -51,8 +51,7 @@ class HeliosTrace:
 
     - The duration is the trace's own run time without waiting; jobs of duration 0 follow `zero_duration`.
     - Jobs of the original file that used no GPU follow `cpu_jobs`; kept ones need cpu_num. The recovered file
-    has
-      none, so there a 0 is refused.
+      has none, so there a 0 is refused.
     - Jobs of all final states are kept, unless `states` names some (original file only).
     - cpu_num is for the whole job; jobs with GPUs ask for CPUs only with `cpus=keep`.
     - `measured_on=trace` means V100, as Venus and Earth have; Saturn has older GPUs too, Uranus no others.

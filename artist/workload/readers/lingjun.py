@@ -25,11 +25,11 @@ class LingjunTrace:
     """Jobs of an Alibaba cluster that trains large models.
 
     Read is the file as the RFold authors converted it: #job id, arrival time (sec), topology, shape, size
-    (GPUs), duration (sec). The original job.csv and worker.csv, of one row a job and a worker, are not.
+    (GPUs), duration (sec). The original job.csv and worker.csv, with one row per job and per worker, are not.
 
     Rules:
 
-    - All times are whole minutes. A job of duration 0, which took less than a minute, goes by
+    - All times are whole minutes. A job of duration 0, which took less than a minute, follows
       `zero_duration`.
     - Seconds count from the first job, in August 2023 at an unknown hour; `origin` names a date.
     - topology and shape, added by others, are not used; users and VCs are not known.

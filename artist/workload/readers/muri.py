@@ -71,14 +71,14 @@ class MuriCsv:
 
     - `work=iterations` (default): the job does `iterations`, each of iteration_time. In the files of the
       simulator their product is the duration, rounded to iterations; in that of the testbed (cluster_trace,
-      400 jobs) the duration is 0.19 to 1.3 times the product, which is what the testbed ran (under
+      400 jobs) the duration is 0.19 to 1.3 times the product, and the testbed ran the product (under
       SRTF in the median 1.03 times it). `work=duration`: the duration counts, shared by the iterations.
     - iteration_time was measured with communication. `network=keep` (default) takes it as compute time,
-      so that a job alone runs as long as in Muri, and communication comes on top; `network=subtract`
-      takes resource_time_2 off first, though no more than leaves the GPU its time: the rest overlapped.
+      so that a job alone runs as long as in Muri, plus communication; `network=subtract` first subtracts
+      resource_time_2, but leaves at least the GPU's time: the rest overlapped.
     - The resource times are the stages of an iteration, if the row has all three. The first spans two,
-    storage and
-      CPU: `storage_shares` says by the file's name of the model how much of it is storage, 0.5 by default.
+      storage and CPU: `storage_shares` has the fraction of storage by the file's name of the model, 0.5 by
+      default.
       The GPUs are busy for the GPU's share of the measured iteration, at most 1, or 1 if the file has no
       number.
     - Muri groups jobs of a power of two of GPUs: other demands are rounded up with `odd_gpus=round_up`, and
@@ -86,7 +86,7 @@ class MuriCsv:
     - A job of priority 0 is guaranteed, any other is not; without that column all are.
     - Models are renamed by `model_names`. Muri's `bert` is BERT-base; it gets BERT-large's share of
       communication. null: drawn by `models`.
-    - A job of duration 0 goes by `zero_duration`; one without GPUs is left out, since the file names no
+    - A job of duration 0 follows `zero_duration`; one without GPUs is left out, since the file names no
       CPUs. batch_size and interval are not used.
     """
 

@@ -36,15 +36,14 @@ _WHOLE_MILLI = 1000
 class OpenbTrace:
     """Pods of an Alibaba cluster that trains and serves, `openb_pod_list_*.csv` as published.
 
-    One pod is one job: the file does not say which belong together. Rules:
+    One pod is one job: the file has no groups of pods. Rules:
 
     - Arrival is creation_time, the run time deletion_time - scheduled_time. Pods that were never
-      scheduled (Pending) are left out; one of duration 0 goes by `zero_duration`.
+      scheduled (Pending) are left out; one of duration 0 follows `zero_duration`.
     - Pods that ask for one GPU may use gpu_milli / 1000 of it: they share a GPU with others. Jobs here have
-    GPUs of
-      their own: such pods follow `fractional_gpus`, round_up (they get the GPU; demand is overstated) or
-      drop.
-    - Pods without GPUs go by `cpu_jobs`; cores are cpu_milli / 1000, rounded up.
+      GPUs of their own: such pods follow `fractional_gpus`, round_up (they get the GPU; demand is overstated)
+      or drop.
+    - Pods without GPUs follow `cpu_jobs`; cores are cpu_milli / 1000, rounded up.
     - Pods with GPUs ask for CPUs and memory only with `cpus=keep` and `memory=keep`.
     - `qos` keeps some classes (LS is latency-sensitive, mostly inference; BE is best effort, mostly
       batch; Burstable, Guaranteed), `states` some values of pod_phase (Running, Succeeded, Failed).

@@ -31,7 +31,7 @@ _RECOVERED_FIELDS = {
 class PaiTrace:
     """Tasks of Alibaba's Platform for AI; one task (worker, ps, evaluator ...) is one job.
 
-    Two files are read, plain or gzipped, told apart by their first line:
+    Two files are read, plain or gzipped, recognised by their first line:
 
     - the original `pai_task_table.csv`, which has no header line: job_name, task_name, inst_num, status,
       start_time, end_time, plan_cpu and plan_gpu (per cent of one), plan_mem, gpu_type;
@@ -40,13 +40,13 @@ class PaiTrace:
 
     Rules:
 
-    - Arrival is the start of the task, since tasks do not say when they were submitted.
+    - Arrival is the start of the task, since tasks have no time of submission.
     - Of the original, GPUs = inst_num x plan_gpu / 100 of each instance; an instance that asks for a part
-      of a GPU goes by `fractional_gpus`. Tasks of one job start on their own; they are named
+      of a GPU follows `fractional_gpus`. Tasks of one job start independently; they are named
       <job_name>-<task_name>#<line>. Tasks without inst_num, start or end are left out.
-    - Tasks without GPUs go by `cpu_jobs` (original only; the recovered file has none, so there a 0 is
+    - Tasks without GPUs follow `cpu_jobs` (original only; the recovered file has none, so there a 0 is
       refused); those with GPUs ask for CPUs only with `cpus=keep`.
-    - A task of duration 0 goes by `zero_duration`; all final states are kept, unless `states` names some
+    - A task of duration 0 follows `zero_duration`; all final states are kept, unless `states` names some
       (Terminated, Failed, Running; original only).
     - Seconds count from an unknown date; `origin` names one. Memory and gpu_type are not used.
     """

@@ -34,7 +34,7 @@ _Attempt = tuple[float, float, int]
 class PhillyTrace:
     """Jobs of the Philly cluster.
 
-    Three files are read, plain or gzipped, told apart by their first lines:
+    Three files are read, plain or gzipped, recognised by their first lines:
 
     - the original `cluster_job_log`: a JSON array of objects with jobid, vc, user, status, submitted_time
       and attempts, each with start_time, end_time and the GPUs of each machine;
@@ -45,11 +45,11 @@ class PhillyTrace:
 
     Rules:
 
-    - Times are taken as they are, without a time zone. Durations are in seconds.
+    - Times are taken unchanged, without a time zone. Durations are in seconds.
     - Original file: an attempt counts if it has a start, an end and GPUs. The run time is, by
       `attempt_time`, the sum of the attempts, the last one, or all from the first start to the last end.
       The GPUs are those of the last attempt that counts. Jobs without such an attempt are left out.
-    - A job of duration 0 goes by `zero_duration`; jobs of all final states are kept, unless `states`
+    - A job of duration 0 follows `zero_duration`; jobs of all final states are kept, unless `states`
       (Pass, Killed, Failed; original file only) names some.
     - topology and shape, added by others, and gpu_time are not used.
     """
@@ -97,13 +97,13 @@ class PhillyTrace:
     def _from_log(self, records: list[dict[str, Any]]) -> Table:
         path = self.parameters.path
         raw = rules.from_records(records, (*_LOG_FIELDS.values(), "status", "attempts"), path)
-        found = _attempts(raw, str(path))
-        runs = [found.get(entry, []) for entry in raw.places.tolist()]
+        attempts = _attempts(raw, str(path))
+        runs = [attempts.get(entry, []) for entry in raw.places.tolist()]
         dates = rules.parse_dates(raw, "submitted_time", str(path))
         table = rules.renamed(raw, _LOG_FIELDS).assign(
             submit_s=rules.seconds_after_first(dates),
             submit_date=dates,
-            gpus=[attempts[-1][2] if attempts else 0 for attempts in runs],
+            gpus=[run[-1][2] if run else 0 for run in runs],
             duration_s=[_run_time_s(attempts, self.parameters.attempt_time) for attempts in runs],
         )
         table = typed(table, str(path), _LOG_FIELDS)
@@ -127,11 +127,11 @@ def _attempts(raw: Table, where: str) -> dict[int, list[_Attempt]]:
     entries, *columns = map(list, zip(*whole, strict=True)) if whole else ([], [], [], [])
     table = Table(dict(zip(_ATTEMPT, columns, strict=True)), np.array(entries, dtype=np.int64), "entry")
     dates = [rules.parse_dates(table, name, where) for name in _ATTEMPT[:2]]
-    seconds = [each.astype("datetime64[s]").astype(float).tolist() for each in dates]
-    found: dict[int, list[_Attempt]] = {}
+    seconds = [column.astype("datetime64[s]").astype(float).tolist() for column in dates]
+    by_entry: dict[int, list[_Attempt]] = {}
     for entry, *attempt in zip(entries, *seconds, columns[2], strict=True):
-        found.setdefault(entry, []).append(tuple(attempt))
-    return found
+        by_entry.setdefault(entry, []).append(tuple(attempt))
+    return by_entry
 
 
 def _gpus(attempt: dict[str, Any]) -> int:

@@ -34,11 +34,10 @@ class SpotTrace:
 
     - GPUs = gpu_request x worker_num; a worker that asks for a part of a GPU follows `fractional_gpus`. CPUs
       likewise, rounded up for each worker; jobs with GPUs ask for them only with `cpus=keep`.
-    - Jobs without GPUs go by `cpu_jobs`, those of duration 0 by `zero_duration`.
+    - Jobs without GPUs follow `cpu_jobs`, those of duration 0 by `zero_duration`.
     - Jobs at second 0 ran before the trace began: `at_start` keeps or drops them.
     - `job_types` keeps HP or Spot, `gpu_models` some GPU models (A10, A100-SXM4-80GB, H800 ...): jobs here
-    have no
-      GPU type, so compare with a cluster one model at a time.
+      have no GPU type, so compare with a cluster one model at a time.
     - An organization is a VC. Seconds count from the first job, at an unknown date; `origin` names one.
     """
 

@@ -41,11 +41,10 @@ class TiresiasCsv:
 
     - `iterations=keep` (default): the job does the file's iterations, each of duration / iterations
       seconds. `ignore`: only the duration counts, and the model's profile sets the grain.
-    - The duration is the run time without waiting, on a good placement; communication comes on top.
+    - The duration is the run time without waiting, on a good placement; communication is added.
     - Models are renamed by `model_names`. Of the ten, Inception v4, GoogLeNet, ResNet-101 and -152 have no
-    profile
-      here: the nearest of their family replaces them. null: drawn by `models`.
-    - A job of duration 0 goes by `zero_duration`; one without GPUs is left out, since the file names no
+      profile here: the nearest of their family replaces them. null: drawn by `models`.
+    - A job of duration 0 follows `zero_duration`; one without GPUs is left out, since the file names no
       CPUs. interval, the time since the job before, is not used.
     - A file with Muri's columns is refused: its times are in milliseconds.
     """

@@ -58,9 +58,9 @@ def test_a_seed_is_a_series() -> None:
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
-        ({"mean": 0.3}, ["mean must lie between trough and peak"]),
+        ({"mean": 0.3}, ["mean must be between trough and peak"]),
         ({"step_s": 7}, ["multiple of step_s"]),
-        ({"peak_hour": 2}, ["trough_hour must lie after the end"]),
+        ({"peak_hour": 2}, ["trough_hour must be after the end"]),
         ({"days": 40_000, "repeat_days": 40_000}, ["together"]),
         ({"mean": 0.94}, ["signals.mean", "0.94", "is the nearest"]),
         ({"burst": 0.001}, ["signals.burst", "0.001", "is the nearest"]),

@@ -166,7 +166,7 @@ def test_bad_parameters(parameters: dict[str, object], words: str) -> None:
 
 def test_bounds_without_a_job() -> None:
     """Venus has no job of 1,000 GPUs."""
-    with pytest.raises(InputError, match="no job has so many GPUs"):
+    with pytest.raises(InputError, match="no job has GPUs in this range"):
         SyntheticTrace(load=1, min_gpus=1000).table().frame()
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from artist.workload.kinds import bounds_of, draw, draw_elastic, first_share
+from artist.workload.job_types import bounds_of, draw, draw_elastic, first_share
 
 
 def test_a_share_of_the_jobs_is_the_first_of_an_order() -> None:

@@ -1,6 +1,6 @@
-"""Which jobs are elastic, fungible or heterogeneous, or write checkpoints (the Lyra paper, section 7.1).
+"""Draws of elastic, fungible, heterogeneous and checkpointing jobs (the Lyra paper, section 7.1).
 
-Each kind is drawn from its own generator, so that scenarios share jobs, arrivals and run times, and a larger
+Each type is drawn from its own generator, so that scenarios share jobs, arrivals and run times, and a larger
 share contains all jobs of a smaller one.
 """
 
@@ -20,7 +20,7 @@ def first_share(order: np.ndarray, share: float, weights: np.ndarray | None = No
     order
         Numbers of the jobs, (n_jobs,).
     share
-        Of the jobs; or, if given, of the sum of `weights`, (n_jobs,), which the chosen jobs do not exceed.
+        Share of the jobs; with `weights`, (n_jobs,), of their sum, which the chosen jobs do not exceed.
     """
     chosen = np.zeros(len(order), dtype=bool)
     if weights is None:
@@ -31,12 +31,12 @@ def first_share(order: np.ndarray, share: float, weights: np.ndarray | None = No
 
 
 def draw(name: str, seed: int, share: float, jobs: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Draw the jobs of one kind, (n_jobs,) bool; parameters as of `first_share`."""
+    """Draw the jobs of one type, (n_jobs,) bool; parameters as of `first_share`."""
     return first_share(child_generator(seed, f"lyra.{name}").permutation(jobs), share, weights)
 
 
 def draw_elastic(likely: np.ndarray, share: float | None, seed: int) -> np.ndarray:
-    """Draw the elastic jobs, (n_jobs,) bool: those that are `likely`, (n_jobs,), before all others.
+    """Draw the elastic jobs, (n_jobs,) bool: `likely` ones, (n_jobs,) bool, before all others.
 
     Parameters
     ----------
