@@ -42,8 +42,6 @@ from artist.performance.estimates import Noise, WrongFraction
 from artist.testing.tiny import PlainPerformance, job, run_checked, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
 
-_SEEDS = range(4)  # of the generated workloads
-
 
 class PolicyConformance:
     """Inherit, define `make_policy`, and pytest runs the suite.
@@ -56,11 +54,14 @@ class PolicyConformance:
         False for a policy that cannot place jobs on clusters of several GPU types.
     signals
         The signals that the policy follows, by name, in every run.
+    seeds
+        Seeds of the generated workloads that every job must finish in.
     """
 
     runs_cpu_jobs: bool = True
     runs_mixed_clusters: bool = True
     signals: Mapping[str, Signal] = MappingProxyType({})
+    seeds: Sequence[int] = range(4)
 
     def make_policy(self) -> Policy:
         """Return a new policy."""
@@ -74,13 +75,13 @@ class PolicyConformance:
 
     def test_finishes_every_job(self) -> None:
         """A scheduler that forgets a job, or runs one forever, is useless."""
-        for seed in _SEEDS:
+        for seed in self.seeds:
             self._all_finish(generated_jobs(seed), _cluster())
 
     def test_finishes_every_job_that_stops_cost(self) -> None:
         """Delays and lost work must not make a scheduler starve a job forever."""
         costs = Overheads(start_s=0.5, resume_s=1, restart_s=2, migrate_s=1, resize_s=1, retune_s=0.25)
-        for seed in _SEEDS:
+        for seed in self.seeds:
             self._all_finish(generated_jobs(seed), _cluster(), overheads=costs)
 
     def test_finishes_jobs_of_one_instant(self) -> None:
@@ -97,14 +98,14 @@ class PolicyConformance:
     def test_finishes_cpu_jobs_among_gpu_jobs(self) -> None:
         """CPU-only jobs hold CPUs and no GPUs; they must neither vanish nor block the GPUs."""
         if self.runs_cpu_jobs:
-            for seed in _SEEDS:
+            for seed in self.seeds:
                 jobs = generated_jobs(seed, cpu_jobs=True)
                 self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2, cpus=8, memory_bytes=1 << 30))
 
     def test_finishes_jobs_of_several_gpu_types(self) -> None:
         """GPUs of the wrong type are no room for a job that may not use them."""
         if self.runs_mixed_clusters:
-            for seed in _SEEDS:
+            for seed in self.seeds:
                 self._all_finish(typed_jobs(seed), mixed_cluster())
 
     # --- permitted inputs
@@ -144,7 +145,7 @@ class PolicyConformance:
         """
         if self._knows("durations") or self._knows("iterations") or self._knows("performance"):
             return
-        for seed in _SEEDS:
+        for seed in self.seeds:
             jobs = generated_jobs(seed)
             result, events = self._run(jobs, _cluster())
             until = result.end_ns // 3
@@ -193,7 +194,7 @@ class PolicyConformance:
             CapacityEvent(seconds_to_ns(31), "join", 1),
             CapacityEvent(seconds_to_ns(40), "join", 0),
         ]
-        for seed in _SEEDS:
+        for seed in self.seeds:
             self._all_finish(generated_jobs(seed), _cluster(), capacity_events=events)
 
     def test_survives_an_outage_of_everything(self) -> None:
@@ -207,7 +208,7 @@ class PolicyConformance:
 
         Short jobs arrive while it leaves, so that a preemptive policy has reason to stop the jobs there.
         """
-        for seed in _SEEDS:
+        for seed in self.seeds:
             jobs = generated_jobs(seed)
             events = [
                 CapacityEvent(seconds_to_ns(5), "leave", 0, seconds_to_ns(60)),

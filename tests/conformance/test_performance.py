@@ -1,6 +1,7 @@
 """The sources of iteration times that are shipped, and those of the tests, run their suite."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,12 @@ from artist.run.sensitivity import read_sensitivities
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import PlainPerformance
 from netmodels.api import IterationTime
+
+
+@cache
+def sensitivities(name):
+    """Return the sensitivities of a table that ships; the suite makes hundreds of sources."""
+    return read_sensitivities(Path(name))
 
 
 class Network:
@@ -83,7 +90,7 @@ class TestWithInputStall(PerformanceConformance):
 
     def make_performance(self) -> Performance:
         compute = Compute()
-        stall = InputStall(read_sensitivities(Path("synergy")), compute)
+        stall = InputStall(sensitivities("synergy"), compute)
         profile = lambda model: Profile()  # noqa: E731
         return PlacedPerformance(Network(), None, None, profile, compute=compute, input_stall=stall)
 
@@ -95,7 +102,7 @@ class TestOnSharedMachines(PerformanceConformance):
 
     def make_performance(self) -> Performance:
         compute = Compute()
-        stall = InputStall(read_sensitivities(Path("coda")), compute)
+        stall = InputStall(sensitivities("coda"), compute)
         profile = lambda model: Profile()  # noqa: E731
         return PlacedPerformance(Network(), None, None, profile, compute=compute, input_stall=stall)
 

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from hydra import compose
+from omegaconf import DictConfig, OmegaConf
 
-from artist.app.composing import composed
+from artist.app.composing import composing, plain, without_hydra
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
@@ -46,8 +48,16 @@ FAILURES = [
 
 @cache
 def preset(name: str) -> dict[str, Any]:
-    """Return what a shipped policy's file says, with what it inherits."""
-    return composed([f"policy={name}"])["policy"]
+    """Return the fields of a shipped policy's file, with those that it inherits."""
+    with composing():
+        config = OmegaConf.merge(frame(), compose(f"policy/{name}"))
+        return plain(config.policy)
+
+
+@cache
+def frame() -> DictConfig:
+    """Return a configuration without a policy: composing all of it for each preset takes 0.3 s."""
+    return without_hydra(compose("config", ["~policy"]))
 
 
 class TestShippedPolicies:

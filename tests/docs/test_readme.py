@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from filelock import FileLock
 
 from artist.core.view import Policy
 from artist.policies.basic.ordered import Ordered
@@ -33,21 +34,33 @@ class Done:
     """An example that was run, and the folder that it was run in."""
 
     folder: Path
-    process: subprocess.CompletedProcess[str]
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Done]:
-    """Return how to run an example, once, in a folder with the files that the page has its reader write."""
+    """Return a function that runs an example, once, in a folder with the files that its reader writes.
+
+    All workers of pytest-xdist share the folders.
+    """
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
     @cache
     def once(example: str) -> Done:
-        folder = tmp_path_factory.mktemp("example")
-        for name, content in FILES:
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-        return Done(folder, run(folder, example))
+        folder = root / f"example{EXAMPLES.index(example)}"
+        with FileLock(f"{folder}.lock"):
+            result = folder.with_suffix(".json")
+            if not result.exists():
+                for name, content in FILES:
+                    path = folder / name
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(content, encoding="utf-8")
+                process = run(folder, example)
+                result.write_text(json.dumps([process.returncode, process.stdout, process.stderr]))
+        return Done(folder, *json.loads(result.read_text()))
 
     return once
 
@@ -109,11 +122,11 @@ def test_links_between_pages_lead_somewhere() -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda text: text.splitlines()[0][:40])
 def test_an_example_runs(done: Callable[[str], Done], example: str) -> None:
     """As a reader would run it, in an empty folder; every `artist` prints a table."""
-    process = done(example).process
+    process = done(example)
     assert process.returncode == 0, process.stderr + process.stdout
     assert process.stdout.count("JCT") >= example.count("artist ")
     assert process.stdout.count("compute") >= example.count("artist-network ")
-    assert "artist " not in example or list((done(example).folder / "runs").rglob("summary.json"))
+    assert "artist " not in example or list((process.folder / "runs").rglob("summary.json"))
 
 
 def test_the_parts_on_the_page_serve_all_jobs() -> None:
@@ -178,7 +191,7 @@ def rows(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
 def summaries(done: Callable[[str], Done], words: str) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the summaries of the one example that holds some words."""
     (example,) = (text for text in EXAMPLES if words in text)
-    done(example).process.check_returncode()
+    assert done(example).returncode == 0
     return rows(done(example).folder / "runs")
 
 
