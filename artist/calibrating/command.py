@@ -18,6 +18,7 @@ from artist.calibrating.layers import layers_table, measured_model, read_gradien
 from artist.calibrating.measured import Measured, measured_file, read_measured
 from artist.calibrating.table import fit_table
 from artist.calibrating.trace import layer_names, read_trace
+from artist.entry import BAD_INPUT
 from artist.errors import InputError
 from artist.run.build import build_network
 from artist.run.config import NetworkConfig
@@ -37,7 +38,8 @@ _EXAMPLES = """\
   artist-calibrate nccl=logs/ topology=v100_100g out=mine/topology/ours.yaml plot=fit.png
                                                               a fabric fitted to logs of nccl-tests; then
   artist --config-dir mine topology=ours
-  artist-calibrate layers=OUT/layers.csv                      profiles of layers that scripts/measure.py timed
+  artist-calibrate measure OUT --models VGG11                 layers and overheads of your GPUs; needs PyTorch
+  artist-calibrate layers=OUT/layers.csv                      profiles of these layers
   artist-calibrate trace=run.json.gz model=ResNet50           a profile of a trace of torch.profiler
 """
 
@@ -83,10 +85,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         Arguments without the program's name; those of the process if None.
     """
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] == ["measure"]:
+        return _measure(arguments[1:])
     description = (
         f"Fits profiles to overheads, and fabrics to collectives, that were measured.\n\n{_EXAMPLES}"
     )
     return run_command(argv, overrides_parser("artist-calibrate", description, "calibrate"), _run)
+
+
+def _measure(arguments: Sequence[str]) -> int:
+    """Measure on the user's GPUs."""
+    try:
+        from artist.calibrating.measure import main as measure
+    except ModuleNotFoundError as error:
+        what, allowed = f"{error.name} is not installed", "pip install 'artist-sim[measure]'"
+        print(InputError(what, where="artist-calibrate measure", allowed=allowed), file=sys.stderr)
+        return BAD_INPUT
+    return measure(arguments)
 
 
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:

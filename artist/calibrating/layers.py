@@ -1,4 +1,4 @@
-"""Measured layers: the table that scripts/measure.py writes, and profiles of them."""
+"""Measured layers: the table of `artist-calibrate measure`, and profiles of them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

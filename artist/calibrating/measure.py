@@ -1,20 +1,20 @@
-"""Measure layers, all-reduces and what they add to an iteration, on your own GPUs.
+"""Measure layers, all-reduces and the exposed communication of iterations, on the user's GPUs.
 
     pip install 'artist-sim[measure]'
-    python scripts/measure.py OUT --models AlexNet VGG11 --batch 128 [--processes 8]
-    torchrun --nproc-per-node 8 scripts/measure.py OUT --models AlexNet VGG11 --batch 128
+    artist-calibrate measure OUT --models AlexNet VGG11 --batch 128 [--processes 8]
+    torchrun --no-python --nproc-per-node 8 artist-calibrate measure OUT --models AlexNet VGG11 --batch 128
 
-One process a GPU: by default all GPUs of this machine or, without any, two processes on its CPU. Writes
+One process per GPU: by default all GPUs of this machine or, without any, two processes on its CPU. Writes
 
     OUT/overheads.csv   exposed communication / compute of each model, for `artist-calibrate measured=FILE`:
-                        (iteration - iteration that does not all-reduce) / iteration that does not all-reduce,
-                        both with DistributedDataParallel on all GPUs at once, of the slowest process
+                        (iteration - iteration without all-reduces) / iteration without all-reduces, both with
+                        DistributedDataParallel on all GPUs at once, of the slowest process
     OUT/layers.csv      times and gradient bytes of each layer on one GPU, for `artist-calibrate layers=FILE`
     OUT/MODEL.json      with --trace: a trace of torch.profiler, for `artist-calibrate trace=FILE model=MODEL`
     OUT/all_reduce.csv  time of an all-reduce by bytes
 
-Layers are timed one by one, on inputs as large as in the model; those without weights count with the
-layer before. What happens between layers (adding a residual) is not in layers.csv. Everything is fp32.
+Layers are timed one by one, on inputs of the size that they have in the model; those without weights count
+with the layer before. Work between layers (adding a residual) is not in layers.csv. Everything is fp32.
 DistributedDataParallel joins small gradients to buckets of 25 MB; the network models send layer by layer.
 AlexNet, VGG11 and a small CNN need torch alone; ResNet18, ResNet50 and MobileNetV3 need torchvision.
 """
@@ -31,13 +31,10 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
-try:
-    import torch
-    import torch.distributed as dist
-    from torch import nn
-    from torch.nn.parallel import DistributedDataParallel
-except ModuleNotFoundError:
-    sys.exit("scripts/measure.py needs PyTorch: pip install 'artist-sim[measure]'")
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 ROUNDS = 5
 ALL_REDUCE_BYTES = tuple(4**power for power in range(5, 15))  # 1 KiB to 256 MiB
@@ -46,24 +43,24 @@ LAYER_COLUMNS = ("forward_ns", "input_gradient_ns", "weight_gradient_ns", "gradi
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What to measure.
+    """The models, sizes and files of a measurement.
 
     Parameters
     ----------
     out
         Folder of the tables.
     models
-        Names.
+        Names of the models.
     batch
-        Samples of an iteration of one process.
+        Samples per iteration of one process.
     image
         Height and width of a sample.
     iterations
-        Of each of ROUNDS rounds; the median round counts.
+        Iterations per round; the median of ROUNDS rounds counts.
     max_bytes
-        The largest all-reduce.
+        Size of the largest all-reduce.
     machine_type
-        For the table; empty for the topology's default.
+        Machine type in the table; empty for the topology's default.
     traces
         Whether to write traces, too.
     """
@@ -82,7 +79,7 @@ class Task:
 
 
 def cnn() -> Any:
-    """Return two convolutions and a linear layer, to try this script with."""
+    """Return two convolutions and a linear layer, for a first try."""
     return nn.Sequential(
         *(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 16, 3, padding=1), nn.ReLU()),
         *(nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(16 * 16, 10)),
@@ -159,11 +156,11 @@ def slowest(time_ns: int, device: Any) -> int:
     return int(times.item())
 
 
-# --- what is measured
+# --- measurements
 
 
 def overhead(name: str, task: Task, device: Any) -> float:
-    """Return what communication adds to an iteration, relative to the iteration without it."""
+    """Return the exposed communication of an iteration, relative to the iteration without it."""
     model, sample = _model(name, task, device)
     joined = DistributedDataParallel(model, device_ids=[device.index] if device.type == "cuda" else None)
 
@@ -193,15 +190,15 @@ def layers(name: str, task: Task, device: Any) -> list[tuple[str, list[int]]]:
     model(sample)
     for hook in hooks:
         hook.remove()
-    found: list[tuple[str, list[int]]] = []
-    for path, module, given in calls:
-        figures = _layer(module, given, task.iterations, device)
-        if found and not list(module.parameters()):
-            found[-1] = (found[-1][0], [a + b for a, b in zip(found[-1][1], figures, strict=True)])
+    timed: list[tuple[str, list[int]]] = []
+    for path, module, sample in calls:
+        figures = _layer(module, sample, task.iterations, device)
+        if timed and not list(module.parameters()):
+            timed[-1] = (timed[-1][0], [a + b for a, b in zip(timed[-1][1], figures, strict=True)])
         else:
-            known = any(path == each for each, _ in found)  # called again: its gradient is sent once
-            found.append((path, [*figures[:3], 0 if known else figures[3]]))
-    return found
+            known = any(path == name for name, _ in timed)  # called again: its gradient is sent once
+            timed.append((path, [*figures[:3], 0 if known else figures[3]]))
+    return timed
 
 
 def trace(name: str, task: Task, device: Any) -> None:
@@ -215,7 +212,7 @@ def trace(name: str, task: Task, device: Any) -> None:
                 open_.append(torch.profiler.record_function(path))
                 open_[-1].__enter__()
 
-            def end(module: Any, inputs: Any, made: Any) -> None:
+            def end(module: Any, inputs: Any, output: Any) -> None:
                 open_.pop().__exit__(None, None, None)
 
             module.register_forward_pre_hook(begin)
@@ -229,21 +226,21 @@ def trace(name: str, task: Task, device: Any) -> None:
     profiler.export_chrome_trace(str(task.out / f"{name}.json"))
 
 
-def _layer(module: Any, given: Any, iterations: int, device: Any) -> list[int]:
+def _layer(module: Any, sample: Any, iterations: int, device: Any) -> list[int]:
     """Return the figures of one layer; the first layer's input gradient, which is not needed, too."""
-    given.requires_grad_(given.is_floating_point())
-    weights = [each for each in module.parameters() if each.requires_grad]
-    made = module(given)
-    back = torch.ones_like(made)
+    sample.requires_grad_(sample.is_floating_point())
+    weights = [weight for weight in module.parameters() if weight.requires_grad]
+    output = module(sample)
+    back = torch.ones_like(output)
 
     def gradient(of: Sequence[Any]) -> Callable[[], object]:
-        return lambda: torch.autograd.grad(made, of, back, retain_graph=True, allow_unused=True)
+        return lambda: torch.autograd.grad(output, of, back, retain_graph=True, allow_unused=True)
 
     return [
-        median_ns(lambda: module(given), iterations, device),
-        median_ns(gradient([given]), iterations, device) if given.requires_grad else 0,
+        median_ns(lambda: module(sample), iterations, device),
+        median_ns(gradient([sample]), iterations, device) if sample.requires_grad else 0,
         median_ns(gradient(weights), iterations, device) if weights else 0,
-        sum(each.numel() * each.element_size() for each in weights),
+        sum(weight.numel() * weight.element_size() for weight in weights),
     ]
 
 
@@ -279,14 +276,15 @@ def work(rank: int, processes: int, rendezvous: str, task: Task) -> None:
 
 
 def _measure(rank: int, processes: int, task: Task, device: Any) -> None:
-    what = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    source = f"scripts/measure.py: {processes} x {what}; batch {task.batch}; torch {torch.__version__}"
+    hardware = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    source = f"artist-calibrate: {processes} x {hardware}; batch {task.batch}; torch {torch.__version__}"
     overheads, times = [], []
     if processes > 1:
         for name in task.models:
-            found = overhead(name, task, device)
-            _say(rank, f"{name}: communication adds {100 * found:.2f} %")
-            overheads.append((name, processes, task.machine_type, f"{max(found, 0):.6f}", source))
+            share = overhead(name, task, device)
+            if rank == 0:
+                print(f"{name}: communication adds {100 * share:.2f} %", file=sys.stderr)
+            overheads.append((name, processes, task.machine_type, f"{max(share, 0):.6f}", source))
         for size in ALL_REDUCE_BYTES:
             if size <= task.max_bytes:
                 times.append((processes, size, all_reduce_ns(size, task.iterations, device), source))
@@ -306,11 +304,6 @@ def _measure(rank: int, processes: int, task: Task, device: Any) -> None:
     dist.barrier()
 
 
-def _say(rank: int, text: str) -> None:
-    if rank == 0:
-        print(text, file=sys.stderr)
-
-
 def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -322,36 +315,34 @@ def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]])
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print the files."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="artist-calibrate measure", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("out", type=Path, help="folder of the tables")
     parser.add_argument("--models", nargs="+", default=["AlexNet"], choices=[*MODELS, *TORCHVISION])
-    parser.add_argument("--batch", type=int, default=64, help="samples of a process")
+    parser.add_argument("--batch", type=int, default=64, help="samples per process")
     parser.add_argument("--image", type=int, default=224, help="height and width of a sample")
     parser.add_argument("--processes", type=int, help="GPUs to use")
-    parser.add_argument("--iterations", type=int, default=20, help="of a round")
-    parser.add_argument("--most-bytes", type=int, default=2**28, help="the largest all-reduce")
+    parser.add_argument("--iterations", type=int, default=20, help="iterations per round")
+    parser.add_argument("--max-bytes", type=int, default=2**28, help="the largest all-reduce")
     parser.add_argument("--machine-type", default="", help="for the table, a type of your topology")
     parser.add_argument("--trace", action="store_true", help="write traces of torch.profiler, too")
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     task = Task(
-        given.out,
-        tuple(given.models),
-        given.batch,
-        given.image,
-        given.iterations,
-        given.max_bytes,
-        given.machine_type,
-        given.trace,
+        options.out,
+        tuple(options.models),
+        options.batch,
+        options.image,
+        options.iterations,
+        options.max_bytes,
+        options.machine_type,
+        options.trace,
     )
     if "WORLD_SIZE" in os.environ:  # under torchrun
         work(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), "env://", task)
         return 0
-    processes = given.processes or torch.cuda.device_count() or 2
+    processes = options.processes or torch.cuda.device_count() or 2
     with tempfile.TemporaryDirectory() as folder:
         rendezvous = Path(folder, "rendezvous").as_uri()
         torch.multiprocessing.spawn(work, (processes, rendezvous, task), nprocs=processes)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

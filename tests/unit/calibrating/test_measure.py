@@ -1,4 +1,4 @@
-"""The script that measures on the user's GPUs runs on two processes of a CPU, where PyTorch is installed."""
+"""Measuring on the user's GPUs works on two processes of a CPU, where PyTorch is installed."""
 
 import csv
 import importlib.util
@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from artist.calibrating.command import main
 from artist.calibrating.measured import read_measured
 from artist.data import data_path
 from netmodels.fabric.topology import load_topology
 from netmodels.profiles.profile import get_profile
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "measure.py"
+COMMAND = "import sys; from artist.calibrating.command import main; sys.exit(main())"
+MEASURE = (sys.executable, "-c", COMMAND, "measure")
 TORCH = importlib.util.find_spec("torch") is not None
 
 
@@ -26,8 +28,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 @pytest.mark.skipif(not TORCH, reason="PyTorch is not installed: pip install 'artist-sim[measure]'")
 def test_its_files_are_read_by_calibration(tmp_path: Path) -> None:
     """AlexNet: 8 layers with the bytes of the shipped profile, a row to calibrate to, 1 and 4 KiB reduced."""
-    size = ("--batch", "1", "--image", "64", "--iterations", "1", "--most-bytes", "4096")
-    command = [sys.executable, str(SCRIPT), str(tmp_path), "--models", "AlexNet", *size, "--processes", "2"]
+    size = ("--batch", "1", "--image", "64", "--iterations", "1", "--max-bytes", "4096")
+    command = [*MEASURE, str(tmp_path), "--models", "AlexNet", *size, "--processes", "2"]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     layers = rows(tmp_path / "layers.csv")
     profile = get_profile("AlexNet")
@@ -43,10 +45,9 @@ def test_its_files_are_read_by_calibration(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(TORCH, reason="PyTorch is installed")
-def test_without_pytorch_it_names_the_requirement(tmp_path: Path) -> None:
-    """Without PyTorch: one line, no traceback."""
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == ["scripts/measure.py needs PyTorch: pip install 'artist-sim[measure]'"]
+def test_without_pytorch_it_names_the_requirement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two lines, no traceback."""
+    assert main(["measure", str(tmp_path)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "artist-calibrate measure: torch is not installed"
+    assert "pip install 'artist-sim[measure]'" in lines[1]
