@@ -76,7 +76,7 @@ _HOMES = {
     "netmodels.fabric.nccl": "NcclFabric NcclTier",
     "netmodels.fabric.shape": "TIERS Shape Tier shape_of",
     "netmodels.fabric.system": "SystemSettings merge_system",
-    "netmodels.fabric.topology_schema": "load_topology",
+    "netmodels.fabric.topology": "load_topology",
     "netmodels.inputs.errors": "InputError",
     "netmodels.models.analytical": "AnalyticalModel",
     "netmodels.models.cache": "CachedModel",

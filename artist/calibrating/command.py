@@ -23,13 +23,20 @@ from artist.errors import InputError
 from artist.run.build import build_network
 from artist.run.config import NetworkConfig
 from artist.tables.grid import percent
-from netmodels.api import NetworkModel, SystemSettings, Topology, load_topology, shape_of
+from netmodels.api import (
+    NcclCollective,
+    NetworkModel,
+    SystemSettings,
+    Topology,
+    calibrate,
+    load_topology,
+    shape_of,
+)
 from netmodels.calibration.calibrated import CalibratedFile, CalibratedModel
-from netmodels.calibration.fit import Fit, Method, calibrate
+from netmodels.calibration.fit import Fit, Method
 from netmodels.fabric.system import system_record
 from netmodels.nccl.logs import Given
 from netmodels.nccl.measurements import files_of, read_measurements
-from netmodels.nccl.model import NcclCollective
 
 _EXAMPLES = """\
   artist-calibrate topology=dally_code                        measurements of the Dally paper, on its fabric

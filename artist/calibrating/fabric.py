@@ -9,12 +9,10 @@ import yaml
 
 from artist.errors import InputError
 from artist.tables.grid import percent
-from netmodels.fabric.nccl import NcclFabric, NcclTier
-from netmodels.fabric.topology import Topology, load_topology
-from netmodels.nccl.fit import Fitted, fit_nccl, predicted_us
+from netmodels.api import MeasuredRun, NcclFabric, NcclTier, Topology, fit_nccl, load_topology, nccl_of
+from netmodels.nccl.fit import Fitted, predicted_us
 from netmodels.nccl.logs import Logs
-from netmodels.nccl.parameters import nccl_of
-from netmodels.nccl.runs import MeasuredRun, bus_factor
+from netmodels.nccl.runs import bus_factor
 
 _TIERS = ("machine", "rack", "network")
 _MACHINE = ("gpus", "gpu_type", "speed", "cpus", "memory_gib", "memory_bandwidth_gb_s")

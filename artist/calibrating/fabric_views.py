@@ -9,9 +9,8 @@ from artist.calibrating.fabric import bus_gb_s, errors_of
 from artist.drawing.looks import AREAS, style
 from artist.drawing.panels import WIDTH_IN
 from artist.tables.grid import Grid
-from netmodels.fabric.nccl import NcclFabric
+from netmodels.api import MeasuredRun, NcclFabric
 from netmodels.nccl.fit import Fitted, predicted_us
-from netmodels.nccl.runs import MeasuredRun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

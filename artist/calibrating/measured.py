@@ -8,10 +8,8 @@ from pathlib import Path
 from artist.data import data_path
 from artist.errors import InputError
 from artist.tables.files import read_csv
-from netmodels.fabric.topology import MachineType, Topology
+from netmodels.api import MachineType, Profile, Topology, get_profile
 from netmodels.inputs.naming import allowed_names
-from netmodels.profiles.layers import Profile
-from netmodels.profiles.profile import get_profile
 
 REQUIRED = ("model", "gpus", "overhead")
 COLUMNS = ("model", "gpus", "machine_type", "overhead", "source")

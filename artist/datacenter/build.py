@@ -5,7 +5,7 @@ from artist.datacenter.config import ClusterConfig, FailureConfig
 from artist.datacenter.events import events_of, machine_of, newcomers, read_events
 from artist.datacenter.failures import random_failures
 from artist.errors import InputError
-from netmodels.fabric.topology import Topology
+from netmodels.api import Topology
 
 _MAX_FAILURES = 500_000  # some seconds and some 100 MB; more is a slip of a unit
 

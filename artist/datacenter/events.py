@@ -26,7 +26,7 @@ from artist.errors import InputError
 from artist.tables.files import read_csv
 from artist.tables.rows import Table, to_numbers
 from artist.units import MAX_S, seconds_to_ns
-from netmodels.fabric.topology import MachineType, Topology
+from netmodels.api import MachineType, Topology
 
 _NEEDED = ("time_s", "kind", "machine", "deadline_s")
 _OPTIONAL = ("type", "rack", "pool")

@@ -4,7 +4,7 @@ from artist.core.cluster import Cluster
 from artist.core.gpus import Gpu, Gpus
 from artist.data import data_path
 from artist.errors import InputError
-from netmodels.fabric.topology import Topology, load_topology
+from netmodels.api import Topology, load_topology
 from netmodels.inputs.naming import allowed_names
 
 

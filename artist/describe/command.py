@@ -22,7 +22,7 @@ from artist.datacenter.gpus import gpus_of
 from artist.errors import InputError
 from artist.run.config import Part
 from artist.run.parts import part
-from netmodels.fabric.topology import load_topology
+from netmodels.api import load_topology
 
 if TYPE_CHECKING:  # what needs pandas is imported where it is used, for the sake of --help
     from artist.describe.statistics import Description

@@ -30,10 +30,7 @@ from artist.pricing.tables import (
 from artist.pricing.together import JobPrice, LinkPrice, parse_jobs, price_together
 from artist.run.build import build_network, check_packets, network_profiles
 from artist.run.config import NetworkConfig
-from netmodels.api import NcclCollective
-from netmodels.fabric.shape import Shape
-from netmodels.fabric.topology import Topology, load_topology
-from netmodels.profiles.profile import profile_names
+from netmodels.api import NcclCollective, Shape, Topology, load_topology, profile_names
 
 _FILES = ("csv", "plot", "draw")
 _GROUPS = ("topology", "network")

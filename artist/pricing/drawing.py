@@ -29,9 +29,9 @@ from artist.pricing.layout import (
     shown_members,
 )
 from artist.tables.grid import clip
-from netmodels.fabric.fabric import Kind, MachineType, Topology
-from netmodels.fabric.graph import Node, fabric_graph
-from netmodels.fabric.shape import TIERS, Tier
+from netmodels.api import TIERS, MachineType, Tier, Topology, fabric_graph
+from netmodels.fabric.fabric import Kind
+from netmodels.fabric.graph import Node
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from netmodels.fabric.fabric import Dimension
+from netmodels.api import Dimension, Tier
 from netmodels.fabric.graph import Node, members_of
-from netmodels.fabric.shape import Tier
 
 if TYPE_CHECKING:
     import networkx as nx

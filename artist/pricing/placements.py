@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from artist.errors import InputError
-from netmodels.fabric.shape import Shape, Tier, shape_of
-from netmodels.fabric.topology import Topology
+from netmodels.api import Shape, Tier, Topology, shape_of
 
 _MACHINES = re.compile(r"(?:(?P<count>[1-9][0-9]*)x)?(?P<gpus>0|[1-9][0-9]*)(?:@(?P<type>[^\s+|@]+))?")
 _ALLOWED = "GPUs of machines joined by +, racks by |, such as 8, 5+3, 8+8|4, 4x8|4x8, 8@machine_type"

@@ -10,10 +10,18 @@ import numpy as np
 
 from artist.errors import InputError
 from artist.pricing.placements import show_shape
-from netmodels.api import NcclCollective, NetworkModel, Profile, SystemSettings, Tier
-from netmodels.fabric.shape import Shape, gpus, tier
-from netmodels.fabric.topology import Topology
-from netmodels.models.cache import CachedModel, Origin
+from netmodels.api import (
+    CachedModel,
+    NcclCollective,
+    NetworkModel,
+    Profile,
+    Shape,
+    SystemSettings,
+    Tier,
+    Topology,
+)
+from netmodels.fabric.shape import gpus, tier
+from netmodels.models.cache import Origin
 from netmodels.nccl.runs import bus_factor
 
 _MAX_NS = 10**18  # 32 years; sums of a few of them still fit 64 bits

@@ -6,7 +6,7 @@ from artist.pricing.price import CollectivePrice, Price
 from artist.pricing.together import JobPrice, LinkPrice
 from artist.results.stand_ins import CARRIED, FALLBACK
 from artist.tables.grid import Grid, csv_text, percent
-from netmodels.fabric.shape import TIERS
+from netmodels.api import TIERS
 
 _STAND_INS = (("carried", CARRIED), ("fallback", FALLBACK))
 _NO_LINKS = "no link could be overloaded, even if all jobs sent their most at once"

@@ -9,14 +9,11 @@ from typing import Any
 from artist.errors import InputError
 from artist.pricing.placements import parse_machines
 from artist.pricing.price import within_64_bits
-from netmodels.api import Profile, SystemSettings, Tier
-from netmodels.contention.contention import Contention, Way
-from netmodels.contention.links import Link, Slice
+from netmodels.api import Contention, Link, Profile, Sending, Slice, SystemSettings, Tier, Topology, shape_of
+from netmodels.contention.contention import Way
 from netmodels.contention.packet_budget import Runner
-from netmodels.contention.sending import Sending
 from netmodels.contention.shares import crowded
-from netmodels.fabric.shape import gpus, shape_of, tier
-from netmodels.fabric.topology import Topology
+from netmodels.fabric.shape import gpus, tier
 
 _log = logging.getLogger("artist")
 _PACKETS_A_MINUTE = 3_000_000  # on one core, with those of the jobs alone

@@ -11,8 +11,8 @@ from artist.errors import InputError
 from artist.run.build import build
 from artist.run.config import Config
 from artist.run.workers import Workers
-from netmodels.api import NetworkModel
-from netmodels.models.cache import CachedModel, Question
+from netmodels.api import CachedModel, NetworkModel
+from netmodels.models.cache import Question
 
 log = logging.getLogger("artist")
 

@@ -41,13 +41,20 @@ from artist.run.notes import tell_notes, tell_of_idle, warn_without_links, warn_
 from artist.run.parts import part, parts
 from artist.run.pools import check_fits, check_pools
 from artist.units import seconds_to_ns
-from netmodels.api import Fabric, NetworkModel, SharedLinks
-from netmodels.fabric.system import SystemSettings, merge_system
-from netmodels.fabric.topology import Topology, load_topology
-from netmodels.models.analytical import AnalyticalModel
-from netmodels.models.cache import CachedModel
-from netmodels.models.zero import ZeroModel
-from netmodels.profiles.profile import Profile, get_profile
+from netmodels.api import (
+    AnalyticalModel,
+    CachedModel,
+    Fabric,
+    NetworkModel,
+    Profile,
+    SharedLinks,
+    SystemSettings,
+    Topology,
+    ZeroModel,
+    get_profile,
+    load_topology,
+    merge_system,
+)
 
 if TYPE_CHECKING:
     from artist.workload.measured import Stretch

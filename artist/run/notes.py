@@ -8,8 +8,8 @@ from artist.core.job import JobSpec
 from artist.performance.profiling import OptimisticProfiling
 from artist.recording.kinds import Kinds
 from artist.run.config import PerformanceConfig
-from netmodels.fabric.system import SystemSettings, idle_settings
-from netmodels.models.analytical import AnalyticalModel
+from netmodels.api import AnalyticalModel, SystemSettings
+from netmodels.fabric.system import idle_settings
 
 _log = logging.getLogger(__name__)
 _MECHANISMS = ("tune", "greedy", "opt", "tuned")

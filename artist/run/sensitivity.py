@@ -19,9 +19,9 @@ from artist.data import data_path
 from artist.errors import InputError
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.units import BYTES_PER_GB, BYTES_PER_GIB
+from netmodels.api import get_profile
 from netmodels.inputs.naming import allowed_names
 from netmodels.inputs.schema import first_problem, read_yaml
-from netmodels.profiles.profile import get_profile
 
 _SHIPPED = {"coda": "cpu_side_coda.yaml", "synergy": "input_sensitivity.yaml"}
 

@@ -7,10 +7,18 @@ from collections.abc import Iterable
 from typing import Literal
 
 from artist.core.cluster import Cluster
-from netmodels.api import Dimension, Fabric, IterationTime, Layer, Profile, Shape, SystemSettings
+from netmodels.api import (
+    Contention,
+    Dimension,
+    Fabric,
+    IterationTime,
+    Layer,
+    Profile,
+    Shape,
+    Slice,
+    SystemSettings,
+)
 from netmodels.collectives.timeline import Part, ring_parts, through_one_queue
-from netmodels.contention.contention import Contention
-from netmodels.contention.links import Slice
 from netmodels.fabric.shape import gpus
 
 _IN_RACK = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0)

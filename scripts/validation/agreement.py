@@ -58,7 +58,7 @@ from artist.engine.overheads import Overheads
 from artist.performance.placed import PlacedPerformance
 from artist.run.parts import part
 from artist.units import NS_PER_S, ns_to_seconds, seconds_to_ns
-from netmodels.fabric.topology import load_topology
+from netmodels.api import load_topology
 from netmodels.models.zero import ZeroModel
 from netmodels.profiles.profile import get_profile
 

@@ -31,8 +31,7 @@ from artist.run.build import Simulation, build, check_config, network_profiles
 from artist.run.sensitivity import sensitivity_file
 from artist.units import BYTES_PER_GB, NS_PER_S
 from artist.workload.coda import read_gpu_utilization
-from netmodels.api import shape_of
-from netmodels.fabric.topology import load_topology
+from netmodels.api import load_topology, shape_of
 
 STEPS = {  # Table II of the paper
     "AlexNet": 4,

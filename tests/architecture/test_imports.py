@@ -35,7 +35,7 @@ ALLOWED = {
     ),
     "artist.datacenter": (
         *("artist.core", "artist.datacenter", "artist.bad_input", "artist.tables"),
-        *("netmodels.fabric.topology", "netmodels.inputs.naming", *BASIC),
+        *("netmodels.api", "netmodels.inputs.naming", *BASIC),
     ),
     "artist.recording": ("artist.core", "artist.recording", "netmodels.api", *BASIC),
     "artist.results": (

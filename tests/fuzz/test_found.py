@@ -26,8 +26,8 @@ from artist.workload.arrivals import CompressArrivals, PoissonArrivals
 from artist.workload.filters import Selection
 from artist.workload.readers.columns import ColumnsCsv
 from artist.workload.table import check
+from netmodels.api import load_topology
 from netmodels.fabric.system import SystemSettings
-from netmodels.fabric.topology import load_topology
 from netmodels.models.analytical import AnalyticalModel
 from netmodels.models.cache import CachedModel
 from tests.fuzz.samples import SAMPLES

@@ -15,8 +15,8 @@ from artist.datacenter.config import ClusterConfig
 from artist.pricing.placements import parse_shape, show_shape, tier_shapes
 from artist.pricing.price import price_iterations
 from artist.pricing.tables import price_csv, price_table
+from netmodels.api import Topology, load_topology
 from netmodels.fabric.shape import gpus
-from netmodels.fabric.topology import Topology, load_topology
 from netmodels.models.analytical import AnalyticalModel
 from netmodels.profiles.profile import get_profile
 from tests.fuzz.mutations import damaged, texts, trees

@@ -12,7 +12,7 @@ from artist.errors import InputError
 from artist.performance.placed import PlacedPerformance
 from artist.policies.basic.ordered import Ordered
 from artist.testing.tiny import job, run_checked, seconds
-from netmodels.fabric.topology import load_topology
+from netmodels.api import load_topology
 from netmodels.models.zero import ZeroModel
 from netmodels.profiles.profile import get_profile
 

@@ -14,9 +14,9 @@ from artist.data import data_path
 from artist.pricing.placements import tier_shapes
 from artist.run.build import network_profiles
 from artist.run.config import NetworkConfig
+from netmodels.api import load_topology
 from netmodels.calibration.calibrated import read_calibrated
 from netmodels.calibration.fit import overhead
-from netmodels.fabric.topology import load_topology
 from netmodels.models.analytical import AnalyticalModel
 
 TABLE_1 = {"VGG11": 1, "AlexNet": 2, "MobileNetV3": 42, "ResNet18": 7, "ResNet50": 12, "BERT-large": 8}

@@ -8,7 +8,7 @@ import yaml
 
 import artist.app.cli
 import artist.pricing.command
-from netmodels.fabric.topology import load_topology
+from netmodels.api import load_topology
 
 POINTS = ((1024, 30.0), (1 << 20, 60.0), (1 << 25, 400.0), (1 << 30, 9000.0))
 MACHINE = ("speed=1", "cpus=96", "memory_gib=1000", "memory_bandwidth_gb_s=400")

@@ -11,7 +11,7 @@ import pytest
 from artist.calibrating.command import main
 from artist.calibrating.measured import read_measured
 from artist.data import data_path
-from netmodels.fabric.topology import load_topology
+from netmodels.api import load_topology
 from netmodels.profiles.profile import get_profile
 
 COMMAND = "import sys; from artist.calibrating.command import main; sys.exit(main())"

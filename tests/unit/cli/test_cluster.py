@@ -9,7 +9,7 @@ from artist.data import data_path
 from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
 from artist.errors import InputError
-from netmodels.fabric.topology import Topology, load_topology
+from netmodels.api import Topology, load_topology
 
 HEADER = "time_s,kind,machine,deadline_s\n"
 

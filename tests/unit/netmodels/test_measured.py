@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from artist.data import data_path
+from netmodels.api import load_topology
 from netmodels.fabric.shape import Shape
 from netmodels.fabric.system import merge_system
-from netmodels.fabric.topology import load_topology
 from netmodels.inputs.errors import InputError
 from netmodels.models.cache import CachedModel, question_record
 from netmodels.models.measured import MeasuredModel

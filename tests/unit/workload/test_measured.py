@@ -23,7 +23,7 @@ from artist.workload.readers.helios import HeliosTrace
 from artist.workload.readers.spot import SpotTrace
 from artist.workload.staged import StagedTrace
 from artist.workload.synthetic import SyntheticTrace
-from netmodels.fabric.topology import load_topology
+from netmodels.api import load_topology
 
 HEAD = "job_id,submit_s,gpus,duration_s,cpus,model\n"
 HELIOS = "job_id,arrival_s,service_sec,gpu_count\na,0,600,8\nb,10,60,1\n"
