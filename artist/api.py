@@ -19,7 +19,7 @@ Parts of policies
     `chooser_of`, `fill_of` and `order_of` take names and parts alike, `adopt_knowledge` passes on what a part
     may see. `run_first` runs the jobs that come first, preempting others; `ranking` sorts keys stably.
 CPUs and memory
-    `Dividing` with `handed_out`, and `Mechanism` for `policy=synergy`; `adapter_of` for a policy of your own.
+    `DivisionRule` and `HandedOut` for `policy=cpu_tuned`, `Mechanism` for `policy=synergy`.
 CODA
     `CoreAllocator` and `Walk`; `eliminator_of`, `drawn_on` and `look_again`.
 Lyra
@@ -58,13 +58,13 @@ if TYPE_CHECKING:
     from artist.policies.coda.core_allocator import CoreAllocator, Walk
     from artist.policies.coda.eliminator import drawn_on, eliminator_of, look_again
     from artist.policies.lyra.scaling import Growing
-    from artist.policies.parts.cpu_memory.api import Mechanism
-    from artist.policies.parts.cpu_memory.division_rules import handed_out
-    from artist.policies.parts.cpu_memory.fill import AnyFill, Dividing, Fill, adapter_of, fill_of
+    from artist.policies.parts.fill import AnyFill, Fill, fill_of
     from artist.policies.parts.orders import AnyOrder, Order, adopt_knowledge, order_of, ranking
     from artist.policies.parts.placement import AnyChooser, MachineChooser, chooser_of
     from artist.policies.parts.placer import placer_of
     from artist.policies.parts.preemption import run_first
+    from artist.policies.synergy.division_rules import DivisionRule, HandedOut
+    from artist.policies.synergy.needs import Mechanism
     from artist.results.compare import compare
     from artist.results.folder import read_run
     from artist.results.measures import METRICS, estimate
@@ -92,7 +92,7 @@ __all__ += ["TIERS", "Allocation", "Cluster", "ClusterView", "Demand", "Free", "
 __all__ += ["Machine", "Plan", "PlanBuilder", "Policy", "Slice", "first_of", "racks_of", "tier_of"]
 __all__ += ["AnyChooser", "AnyFill", "AnyOrder", "Fill", "MachineChooser", "Order", "adopt_knowledge"]
 __all__ += ["chooser_of", "fill_of", "order_of", "placer_of", "ranking", "run_first"]
-__all__ += ["Dividing", "Mechanism", "adapter_of", "handed_out"]
+__all__ += ["DivisionRule", "HandedOut", "Mechanism"]
 __all__ += ["CoreAllocator", "Growing", "Walk", "drawn_on", "eliminator_of", "look_again"]
 __all__ += ["Changed", "Coupling", "Effect", "IterationParts", "Performance", "Running"]
 __all__ += ["Arrivals", "FileParameters", "Generator", "JobSource", "SourceParameters", "Table", "read_csv"]
@@ -116,13 +116,13 @@ _HOMES = {
     "artist.policies.coda.core_allocator": "CoreAllocator Walk",
     "artist.policies.coda.eliminator": "drawn_on eliminator_of look_again",
     "artist.policies.lyra.scaling": "Growing",
-    "artist.policies.parts.cpu_memory.api": "Mechanism",
-    "artist.policies.parts.cpu_memory.division_rules": "handed_out",
-    "artist.policies.parts.cpu_memory.fill": "AnyFill Dividing Fill adapter_of fill_of",
+    "artist.policies.parts.fill": "AnyFill Fill fill_of",
     "artist.policies.parts.orders": "AnyOrder Order adopt_knowledge order_of ranking",
     "artist.policies.parts.placement": "AnyChooser MachineChooser chooser_of",
     "artist.policies.parts.placer": "placer_of",
     "artist.policies.parts.preemption": "run_first",
+    "artist.policies.synergy.division_rules": "DivisionRule HandedOut",
+    "artist.policies.synergy.needs": "Mechanism",
     "artist.results.compare": "compare",
     "artist.results.folder": "read_run",
     "artist.results.measures": "METRICS estimate",

@@ -3,7 +3,11 @@
 from artist.errors import InputError
 
 _MURI, _TICKS = "policy=muri_l_events", "policy.on_events=false policy.interval_s=360"
+_TUNED = "policy=cpu_tuned policy@policy.of=NAME policy.mechanism"
 _REPLACEMENTS = {  # end of a field, field=value or group=preset of an earlier version: allowed now
+    "fill=greedy": f"{_TUNED}=greedy policy.of.fill=as_asked",
+    "fill=opt": f"{_TUNED}=opt",
+    "fill=tune": f"{_TUNED}=tune",
     "most_beyond": "max_beyond, its new name",
     "most_jobs": "max_jobs, its new name",
     "most_packets": "max_packets, its new name",

@@ -370,6 +370,8 @@ class Policy(Protocol):
       GPUs count as starved (`artist.recording.starved`) only where there are fewer.
     - `remembers_places`: True if it keeps its own record of placements instead of reading them from the view;
       then no other policy may place its jobs (`artist.policies.network_aware.policy`).
+    - `decides_cpus`: True if it decides CPUs and memory itself instead of a fill; then no other policy may
+      divide them (`artist.policies.synergy.cpu_tuned`).
     """
 
     on_events: bool = True

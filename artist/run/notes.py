@@ -49,7 +49,7 @@ def warn_without_needs(config: PerformanceConfig, policy: object, estimates: obj
     """
     if config.sensitivity is not None or config.effects:
         return
-    chosen = ((field, getattr(policy, field, None)) for field in ("mechanism", "fill", "allocator"))
+    chosen = ((field, getattr(policy, field, None)) for field in ("mechanism", "allocator"))
     vain = [
         f"policy.{field}={name}" for field, name in chosen if isinstance(name, str) and name in _MECHANISMS
     ]

@@ -32,6 +32,7 @@ from artist.policies.muri.policy import Muri
 from artist.policies.network_aware.policy import NetworkAware
 from artist.policies.parts.placement import CHOOSERS
 from artist.policies.pollux.policy import Pollux
+from artist.policies.synergy.cpu_tuned import CpuTuned
 from artist.policies.synergy.policy import Synergy
 from artist.policies.themis.gavel import ThemisGavel
 from artist.policies.themis.policy import Themis
@@ -256,24 +257,30 @@ class TestNetworkAware(PolicyConformance):
         assert changed
 
 
-FILLED = {
-    "srtf_tune": lambda: Ordered(order="srtf", preemptive=True, backfill=True, fill="tune"),
-    "srtf_greedy": lambda: Ordered(order="srtf", preemptive=True, backfill=True, fill="greedy"),
-    "las_opt": lambda: Ordered(order="las", preemptive=True, backfill=True, interval_s=3, fill="opt"),
-    "tiresias_tune": lambda: Tiresias(thresholds_gpu_s=(4, 20), promote_knob=2, fill="tune"),
-    "dally_tune": lambda: Dally(**DALLY["keep"], history_leases=5, fill="tune"),
+TUNED = {
+    "srtf_tune": (lambda: Ordered(order="srtf", preemptive=True, backfill=True), "tune"),
+    "srtf_greedy": (lambda: Ordered(order="srtf", preemptive=True, backfill=True, fill="as_asked"), "greedy"),
+    "las_opt": (lambda: Ordered(order="las", preemptive=True, backfill=True, interval_s=3), "opt"),
+    "tiresias_tune": (lambda: Tiresias(thresholds_gpu_s=(4, 20), promote_knob=2), "tune"),
+    "dally_tune": (lambda: Dally(**DALLY["keep"], history_leases=5), "tune"),
+    "network_aware_tune": (
+        lambda: NetworkAware(Tiresias(thresholds_gpu_s=(4, 20))),
+        "tune",
+    ),
+    "pollux_opt": (lambda: Pollux(**POLLUX["few"], interval_s=3), "opt"),
 }
 
 
-class TestMechanismFills(PolicyConformance):
-    """Policies that stop and move jobs, mechanisms as fills; some jobs want 6 CPUs a GPU, there are 4."""
+class TestCpuTuned(PolicyConformance):
+    """Policies inside that stop and move jobs; some jobs want 6 CPUs per GPU, there are 4."""
 
-    @pytest.fixture(autouse=True, params=FILLED)
+    @pytest.fixture(autouse=True, params=TUNED)
     def _policy(self, request: pytest.FixtureRequest) -> None:
         self.policy: str = request.param
 
     def make_policy(self) -> Policy:
-        return FILLED[self.policy]()
+        make_inside, mechanism = TUNED[self.policy]
+        return CpuTuned(make_inside(), mechanism)
 
     def make_performance(self) -> Performance:
         return PlainPerformance(_hungry)

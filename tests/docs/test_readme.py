@@ -86,12 +86,13 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_page_has_examples() -> None:
     """Runs, trace, sweeps, price, calibration, policy, parts, mechanism, network, Lyra, CODA, tests."""
-    assert len(EXAMPLES) == 15
+    assert len(EXAMPLES) == 16
     names = [
         "fewest.py",
         "policy/fewest.yaml",
         "parts.py",
         "policy/widest.yaml",
+        "latest.py",
         "last_first.py",
         "policy/last_first.yaml",
         "careful.py",
@@ -136,7 +137,7 @@ def test_the_parts_on_the_page_serve_all_jobs() -> None:
 
     class Suite(PolicyConformance):
         def make_policy(self) -> Policy:
-            mine = {"placement": parts["Emptiest"](), "fill": parts["LatestFirst"]()}
+            mine = {"placement": parts["Emptiest"](), "fill": parts["TwiceTheCpus"]()}
             return Ordered(order=parts["Widest"](), **mine, preemptive=True)
 
     Suite().test_finishes_every_job()

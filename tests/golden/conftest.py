@@ -65,7 +65,8 @@ CONTENDED = (
     "performance.contention=average",
 )
 
-OWN = {"network_aware": CONTENDED, "cassini": CONTENDED, "synergy": SENSITIVE, "lyra": LYRA, "coda": CODA}
+OWN = {"network_aware": CONTENDED, "cassini": CONTENDED, "lyra": LYRA, "coda": CODA}
+OWN |= dict.fromkeys(("synergy", "cpu_tuned"), SENSITIVE)
 
 Run = Callable[..., Path]
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.job import Demand
-from artist.policies.parts.cpu_memory.api import Mechanism, Need
 from artist.policies.synergy.greedy import Greedy
+from artist.policies.synergy.needs import Mechanism, Need
 from artist.policies.synergy.proportional import Proportional
 from artist.policies.synergy.tune import Tune
 from artist.testing.tiny import tiny_cluster

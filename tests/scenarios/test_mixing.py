@@ -1,4 +1,4 @@
-"""Any order goes with any mechanism, and any other policy takes a mechanism as its fill, by config alone."""
+"""Any order goes with any mechanism, and so does any other policy inside `cpu_tuned`, by config alone."""
 
 import json
 from collections.abc import Callable
@@ -16,12 +16,13 @@ from omegaconf import OmegaConf
 from artist.app.composing import register_topologies
 from artist.core.result import RunResult
 from artist.data import data_path
-from artist.policies.parts.cpu_memory.fill import FILLS
+from artist.policies.parts.fill import FILLS
 from artist.policies.parts.orders import ORDERS
 from artist.policies.synergy.mechanisms import MECHANISMS
 from artist.run.build import build, check_config
 
 HOUR = 3600
+INSIDE = {"tune": "proportional", "opt": "proportional", "greedy": "as_asked"}  # fill by mechanism
 JOBS = f"""job_id,submit_s,gpus,duration_s,model
 images,0,1,{HOUR},alexnet
 sound,0,4,{HOUR},M5
@@ -49,15 +50,24 @@ def composed(policy: str) -> dict[str, Any]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Return how to run jobs under a preset with some of its fields changed."""
+    """Return how to run jobs under a preset with some of its fields changed.
+
+    With a mechanism for a fill the preset is inside `cpu_tuned`.
+    """
     path = tmp_path / "jobs.csv"
 
     def run(policy: str, *, jobs: str = JOBS, **fields: object) -> RunResult:
         path.write_text(jobs)
+        mechanism = str(fields.get("fill"))
+        if mechanism in INSIDE:
+            fields["fill"] = INSIDE[mechanism]
         config = deepcopy(composed(policy))
         config["workload"]["path"] = str(path)
         assert fields.keys() <= config["policy"].keys()
         config["policy"].update(fields)
+        if mechanism in INSIDE:
+            tuned = deepcopy(composed("cpu_tuned"))["policy"]
+            config["policy"] = {**tuned, "of": config["policy"], "mechanism": mechanism}
         return build(check_config(config)).run(())
 
     return run
@@ -78,17 +88,17 @@ def test_any_order_goes_with_any_mechanism(run: Run, order: str, mechanism: str)
     assert ran_s(result).max() < 1.05 * HOUR
 
 
-@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("fill", [*FILLS, "tune", "greedy", "opt"])
 @pytest.mark.parametrize("order", ORDERS)
 def test_any_order_goes_with_any_fill(run: Run, order: str, fill: str) -> None:
-    """The same of the base schedulers, here with preemption."""
+    """The same of the base schedulers, here with preemption, and of those inside `cpu_tuned`."""
     result = run("srtf", order=order, fill=fill)
     assert (result.columns["finish_ns"] >= 0).all()
     assert ran_s(result).max() < 1.05 * HOUR
 
 
 @pytest.mark.parametrize("policy", ["fifo", "tiresias", "dally", "themis", "themis_gavel"])
-def test_any_policy_takes_a_mechanism_as_its_fill(run: Run, policy: str) -> None:
+def test_any_policy_gains_inside_cpu_tuned(run: Run, policy: str) -> None:
     """Beside text or alone jobs of images and sound gain, and no job runs for longer than in proportion."""
     in_proportion = ran_s(run(policy, fill="proportional"))
     for fill in ("tune", "opt"):
@@ -113,6 +123,6 @@ def test_images_gain_beside_text(run: Run, policy: str) -> None:
 
 @pytest.mark.parametrize("fill", ["tune", "opt", "greedy"])
 @pytest.mark.parametrize("policy", ["gandiva_full", "antman", "muri_l"])
-def test_policies_whose_jobs_share_gpus_take_one_too(run: Run, policy: str, fill: str) -> None:
+def test_policies_whose_jobs_share_gpus_go_inside_too(run: Run, policy: str, fill: str) -> None:
     """Jobs that share GPUs keep their parts of the share; all jobs end."""
     assert (run(policy, fill=fill).columns["finish_ns"] >= 0).all()

@@ -48,7 +48,7 @@ from artist.core.plan import Plan
 from artist.core.view import ClusterView
 from artist.policies.antman.gpu_slots import Sharers
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
-from artist.policies.parts.cpu_memory.fill import AnyFill, adapter_of
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Placer, placer_of
@@ -73,14 +73,12 @@ class AntMan:
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
         self._sharers: Sharers | None = None
         self._promised: list[int] = []  # guaranteed jobs whose GPUs are not guaranteed yet, by arrival
 
     def decide(self, view: ClusterView) -> Plan:
         """Start guaranteed jobs, then opportunistic ones."""
-        view = self._adapt(view)
         sharers = self._sharers = self._sharers or Sharers(view.cluster)
         self._follow(view, sharers)
         plan, free = view.plan(), view.free()

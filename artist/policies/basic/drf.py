@@ -27,7 +27,7 @@ from artist.core.free import Free
 from artist.core.job import JobSpec
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.fill import AnyFill, adapter_of
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.freed_machines import Freed
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
@@ -45,7 +45,6 @@ class Drf:
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
         self._freed = Freed(self.placement, self.fill)
         self._held: dict[int, tuple[str, int, int]] = {}  # by running job: user, GPUs, CPUs
@@ -56,7 +55,6 @@ class Drf:
 
     def decide(self, view: ClusterView) -> Plan:
         """Start jobs as far as there is room, those of the user that holds least first."""
-        view = self._adapt(view)
         made_room = self._look(view)
         plan = view.plan()
         if view.n_waiting:

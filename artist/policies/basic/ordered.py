@@ -25,8 +25,7 @@ from artist.core.arrays import Ints
 from artist.core.events import Arrival, Stop
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.cpu_memory.adapted_view import as_it_is
-from artist.policies.parts.cpu_memory.fill import AnyFill, adapter_of
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.freed_machines import Freed
 from artist.policies.parts.orders import FIFO, AnyOrder, order_of, ranking
 from artist.policies.parts.parameters import STRICT
@@ -63,9 +62,8 @@ class Ordered:
             )
         self._order = order_of(self, self.order)
         self._ages = bool(getattr(self._order, "ages", False))
-        self._adapt = adapter_of(self, self.fill)
         own = type(self) is Ordered  # a subclass may listen to every event
-        self.only_while_jobs_wait = own and self._adapt is as_it_is and self.queues == "one"
+        self.only_while_jobs_wait = own and self.queues == "one"
         strict = self._order is FIFO and not (self.preemptive or self.backfill)
         self._first_blocks = self.only_while_jobs_wait and strict  # all that come later
         self._placer = placer_of(self.placement, self.fill, self.seed)
@@ -75,7 +73,6 @@ class Ordered:
 
     def decide(self, view: ClusterView) -> Plan:
         """Start, and with preemption stop, jobs by the order."""
-        view = self._adapt(view)
         plan = view.plan()
         made_room = self.queues == "kinds" and self._freed.look(view)
         waiting = view.n_waiting

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import PlainValidator
 
 from artist.errors import PlanError
-from artist.policies.parts.cpu_memory.fill import divided
+from artist.policies.parts.fill import divided
 from artist.policies.parts.parameters import check_part, class_name
 
 Category = Literal["cv", "nlp", "speech"]

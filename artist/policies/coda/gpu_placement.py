@@ -19,7 +19,7 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.errors import PlanError
 from artist.policies.coda.core_allocator import CoreAllocator, GpuJob
-from artist.policies.parts.cpu_memory.fill import divided
+from artist.policies.parts.fill import divided
 from artist.policies.parts.placement import Chooser
 
 _ROUNDING = 1e-9

@@ -61,7 +61,7 @@ class Coda:
 
     on_events = True
     knows_models = True
-    remembers_places = True
+    remembers_places = decides_cpus = True
 
     allocator: AnyAllocator = "tuned"
     arrays: bool = True

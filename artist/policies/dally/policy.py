@@ -41,7 +41,7 @@ from artist.core.view import ClusterView
 from artist.policies.dally.leases import Leases
 from artist.policies.dally.offers import Offers
 from artist.policies.dally.timers import Timers, WaitTier
-from artist.policies.parts.cpu_memory.fill import AnyFill, adapter_of, fill_of
+from artist.policies.parts.fill import AnyFill, fill_of
 from artist.policies.parts.locality import apart
 from artist.policies.parts.orders import AnyOrder, order_of
 from artist.policies.parts.parameters import STRICT
@@ -80,7 +80,6 @@ class Dally:
         if self.rack_timer_h < self.machine_timer_h:
             raise ValueError("rack_timer_h counts from the start of the wait; it is at least machine_timer_h")
         self._order = order_of(self, self.order)
-        self._adapt = adapter_of(self, self.fill)
         self._placers = {tier: Placer(Consolidate(tier), fill_of(self.fill)) for tier in TIERS}
         default: dict[WaitTier, int] = {
             "machine": seconds_to_ns(self.machine_timer_h * _HOUR_S if self.delay else 0),
@@ -96,7 +95,6 @@ class Dally:
 
     def decide(self, view: ClusterView) -> Plan:
         """Offer idle GPUs and those whose lease has ended."""
-        view = self._adapt(view)
         for event in view.news:
             if isinstance(event, Stop | Finish):
                 self._count_renewals(event.job, event.time_ns)

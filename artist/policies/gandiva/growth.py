@@ -11,7 +11,7 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.fill import Fill
+from artist.policies.parts.fill import Fill
 from artist.policies.parts.placement import BestFit
 from artist.policies.parts.placer import Packing, Placer
 

@@ -22,7 +22,7 @@ from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.fill import Fill, without_gpus
+from artist.policies.parts.fill import Fill, without_gpus
 from artist.policies.parts.placer import Placer
 
 

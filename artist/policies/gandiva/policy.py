@@ -47,7 +47,7 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.gandiva.growth import Growth
 from artist.policies.gandiva.pairs import Pairs
-from artist.policies.parts.cpu_memory.fill import AnyFill, adapter_of, fill_of
+from artist.policies.parts.fill import AnyFill, fill_of
 from artist.policies.parts.locality import apart, span
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import Consolidate, MachineChooser, take_in_order
@@ -75,7 +75,6 @@ class Gandiva:
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._adapt = adapter_of(self, self.fill)
         fill = fill_of(self.fill)
         self._affinity = Affinity(self.seed)
         self._placer, self._nearest = Placer(self._affinity, fill), Placer(Consolidate(), fill)
@@ -92,7 +91,6 @@ class Gandiva:
 
     def decide(self, view: ClusterView) -> Plan:
         """Do the first step that changes something; ask to be called again at once for the others."""
-        view = self._adapt(view)
         self._follow(view)
         plan = view.plan()
         for step in self._steps:

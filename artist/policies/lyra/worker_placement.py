@@ -25,7 +25,7 @@ from artist.core.free import Free
 from artist.core.job import Demand, gpus_worth
 from artist.core.view import ClusterView
 from artist.policies.lyra.workers import Workers
-from artist.policies.parts.cpu_memory.fill import Proportional
+from artist.policies.parts.fill import Proportional
 from artist.policies.parts.placement import BestFitWorkers
 from artist.policies.parts.placer import Placer
 from artist.policies.parts.worker_fit import fit_workers, largest_of

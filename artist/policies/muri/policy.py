@@ -44,7 +44,7 @@ from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock, L
 from artist.policies.muri.group_placement import Unit, running_units, seat
 from artist.policies.muri.grouping import Candidate, Grouping, GroupingRule, Shared
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
-from artist.policies.parts.cpu_memory.fill import AnyFill, adapter_of
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.orders import AnyOrder, order_of, ranking
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
@@ -76,7 +76,6 @@ class Muri:
 
     def __post_init__(self) -> None:
         self._order = order_of(self, self.order)
-        self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
         clock = Clock(self.group_slowdown, self.ordering, self.loading)
         self._grouping = Grouping(GroupingRule(self.max_jobs, self.matching, clock))
@@ -91,7 +90,6 @@ class Muri:
 
     def decide(self, view: ClusterView) -> Plan:
         """Rank, take, group and place, if something changed."""
-        view = self._adapt(view)
         plan = view.plan()
         news = self._hear(view)
         if news:

@@ -32,29 +32,29 @@ short common multiple drift apart here, so shifts do little for them.
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import Field, PlainValidator
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from artist.core.cluster import Allocation
 from artist.core.events import Finish
 from artist.core.link_use import LinkUse
 from artist.core.plan import Plan
-from artist.core.view import ClusterView, Policy
+from artist.core.view import ClusterView
 from artist.policies.network_aware.added_time import Added
 from artist.policies.network_aware.alternatives import Alternatives, spanning
 from artist.policies.network_aware.link_users import LinkUsers
 from artist.policies.network_aware.shifts import Interleaved, interleaved
-from artist.policies.parts.parameters import STRICT, check_part
+from artist.policies.parts.around import AnyPolicy, Around
+from artist.policies.parts.parameters import STRICT
 
 _LITTLE = 1e-9
 _MAX_TURNED = 8
-AnyPolicy = Annotated[Policy, PlainValidator(lambda value: check_part(value, (), "decide"))]
 
 
 @dataclass(config=STRICT)
-class NetworkAware:
+class NetworkAware(Around):
     """A policy whose jobs avoid each other on the network; what it lacks is that policy's.
 
     Attributes
@@ -87,11 +87,6 @@ class NetworkAware:
         if self.shifts != "none":
             needed[f"shifts={self.shifts}"] = ("phases",)
         return needed
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "of":  # not yet made, as while it is copied
-            raise AttributeError(name)
-        return getattr(self.of, name)
 
     def decide(self, view: ClusterView) -> Plan:
         """Return the plan of the policy, with other places and with shifts."""

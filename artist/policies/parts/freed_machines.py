@@ -4,7 +4,7 @@ from artist.core.events import Arrival, Finish
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.fill import Fill
+from artist.policies.parts.fill import Fill
 from artist.policies.parts.placement import Chooser
 
 

@@ -1,7 +1,7 @@
-"""Placement choosers: which GPUs a job gets. Shared by the policies.
+"""Placement choosers: GPUs by machine for a job. Shared by the policies.
 
 A chooser looks at a scratch copy of what is free and returns GPUs by machine, or None if the job should wait;
-a fill adds CPUs and memory (`artist.policies.parts.cpu_memory.fill`). A job gets GPUs of one type unless it
+a fill adds CPUs and memory (`artist.policies.parts.fill`). A job gets GPUs of one type unless it
 allows a mix. A policy takes the name of a shipped chooser, or a chooser of the user's own.
 """
 

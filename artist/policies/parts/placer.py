@@ -9,7 +9,7 @@ from artist.core.cluster import Allocation
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.policies.parts.cpu_jobs import place_cpus
-from artist.policies.parts.cpu_memory.fill import Fill, fill_of
+from artist.policies.parts.fill import Fill, fill_of
 from artist.policies.parts.placement import Chooser, chooser_of
 
 

@@ -11,7 +11,7 @@ has its best case.
 
 from artist.core.cluster import Slice
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.api import Need
+from artist.policies.synergy.needs import Need
 from artist.policies.synergy.packer import Packer, held_machine, on_fewest
 from artist.policies.synergy.sorted_machines import Room, Where, slices_of
 

@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 
 from pydantic import PlainValidator
 
-from artist.policies.parts.cpu_memory.api import Mechanism
 from artist.policies.parts.parameters import check_part
 from artist.policies.synergy.greedy import Greedy
+from artist.policies.synergy.needs import Mechanism
 from artist.policies.synergy.opt import Opt
 from artist.policies.synergy.proportional import Proportional
 from artist.policies.synergy.tune import Tune

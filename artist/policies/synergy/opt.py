@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.api import Mechanism, Need
-from artist.policies.parts.cpu_memory.best_case import BestCases, kinds_among
-from artist.policies.parts.cpu_memory.divider import divide
-from artist.policies.parts.cpu_memory.fronts import Fronts, Point
-from artist.policies.parts.cpu_memory.linear_programs import Kind, Option, best_options
-from artist.policies.parts.cpu_memory.on_machines import OnMachines
 from artist.policies.parts.placement import Consolidate
+from artist.policies.synergy.best_case import BestCases, kinds_among
+from artist.policies.synergy.divider import divide
+from artist.policies.synergy.fronts import Fronts, Point
+from artist.policies.synergy.linear_programs import Kind, Option, best_options
+from artist.policies.synergy.needs import Mechanism, Need
+from artist.policies.synergy.on_machines import OnMachines
 from artist.policies.synergy.pattern_placement import Jobs, seats
 from artist.policies.synergy.patterns import Pattern, Site, Wish, patterns
 
@@ -46,7 +46,7 @@ class Opt(Mechanism):
     memory_points_gib
         Amounts of memory to try for a job, per GPU, besides its share.
     server_gpus
-        See `artist.policies.parts.cpu_memory.best_case.BestCases`.
+        See `artist.policies.synergy.best_case.BestCases`.
     weighted
         Whether a job counts once for each of its GPUs.
     """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from artist.core.cluster import Allocation, Machine, Slice
 from artist.core.free import Free
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.api import Mechanism, Need
+from artist.policies.synergy.needs import Mechanism, Need
 from artist.policies.synergy.sorted_machines import Amounts, LeastFree, Level, Room, Where
 
 _PARTS = 8  # of a packing, to which it can go back

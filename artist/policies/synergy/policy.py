@@ -2,13 +2,13 @@
 
 In plain words: in each round jobs are ranked by an order, and the first ones whose GPUs together fit the
 cluster are to run; one whose GPUs do not fit is passed over. All of them are packed again: a mechanism says
-where each goes, and with how many CPUs and how much memory (`artist.policies.parts.cpu_memory`): proportional
+where each goes, and with how many CPUs and how much memory (`artist.policies.synergy.needs`): proportional
 to its GPUs, greedy (its best case, or it is skipped), tune, opt, or one of the user's own. A job that gets
 what it holds continues (its lease is renewed); one that gets only other CPUs or memory is retuned; the others
 move, start or stop.
 
 The best case of a job is the least CPUs and memory with which it reaches its highest speed
-(`artist.policies.parts.cpu_memory.best_case`), according to the performance that the policy believes.
+(`artist.policies.synergy.best_case`), according to the performance that the policy believes.
 
 Paper: Mohan et al., Looking Beyond GPUs for DNN Scheduling on Multi-Tenant Clusters (Synergy), OSDI 2022,
 sections 3.2, 3.3, 4 and 5.3.2.
@@ -45,12 +45,12 @@ from artist.core.view import ClusterView, JobColumns
 from artist.errors import InputError
 from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
-from artist.policies.parts.cpu_memory.api import Need
-from artist.policies.parts.cpu_memory.best_case import BestCases
 from artist.policies.parts.orders import AnyOrder, order_of, ranking
 from artist.policies.parts.parameters import STRICT, class_name
 from artist.policies.parts.preemption import pinned_jobs, take_first, ways
+from artist.policies.synergy.best_case import BestCases
 from artist.policies.synergy.mechanisms import AnyMechanism, mechanism_of, unread
+from artist.policies.synergy.needs import Need
 from artist.policies.synergy.sorted_machines import LeastFree
 from artist.policies.synergy.tune import Lowered, Split
 
@@ -65,6 +65,7 @@ class Synergy:
     """Packs the first jobs of an order again in every round; a mechanism divides CPUs and memory."""
 
     knows_models = knows_iterations = knows_performance = True
+    decides_cpus = True
 
     order: AnyOrder = "fifo"
     mechanism: AnyMechanism = "tune"

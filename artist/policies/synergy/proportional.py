@@ -5,7 +5,7 @@ Each job goes to the least free machine that has its GPUs, or to as few machines
 
 from artist.core.cluster import Slice
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.api import Need
+from artist.policies.synergy.needs import Need
 from artist.policies.synergy.packer import (
     Packer,
     consolidated,

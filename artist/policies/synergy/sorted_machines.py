@@ -8,7 +8,7 @@ from typing import Literal
 from artist.core.buckets import ALL
 from artist.core.cluster import Cluster, Machine, Slice
 from artist.core.free import Free
-from artist.policies.parts.cpu_memory.api import Need
+from artist.policies.synergy.needs import Need
 
 LeastFree = Literal["all", "gpus"]
 Where = Sequence[tuple[int, int]]  # (machine, GPUs), sorted

@@ -20,9 +20,9 @@ from typing import Literal
 
 from artist.core.cluster import Allocation, Machine, Slice
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.api import Need
-from artist.policies.parts.cpu_memory.floor import Floor, at_least
-from artist.policies.parts.cpu_memory.leftovers import HandOut
+from artist.policies.synergy.floor import Floor, at_least
+from artist.policies.synergy.leftovers import HandOut
+from artist.policies.synergy.needs import Need
 from artist.policies.synergy.packer import (
     Packer,
     consolidated,

@@ -41,7 +41,7 @@ from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.alone import Alone
-from artist.policies.parts.cpu_memory.fill import AnyFill, adapter_of
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import placer_of
@@ -67,7 +67,6 @@ class ThemisGavel:
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
         self._alone = Alone()
         self._shares: dict[int, float] = {}  # by job, like the dictionaries below
@@ -76,7 +75,6 @@ class ThemisGavel:
 
     def decide(self, view: ClusterView) -> Plan:
         """Share the time if jobs came or went; run those that received least of theirs."""
-        view = self._adapt(view)
         plan = view.plan()
         changed = self._follow(view)
         if changed and view.jobs.gpus.any():

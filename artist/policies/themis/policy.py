@@ -62,7 +62,7 @@ from artist.core.arrays import Bools, Floats
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.alone import Alone, in_turns
-from artist.policies.parts.cpu_memory.fill import AnyFill, adapter_of
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import placer_of
@@ -90,14 +90,12 @@ class Themis:
 
     def __post_init__(self) -> None:
         self._lease_ns = seconds_to_ns(self.lease_s)
-        self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
         self._alone = Alone()
         self._auctioned_ns = -1  # when all GPUs were last on offer
 
     def decide(self, view: ClusterView) -> Plan:
         """Hold an auction if a job waits and there is something to win."""
-        view = self._adapt(view)
         self._alone.follow(view)
         plan = view.plan()
         if not view.n_waiting:

@@ -34,7 +34,7 @@ from artist.core.arrays import Bools, Floats, Ints
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.cpu_memory.fill import AnyFill, adapter_of
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.orders import ranking
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
@@ -70,7 +70,6 @@ class Tiresias:
         self._check()
         self._thresholds = np.array([seconds_to_ns(t) for t in self.thresholds_gpu_s], dtype=np.int64)
         self._last = max(self._thresholds.tolist(), default=0)
-        self._adapt = adapter_of(self, self.fill)
         self._high = placer_of(self.placement_high_skew, self.fill, self.seed)
         self._low = placer_of(self.placement_low_skew, self.fill, self.seed)
         self._placers: dict[int, Placer] = {}
@@ -91,7 +90,6 @@ class Tiresias:
 
     def decide(self, view: ClusterView) -> Plan:
         """Run the jobs of the first queues."""
-        view = self._adapt(view)
         plan = view.plan()
         self._hear(view)
         if self.promote_knob is not None:

@@ -137,16 +137,16 @@ def test_an_unknown_name_is_refused_with_the_near_one(
             ["policy.placement_low_skew", "Counter", "with a method `choose`"],
         ),
         (
-            "policy.fill={_target_: artist.policies.parts.cpu_memory.fill.Shares, whole: 1, parts: 2}",
+            "policy.fill={_target_: artist.policies.parts.fill.Shares, whole: 1, parts: 2}",
             [
                 "policy.fill",
                 "Shares",
-                "inherits artist.policies.parts.cpu_memory.fill.Fill, with a method `fill`",
+                "inherits artist.policies.parts.fill.Fill, with a method `fill`",
             ],
         ),
         (
             "policy.fill={_target_: matplotlib.patches.Rectangle, xy: [0, 0], width: 1, height: 1}",
-            ["policy.fill", "Rectangle", "inherits artist.policies.parts.cpu_memory.fill.Fill"],
+            ["policy.fill", "Rectangle", "inherits artist.policies.parts.fill.Fill"],
         ),
         ("policy.placement_low_skew={_target_: nowhere.Chooser}", ["placement_low_skew._target_", "nowhere"]),
         ("cluster.racks=${nope}", ["cluster.racks", "nope"]),
@@ -184,6 +184,8 @@ SINGLE, INNER = "policy=muri_l", "policy=network_aware policy@policy.of=muri_l"
         ("--config-dir old policy=option", "policy.most_jobs: unknown option", "max_jobs"),
         ("policy=muri_l_2", "policy: no such choice", "policy=muri_l_events policy.max_jobs=2"),
         ("--config-dir old policy=preset", "preset.yaml: no such file", "policy=tiresias_open policy.on_ev"),
+        ("policy.fill=tune", "policy.fill: no such part", "policy=cpu_tuned policy@policy.of=NAME"),
+        (f"{INNER} policy.of.fill=opt", "policy.of.fill: no such part", "policy=cpu_tuned"),
         ("performance.sensitivity=old.yaml", "m.most_beyond: unknown field", "max_beyond"),
     ],
 )

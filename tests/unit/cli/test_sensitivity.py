@@ -175,7 +175,7 @@ def test_contents_of_the_file_are_part_of_the_run_key(artist: Callable[..., obje
     ("settings", "vain"),
     [
         (["policy=synergy"], "policy.mechanism=tune"),
-        (["policy=srtf", "policy.fill=greedy"], "policy.fill=greedy"),
+        (["policy=cpu_tuned", "policy@policy.of=srtf"], "policy.mechanism=tune"),
         (["policy=srtf", "estimates=optimistic_profiling"], "estimates=optimistic_profiling"),
         (
             ["policy=synergy_opt", "estimates=optimistic_profiling"],

@@ -7,7 +7,7 @@ from typing import Any
 from artist.core.cluster import Allocation, Cluster
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.policies.parts.cpu_memory.api import Mechanism, Need
+from artist.policies.synergy.needs import Mechanism, Need
 from artist.policies.synergy.tune import Tune
 from artist.testing.tiny import tiny_cluster
 

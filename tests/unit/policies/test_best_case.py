@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from artist.core.job import Demand
-from artist.policies.parts.cpu_memory.best_case import BestCase, BestCases
+from artist.policies.synergy.best_case import BestCase, BestCases
 from artist.testing.tiny import tiny_cluster
 
 GIB = 1 << 30

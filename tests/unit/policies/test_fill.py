@@ -5,7 +5,7 @@ import pytest
 from artist.core.cluster import Cluster, Machine
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.policies.parts.cpu_memory.fill import FILLS, Fill
+from artist.policies.parts.fill import FILLS, Fill
 from artist.policies.parts.placement import CHOOSERS
 from artist.policies.parts.placer import placer_of
 from artist.testing.tiny import on, tiny_cluster

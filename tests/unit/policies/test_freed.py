@@ -63,7 +63,7 @@ def test_jobs_that_may_span_machines_may_always_fit():
 def test_other_news_may_have_freed_anything():
     """An eviction, and parts of which it is not known when they refuse."""
     assert freed(Finish(5, 1), Stop(5, 0, "evicted", 0)).may_fit(FREE, ONE)
-    assert freed(Finish(5, 1), fill="tune").may_fit(FREE, ONE)
+    assert freed(Finish(5, 1), fill="proportional").may_fit(FREE, ONE)
     assert freed(Finish(5, 1), placement=CHOOSERS["spread"](0)).may_fit(FREE, ONE)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from artist.core.cluster import Slice
-from artist.policies.parts.cpu_memory.leftovers import HandOut
+from artist.policies.synergy.leftovers import HandOut
 from artist.testing.tiny import on, tiny_cluster
 from tests.unit.policies.packings import Amounts, believed, need
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artist.policies.parts.cpu_memory import linear_programs
-from artist.policies.parts.cpu_memory.fronts import Point, front
-from artist.policies.parts.cpu_memory.linear_programs import Kind, Option, best_options
+from artist.policies.synergy import linear_programs
+from artist.policies.synergy.fronts import Point, front
+from artist.policies.synergy.linear_programs import Kind, Option, best_options
 
 
 def kind(jobs: int, *options: tuple[float, int, int]) -> Kind:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from artist.policies.parts.cpu_memory.fronts import Point
-from artist.policies.parts.cpu_memory.on_machines import OnMachines
+from artist.policies.synergy.fronts import Point
+from artist.policies.synergy.on_machines import OnMachines
 from artist.testing.tiny import on, tiny_cluster
 
 

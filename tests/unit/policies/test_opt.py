@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from artist.core.cluster import Allocation, Cluster, Machine
 from artist.core.job import Demand
 from artist.performance.formulas.best_case import share_of
-from artist.policies.parts.cpu_memory.api import Need
-from artist.policies.parts.cpu_memory.best_case import BestCases, own_machine
-from artist.policies.parts.cpu_memory.fronts import Fronts
+from artist.policies.synergy.best_case import BestCases, own_machine
+from artist.policies.synergy.fronts import Fronts
+from artist.policies.synergy.needs import Need
 from artist.policies.synergy.opt import Opt
 from artist.policies.synergy.tune import Tune
 from artist.testing.tiny import on, tiny_cluster

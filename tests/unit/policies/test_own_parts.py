@@ -11,11 +11,11 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.errors import PlanError
 from artist.policies.basic.ordered import Ordered
-from artist.policies.parts.cpu_memory.api import Mechanism
-from artist.policies.parts.cpu_memory.fill import FILLS, Fill, fill_of
+from artist.policies.parts.fill import FILLS, Fill, fill_of
 from artist.policies.parts.orders import FIFO, KeyOrder, order_of
 from artist.policies.parts.placement import BestFit, MachineChooser, chooser_of
 from artist.policies.parts.placer import placer_of
+from artist.policies.synergy.needs import Mechanism
 from artist.policies.synergy.policy import Synergy
 from artist.testing.tiny import job, on, run_checked, tiny_cluster
 

@@ -216,7 +216,7 @@ def test_a_machine_in_use_goes_before_an_empty_one_that_is_smaller():
     assert where("best_fit_workers", (2, 3), 2, cluster, step=2) == {1: 2}
 
 
-@pytest.mark.parametrize("fill", ["proportional", "as_asked", "tune"])
+@pytest.mark.parametrize("fill", ["proportional", "as_asked"])
 def test_a_job_that_asks_for_cpus_waits_where_cpu_jobs_have_left_none(fill):
     """Machine 0 has 1 GPU and no CPU free, machine 1 has 2 of both: one GPU is found on machine 1.
 

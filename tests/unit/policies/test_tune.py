@@ -9,7 +9,7 @@ import pytest
 from artist.core.cluster import Allocation, Cluster, Machine
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.policies.parts.cpu_memory.api import Need
+from artist.policies.synergy.needs import Need
 from artist.policies.synergy.tune import Tune
 from artist.testing.tiny import on, tiny_cluster
 from tests.unit.policies.packings import Amounts, believed, need, packed, view, whole

@@ -1,4 +1,4 @@
-"""Mechanisms as fills: a policy says which job runs where, and the fill who gets which CPUs and memory.
+"""CPUs and memory around any policy: it decides which job runs where, the mechanism on CPUs and memory.
 
 Jobs of model "hungry" want 6 CPUs a GPU, those of "frugal" 1, and with c CPUs a GPU an iteration of 1 s takes
 max(1, 6 / c) or max(1, 1 / c) seconds; machines have 4 CPUs a GPU if nothing else is said. So in proportion a
@@ -8,6 +8,7 @@ hungry job takes 1.5 s an iteration. "eager" is like hungry, but by the square: 
 from dataclasses import replace
 
 import pytest
+from pydantic import ValidationError
 
 from artist.core.cluster import Allocation, CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Start, Stop
@@ -15,10 +16,13 @@ from artist.core.job import Stages
 from artist.errors import PlanError
 from artist.policies.antman.policy import AntMan
 from artist.policies.basic.ordered import Ordered
+from artist.policies.coda.policy import Coda
 from artist.policies.dally.policy import Dally
 from artist.policies.gandiva.policy import Gandiva
 from artist.policies.muri.policy import Muri
-from artist.policies.parts.cpu_memory.fill import FILLS, Dividing
+from artist.policies.synergy.cpu_tuned import CpuTuned
+from artist.policies.synergy.division_rules import DivisionRule
+from artist.policies.synergy.policy import Synergy
 from artist.policies.themis.gavel import ThemisGavel
 from artist.policies.themis.policy import Themis
 from artist.policies.tiresias.policy import Tiresias
@@ -65,8 +69,15 @@ def simulate(jobs, cluster, policy, **options):
     return run_checked(jobs, cluster, policy, PlainPerformance(slower), **options)
 
 
-def fifo(fill):
-    return Ordered(order="fifo", fill=fill)
+def tuned(make_policy, mechanism):
+    """Return a policy around the one that is made with the fill that the mechanism expects, if it is one."""
+    if mechanism == "proportional":
+        return make_policy("proportional")
+    return CpuTuned(make_policy("as_asked" if mechanism == "greedy" else "proportional"), mechanism)
+
+
+def fifo(mechanism):
+    return tuned(POLICIES["fifo"], mechanism)
 
 
 def cpus(events, number, kinds=(Start, Change)):
@@ -84,7 +95,7 @@ def test_cpus_left_by_a_frugal_job_go_to_a_hungry_one(name):
     for fill, finish in (("proportional", 18), ("tune", 12)):
         jobs = [hungry("h", 1, 12), frugal("f", 1, 12)]
         jobs = [replace(spec, stages=Stages(0, 0, seconds_to_ns(1), 0)) for spec in jobs]
-        result, events = simulate(jobs, tiny_cluster(1, 2, cpus=8), POLICIES[name](fill))
+        result, events = simulate(jobs, tiny_cluster(1, 2, cpus=8), tuned(POLICIES[name], fill))
         assert seconds(result, "finish_ns") == [finish, 12]
         assert cpus(events, 1) == [(0, [4 if fill == "proportional" else 1])]
 
@@ -124,9 +135,9 @@ def test_events_on_other_machines_retune_no_job():
     assert cpus(events, 2) == [(0, [6])]
 
 
-def spread(fill):
+def spread(mechanism):
     """Return a policy that puts GPU after GPU on the emptiest machine: 5 GPUs are 3 and 2."""
-    return Ordered(order="fifo", fill=fill, placement="spread")
+    return tuned(lambda fill: Ordered(order="fifo", fill=fill, placement="spread"), mechanism)
 
 
 def test_a_job_on_two_machines_has_cpus_in_proportion_to_gpus():
@@ -156,7 +167,7 @@ def test_greedy_waits_for_its_best_case():
     """
     jobs = [hungry("a", 1, 4), hungry("b", 1, 4), frugal("c", 1, 4)]
     for backfill, starts in ((True, [0, 4, 0]), (False, [0, 4, 4])):
-        policy = Ordered(order="fifo", backfill=backfill, fill="greedy")
+        policy = CpuTuned(Ordered(order="fifo", backfill=backfill, fill="as_asked"), "greedy")
         result, events = simulate(jobs, tiny_cluster(1, 3, cpus=8), policy)
         assert seconds(result, "first_start_ns") == starts
         assert cpus(events, 0) == [(0, [6])]
@@ -232,7 +243,7 @@ def test_cpus_left_beside_undivided_jobs_are_handed_out(fill):
 def test_remaining_cpus_are_given_by_arrival_not_by_start():
     """A comes at 1 and waits for x, b overtakes it at 2. From 4 on 4 of 16 CPUs are left, all of them a's."""
     jobs = [frugal("x", 3, 4), hungry("a", 2, 9, 1), hungry("b", 1, 9, 2)]
-    policy = Ordered(order="fifo", backfill=True, fill="tune")
+    policy = CpuTuned(Ordered(order="fifo", backfill=True))
     _, events = simulate(jobs, tiny_cluster(1, 4, cpus=16), policy)
     assert cpus(events, 1)[0] == (4, [12])
     assert cpus(events, 2)[:2] == [(2, [6]), (4, [4])]
@@ -276,7 +287,7 @@ def test_cpu_jobs_keep_their_cpus_and_take_from_handed_out_ones():
 def test_an_elastic_job_has_cpus_for_the_gpus_that_it_holds():
     """E grows from 2 to 3 GPUs when it has been quiet for 2 s: 12 of 16 CPUs for 2 GPUs, then all 16."""
     elastic = hungry("e", 2, 40, min_gpus=2, max_gpus=3)
-    policy = Gandiva(grow_shrink=True, grow_after_s=2, fill="tune")
+    policy = CpuTuned(Gandiva(grow_shrink=True, grow_after_s=2))
     _, events = simulate([elastic], tiny_cluster(1, 4, cpus=16), policy)
     assert cpus(events, 0) == [(0, [12]), (2, [16])]
 
@@ -287,7 +298,7 @@ def test_a_grown_job_shrinks_again_though_it_was_retuned():
     What e grew to is 3 GPUs and their share of 12 CPUs, to the policy, although it has 16.
     """
     jobs = [hungry("e", 2, 60, min_gpus=2, max_gpus=3), hungry("d", 2, 6, 10)]
-    policy = Gandiva(grow_shrink=True, grow_after_s=2, fill="tune")
+    policy = CpuTuned(Gandiva(grow_shrink=True, grow_after_s=2))
     result, events = simulate(jobs, tiny_cluster(1, 4, cpus=16), policy)
     assert cpus(events, 0)[1:4] == [(2, [16]), (10, [12]), (10, [8])]
     assert seconds(result, "first_start_ns")[1] == 10
@@ -334,7 +345,7 @@ def test_jobs_that_share_gpus_keep_their_shares():
     """Two jobs that use different resources share the one GPU and its 8 CPUs: 4 each, hungry or not."""
     stages = Stages(seconds_to_ns(1), 0, 0, 0), Stages(0, 0, seconds_to_ns(1), 0)
     jobs = [replace(hungry("a"), stages=stages[0]), replace(frugal("b"), stages=stages[1])]
-    policy = Muri(order="las2d", on_events=True, interval_s=None, fill="tune")
+    policy = CpuTuned(Muri(order="las2d", on_events=True, interval_s=None))
     _, events = simulate(jobs, tiny_cluster(1, 1, cpus=8), policy)
     assert [e.allocation.slices[0].cpus for e in events[2:4]] == [4, 4]
     assert all(e.allocation.group for e in events[2:4])
@@ -349,7 +360,8 @@ def test_a_victim_stays_where_it_is_though_it_was_tuned(name):
     jobs = [job(f"j{i}", (1, 2, 1, 3)[i % 4], 3 + i % 5, i * 0.7, cpus=4) for i in range(24)]
     jobs = [replace(spec, stages=Stages(0, 0, seconds_to_ns(1), 0)) for spec in jobs]
     runs = [
-        simulate(jobs, tiny_cluster(2, 3, cpus=12), POLICIES[name](fill)) for fill in ("proportional", "tune")
+        simulate(jobs, tiny_cluster(2, 3, cpus=12), tuned(POLICIES[name], fill))
+        for fill in ("proportional", "tune")
     ]
     where = [
         [(e.time_ns, e.job, e.allocation.gpu_map()) for e in events if isinstance(e, Start | Change)]
@@ -359,10 +371,10 @@ def test_a_victim_stays_where_it_is_though_it_was_tuned(name):
     assert runs[0][0].columns["finish_ns"].tolist() == runs[1][0].columns["finish_ns"].tolist()
 
 
-def test_a_fill_of_ones_own_divides_by_its_own_rule():
+def test_a_rule_of_ones_own_divides_what_is_left():
     """All that is left goes to the last job: f has 1 + 3 of 8 CPUs; h, once it is the last, all 8."""
 
-    class Last(Dividing):
+    class Last(DivisionRule):
         def divide(self, tenants, left, view):
             given = {need.job: least for need, least in tenants}
             last = max(given)
@@ -379,7 +391,7 @@ def test_a_fill_of_ones_own_divides_by_its_own_rule():
 def test_a_division_that_gives_less_than_the_least_is_refused(less):
     """A job would be slower than with its share: 3 of its 4 CPUs, or 2 of its 3 GPUs, or elsewhere."""
 
-    class Less(Dividing):
+    class Less(DivisionRule):
         def divide(self, tenants, left, view):
             return {
                 need.job: Allocation(tuple(s._replace(**{less: getattr(s, less) - 1}) for s in least.slices))
@@ -387,15 +399,31 @@ def test_a_division_that_gives_less_than_the_least_is_refused(less):
             }
 
     with pytest.raises(
-        PlanError, match=r"fill .*Less: divide returned .* for job number 0; allowed: at least"
+        PlanError, match=r"mechanism .*Less: divide returned .* for job number 0; allowed: at least"
     ):
         simulate(
             [hungry("h", 3, memory_bytes=GIB)], tiny_cluster(1, 4, cpus=16, memory_bytes=GIB), fifo(Less())
         )
 
 
-def test_a_policy_with_such_a_fill_knows_performance():
+def test_such_a_policy_knows_performance():
     """Best cases are believed iteration times: tune and greedy look at them, the plain fills do not."""
-    for name, knows in (("proportional", False), ("as_asked", False), ("tune", True), ("greedy", True)):
+    for name, knows in (("proportional", False), ("tune", True), ("greedy", True)):
         assert getattr(fifo(name), "knows_performance", False) == knows
-        assert name in FILLS
+
+
+@pytest.mark.parametrize(
+    ("inside", "mechanism", "advice"),
+    [
+        (lambda: Ordered(order="fifo"), "greedy", "policy.of.fill=as_asked"),
+        (lambda: Ordered(order="fifo", fill="as_asked"), "tune", "policy.of.fill=proportional"),
+        (lambda: Synergy(), "tune", "policy@policy.of=another policy"),
+        (lambda: Coda(), "tune", "policy@policy.of=another policy"),
+        (lambda: fifo("tune"), "opt", "policy@policy.of=another policy"),
+    ],
+    ids=["greedy over shares", "tune over demands", "synergy", "coda", "cpu_tuned"],
+)
+def test_a_policy_inside_whose_cpus_do_not_go_with_the_mechanism_is_refused(inside, mechanism, advice):
+    """Greedy needs demands that are met, the others shares; some policies decide on CPUs themselves."""
+    with pytest.raises(ValidationError, match=advice):
+        CpuTuned(inside(), mechanism)

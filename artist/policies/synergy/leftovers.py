@@ -5,8 +5,8 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from artist.core.cluster import Allocation, Slice
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.api import Need
-from artist.policies.parts.cpu_memory.floor import at_least
+from artist.policies.synergy.floor import at_least
+from artist.policies.synergy.needs import Need
 
 Left = list[int] | dict[int, int]  # by machine
 Held = tuple[Slice, ...]

@@ -14,7 +14,7 @@ from artist.core.cluster import Allocation, Machine
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.best_case import ByKind
+from artist.policies.synergy.best_case import ByKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,7 @@ class Need:
     gpus
         How many it takes.
     cpus, memory_bytes
-        Best case, for the whole job (`artist.policies.parts.cpu_memory.best_case`).
+        Best case, for the whole job (`artist.policies.synergy.best_case`).
     unbounded
         Best case if one machine's CPUs and memory did not bound it; None if that is not wanted.
     cases
@@ -70,7 +70,7 @@ class Need:
     def least(self, gpus: int, machine: Machine) -> tuple[int, int]:
         """Return what makes it at least as fast on GPUs of a machine as its proportional share.
 
-        May not suffice as a part of a job on several machines (`artist.policies.parts.cpu_memory.floor`).
+        May not suffice as a part of a job on several machines (`artist.policies.synergy.floor`).
         """
         cpus, memory = self.best(gpus, machine)
         share_cpus, share_memory = machine.share(gpus)

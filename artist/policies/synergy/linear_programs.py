@@ -6,9 +6,9 @@ of what the points are worth is as large as can be (1).
 
 - Identical jobs are one kind. With n_k jobs of kind k the variable y_kp is a whole number, how many of them
   run at point p: sum over p of y_kp = n_k. So the size of the program depends on the kinds, not on the jobs.
-- (5) needs no rows: points that are too slow are left out (`artist.policies.parts.cpu_memory.fronts`).
+- (5) needs no rows: points that are too slow are left out (`artist.policies.synergy.fronts`).
 - On one super-machine there are two rows, CPUs and memory; if GPUs are already placed, two for each machine
-  (`artist.policies.parts.cpu_memory.divider`).
+  (`artist.policies.synergy.divider`).
 - A row counts what jobs hold beyond their first option, their least, in the largest unit that measures all
   amounts exactly, or in a millionth of what is left, rounded against the jobs. So nothing is given twice, and
   a program whose first options fit has a solution.

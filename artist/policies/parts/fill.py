@@ -1,17 +1,14 @@
 """Fills: the CPUs and memory that come with a job's GPUs. Shared by the policies.
 
-A placement chooser says which GPUs a job gets; a fill turns them into an allocation. A policy takes the name
-of a shipped fill, or a fill of the user's own. A fill may also say what the policy sees: the mechanisms of
-Synergy make it plan with shares in proportion to GPUs and then divide CPUs and memory (tune, opt), or make
-jobs ask for their best case (greedy).
+A placement chooser returns GPUs by machine; a fill turns them into an allocation. A policy takes the name of
+a shipped fill, or a fill of the user's own. CPUs and memory for the jobs that gain from them are the work of
+a policy around a policy, `artist.policies.synergy.cpu_tuned`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate, pairwise
-from operator import ge
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -21,17 +18,7 @@ from artist.core.arrays import Ints
 from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.core.view import ClusterView
-from artist.errors import PlanError
-from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
-from artist.policies.parts.cpu_memory.adapted_view import Adapter, as_it_is
-from artist.policies.parts.cpu_memory.best_case import BestCases
-from artist.policies.parts.cpu_memory.best_case_demands import BestCaseDemands
-from artist.policies.parts.cpu_memory.division import Division, Left, Tenant
-from artist.policies.parts.cpu_memory.division_rules import Optimum, handed_out
-from artist.policies.parts.cpu_memory.leftovers import HandOut
-from artist.policies.parts.orders import adopt_knowledge
-from artist.policies.parts.parameters import check_part, class_name
+from artist.policies.parts.parameters import check_part
 from artist.policies.parts.placement import gpus_to_place
 
 
@@ -43,10 +30,7 @@ class Shares(NamedTuple):
 
 
 class Fill(ABC):
-    """Decides on CPUs and memory; `fill` is all that one of the user's own must define.
-
-    Attributes such as `knows_performance` say what it looks at, like those of a policy.
-    """
+    """Decides on CPUs and memory; `fill` is all that one of the user's own must define."""
 
     @abstractmethod
     def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
@@ -68,10 +52,6 @@ class Fill(ABC):
     def refilled(self, free: Free, held: Allocation) -> Allocation:
         """Return what a job holds whose GPUs are its own again; take the additional part from `free`."""
         return held
-
-    def adapter(self) -> Adapter:
-        """Return what turns the engine's view into the one that a policy plans on, for one run."""
-        return as_it_is
 
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
         """Return what jobs that share GPUs hold, each of them all these GPUs; None if they do not fit."""
@@ -163,111 +143,6 @@ class AsAsked(Fill):
         return free.with_fewer_gpus(dict(zip(fewer.tolist(), gpus[fewer].tolist(), strict=True)), sizes)
 
 
-class _KnowsBestCases:
-    """What a fill that needs the best cases of jobs looks at, and how it finds them.
-
-    Parameters
-    ----------
-    memory_points_gib
-        Amounts of memory to try, GiB per GPU, ascending.
-    """
-
-    knows_iterations = True
-    knows_models = True
-    knows_performance = True
-
-    def __init__(self, memory_points_gib: Sequence[float] = MEMORY_POINTS_GIB) -> None:
-        self._points = tuple(memory_points_gib)
-
-    def _cases(self) -> BestCases:
-        return BestCases(self._points)
-
-
-class Greedy(_KnowsBestCases, AsAsked):
-    """The best case of the job, or it waits; it keeps that as long as it runs (Synergy, 3.3).
-
-    The best case holds for as few machines as possible: on more, or where machines of some kind have less,
-    the job may be slower than with its share.
-    """
-
-    def adapter(self) -> Adapter:
-        """Return what makes jobs ask for their best case."""
-        return BestCaseDemands(self._cases())
-
-
-class Dividing(_KnowsBestCases, Proportional):
-    """A share in proportion to GPUs while the policy plans; then a rule divides CPUs and memory.
-
-    A fill of the user's own defines `divide`.
-    """
-
-    @abstractmethod
-    def divide(
-        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
-    ) -> Mapping[int, Allocation]:
-        """Return what jobs hold, by job; each has at least its least.
-
-        Parameters
-        ----------
-        tenants
-            The jobs of machines whose jobs changed, in order of arrival.
-        left
-            By machine, what is left of it when each of them has its least.
-        view
-            For what is believed of performance.
-        """
-
-    def adapter(self) -> Adapter:
-        """Return what divides CPUs and memory according to the rule."""
-        return Division(self._checked, self._cases())
-
-    def _checked(
-        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
-    ) -> Mapping[int, Allocation]:
-        """Return what `divide` returns; raise PlanError if a job has less than its least."""
-        given = self.divide(tenants, left, view)
-        for need, least in tenants:
-            after = given.get(need.job, least)
-            if not _covers(after, least):
-                said = f"divide returned {after} for job number {need.job}; allowed: at least {least}"
-                raise PlanError(f"fill {class_name(self)}: {said}")
-        return given
-
-
-class Tune(Dividing):
-    """At least the lesser of best case and share; the rest goes to jobs that gain, in order of arrival.
-
-    Synergy-Tune (4.2) with the GPUs of jobs given.
-    """
-
-    def divide(
-        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
-    ) -> Mapping[int, Allocation]:
-        """Return what jobs hold, by job."""
-        return handed_out(tenants, left, view)
-
-    def adapter(self) -> Adapter:
-        """Return what divides according to the rule, and remembers what jobs gain."""
-        return Division(partial(handed_out, hand_out=HandOut()), self._cases())
-
-
-class Opt(Dividing):
-    """What is worth most: the sum of the jobs' throughputs relative to their shares, weighted by GPUs.
-
-    The integer program of Synergy-Opt (4.1), with the GPUs of jobs given.
-    """
-
-    def divide(
-        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
-    ) -> Mapping[int, Allocation]:
-        """Return what jobs hold, by job."""
-        return Optimum(self._cases())(tenants, left, view)
-
-    def adapter(self) -> Adapter:
-        """Return what divides according to the program, and remembers what it solved."""
-        return Division(Optimum(self._cases()), self._cases())
-
-
 class OwnFill(Fill):
     """A fill of the user's own, which gets the GPUs in order of the machines."""
 
@@ -285,26 +160,13 @@ class OwnFill(Fill):
 
 
 _PROPORTIONAL = Proportional()
-FILLS: Mapping[str, Fill] = {
-    "proportional": _PROPORTIONAL,
-    "as_asked": AsAsked(),
-    "tune": Tune(),
-    "greedy": Greedy(),
-    "opt": Opt(),
-}
+FILLS: Mapping[str, Fill] = {"proportional": _PROPORTIONAL, "as_asked": AsAsked()}
 AnyFill = Annotated[str | Fill, PlainValidator(lambda value: check_part(value, FILLS, "fill", Fill))]
 
 
 def fill_of(fill: str | Fill) -> Fill:
     """Return a shipped fill by name; one of the user's own wrapped to get the machines in order."""
     return FILLS[fill] if isinstance(fill, str) else OwnFill(fill)
-
-
-def adapter_of(policy: object, fill: str | Fill) -> Adapter:
-    """Return the adapter of a policy's fill; declare that the policy looks at what the fill looks at."""
-    part = FILLS[fill] if isinstance(fill, str) else fill
-    adopt_knowledge(policy, part)
-    return part.adapter()
 
 
 def divided(amount: int, counts: Iterable[int]) -> list[int]:
@@ -326,12 +188,6 @@ def _max_on(gpus: Ints, machines: int) -> int:
     if not 0 < machines < len(gpus):
         return int(gpus.sum())
     return int(gpus.max() if machines == 1 else np.partition(gpus, -machines)[-machines:].sum())
-
-
-def _covers(allocation: Allocation, least: Allocation) -> bool:
-    """Return whether an allocation has at least as much on each machine as another has there."""
-    given = {s.machine: s for s in allocation.slices}
-    return all(s.machine in given and all(map(ge, given[s.machine], s)) for s in least.slices)
 
 
 def _sum(slices: Sequence[Slice]) -> Slice:

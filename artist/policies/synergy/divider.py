@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from artist.core.cluster import Allocation, Cluster, Slice
-from artist.policies.parts.cpu_memory.fronts import Point
-from artist.policies.parts.cpu_memory.linear_programs import Kind, Option, best_options
+from artist.policies.synergy.fronts import Point
+from artist.policies.synergy.linear_programs import Kind, Option, best_options
 
 Amounts = Mapping[int, tuple[int, int]]  # CPUs and bytes of memory by machine
 
@@ -23,7 +23,7 @@ class Placed(NamedTuple):
     Attributes
     ----------
     points
-        What it may hold, for the whole job (`artist.policies.parts.cpu_memory.fronts`).
+        What it may hold, for the whole job (`artist.policies.synergy.fronts`).
     where
         GPUs by machine, in order of the machines.
     least

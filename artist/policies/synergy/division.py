@@ -1,9 +1,9 @@
-"""Division: which job gets which CPUs and memory, once a policy has said which job runs where. For fills.
+"""Division of CPUs and memory among jobs on given GPUs. For `cpu_tuned`.
 
 The policy plans as if each job held its share in proportion to GPUs: its view says that this is held and
-free, so it decides as with the proportional fill. When its plan is done, CPUs and memory of the machines
+free, so it decides as if nothing were divided. When its plan is done, CPUs and memory of the machines
 whose jobs changed (planned, finished or evicted) are divided again among the jobs there. Each has at least
-the lesser of its best case and its share; the fill's own rule gives what is left. The division depends only
+the lesser of its best case and its share; a rule gives what is left. The division depends only
 on which jobs hold which GPUs, so it changes only with them. A job that gets other CPUs or memory, and nothing
 else, is retuned; under a policy that is called at intervals this happens at its next call.
 
@@ -12,47 +12,21 @@ it. CPU-only jobs and jobs that share GPUs keep what the plan gives them. On clo
 they hold; those that are also on other machines have the least from then on.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple, cast
+from functools import partial
+from typing import cast
 
 from artist.core.arrays import Ints
 from artist.core.buckets import set_of
 from artist.core.cluster import Allocation, Slice
 from artist.core.events import Finish, MachineEvent, Stop
 from artist.core.free import Free
-from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.adapted_view import AdaptedView
-from artist.policies.parts.cpu_memory.api import Need
-from artist.policies.parts.cpu_memory.best_case import BestCases
-
-
-class Tenant(NamedTuple):
-    """A job on given GPUs.
-
-    Attributes
-    ----------
-    need
-        With its best case, for the whole job.
-    least
-        What it has at least: in each of CPUs and memory the lesser of its best case and its share in
-        proportion to GPUs, machine by machine. Its share, if it would be slower with that: best cases hold
-        for as few machines as possible.
-    """
-
-    need: Need
-    least: Allocation
-
-
-class Left(NamedTuple):
-    """CPUs and bytes of memory of a machine that are not given yet."""
-
-    cpus: int
-    memory_bytes: int
-
-
-Rule = Callable[[Sequence[Tenant], Mapping[int, Left], ClusterView], Mapping[int, Allocation]]
+from artist.policies.synergy.adapted_view import AdaptedView
+from artist.policies.synergy.best_case import BestCases
+from artist.policies.synergy.division_rules import DivisionRule, Left, Tenant
+from artist.policies.synergy.needs import Need
 
 
 class Division:
@@ -61,13 +35,12 @@ class Division:
     Parameters
     ----------
     rule
-        Given tenants in order of their numbers, and what is left of each of their machines that takes new
-        work, returns new allocations by job: the GPUs of `least`, and at least as much of the rest.
+        Divides what is left.
     cases
         Best cases of jobs.
     """
 
-    def __init__(self, rule: Rule, cases: BestCases) -> None:
+    def __init__(self, rule: DivisionRule, cases: BestCases) -> None:
         self._rule = rule
         self._cases = cases
         self._planned: dict[int, Allocation] = {}  # what running jobs hold, as the policy sees it
@@ -77,7 +50,7 @@ class Division:
         self._changed: dict[int, None] = {}  # machines whose jobs changed since they were last divided
         self._free: tuple[Ints, Ints] | None = None  # CPUs and memory, as the policy sees it
 
-    def __call__(self, view: ClusterView) -> ClusterView:
+    def adapted(self, view: ClusterView) -> ClusterView:
         """Return the view on which the policy plans."""
         if self._free is None:
             self._free = view.cluster.cpus.copy(), view.cluster.memory_bytes.copy()
@@ -88,16 +61,13 @@ class Division:
                     self._cases.forget(event.job)
             elif isinstance(event, MachineEvent):
                 self._changed[event.machine] = None
-        return cast(ClusterView, _Planned(view, self))
+        allocation, free = self._planned.get, partial(self._free_of, view)
+        return cast(ClusterView, AdaptedView(view, allocation=allocation, free=free))
 
-    def planned(self, job: int) -> Allocation | None:
-        """Return what a job holds, as the policy sees it."""
-        return self._planned.get(job)
-
-    def free(self, free: Free) -> Free:
+    def _free_of(self, view: ClusterView) -> Free:
         """Return what is free, as the policy sees it."""
         assert self._free is not None
-        return free.with_resources(*self._free)
+        return view.free().with_resources(*self._free)
 
     def settle(
         self, view: ClusterView, changes: Mapping[int, Allocation | None]
@@ -163,7 +133,7 @@ class Division:
             elif on_open:
                 least[job] = divided[job] = _within(tenant.least, view.allocation(job), open_)
         left = {m: self._left(view, m, least) for m in sorted(open_)}
-        divided.update(self._rule(tenants, left, view))
+        divided.update(self._rule.divide(tenants, left, view))
         return divided
 
     def _linked(self, machines: Iterable[int]) -> tuple[dict[int, None], dict[int, None]]:
@@ -239,32 +209,3 @@ def _within(least: Allocation, held: Allocation | None, open_: Container[int]) -
     has = {s.machine: s for s in held.slices} if held is not None else {}
     slices = (s if s.machine in open_ else _lesser(s, has.get(s.machine, s)) for s in least.slices)
     return replace(least, slices=tuple(slices))
-
-
-class _Planned(AdaptedView):
-    """The view of a policy that plans with shares in proportion to GPUs."""
-
-    def __init__(self, view: ClusterView, division: Division) -> None:
-        super().__init__(view)
-        self._division = division
-        self.allocation = division.planned
-
-    def free(self) -> Free:
-        return self._division.free(self._view.free())
-
-    def plan(self) -> PlanBuilder:
-        return _DividedPlan(self._view, self._division)
-
-
-class _DividedPlan(PlanBuilder):
-    """A plan that divides CPUs and memory when it is done."""
-
-    def __init__(self, view: ClusterView, division: Division) -> None:
-        super().__init__()
-        self._view = view
-        self._division = division
-
-    def done(self) -> Plan:
-        """Divide, and freeze the plan."""
-        self._changes = self._division.settle(self._view, self._changes)
-        return super().done()

@@ -9,8 +9,8 @@ from itertools import starmap
 
 from artist.core.cluster import Allocation
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.divider import Placed, held_at
-from artist.policies.parts.cpu_memory.fronts import DIGITS, Fronts, Point
+from artist.policies.synergy.divider import Placed, held_at
+from artist.policies.synergy.fronts import DIGITS, Fronts, Point
 
 _MAX_REMEMBERED = 20_000
 

@@ -1,4 +1,4 @@
-"""Whatever a policy does, its fill gives each job at least its share or its best case, and nothing twice."""
+"""Whatever the policy inside does, each job has at least its share or its best case, and nothing twice."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from artist.core.cluster import Allocation, CapacityEvent, Cluster, Slice
 from artist.core.events import Change, Event, Gauges, Start
 from artist.core.job import JobSpec
-from artist.core.view import Policy
+from artist.core.plan import Plan
+from artist.core.view import ClusterView, Policy
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.engine.view import View
@@ -17,7 +18,7 @@ from artist.policies.antman.policy import AntMan
 from artist.policies.basic.ordered import Ordered
 from artist.policies.dally.policy import Dally
 from artist.policies.gandiva.policy import Gandiva
-from artist.policies.parts.cpu_memory.fill import FILLS
+from artist.policies.synergy.cpu_tuned import CpuTuned
 from artist.policies.themis.gavel import ThemisGavel
 from artist.policies.themis.policy import Themis
 from artist.policies.tiresias.policy import Tiresias
@@ -62,6 +63,11 @@ def share(cluster: Cluster, allocation: Allocation) -> Allocation:
     return replace(allocation, slices=tuple(slices))
 
 
+def tuned(make_policy: Callable[[str], Policy], mechanism: str) -> Policy:
+    """Return a policy around the one that is made with the fill that the mechanism expects."""
+    return CpuTuned(make_policy("as_asked" if mechanism == "greedy" else "proportional"), mechanism)
+
+
 @dataclass(frozen=True)
 class Case:
     """All that a random run is made of."""
@@ -69,10 +75,10 @@ class Case:
     jobs: list[JobSpec]
     capacity: list[CapacityEvent]
     policy: str
-    fill: str
+    mechanism: str
 
     def run(self, policies: dict[str, Callable[[str], Policy]]) -> list[Event]:
-        policy = policies[self.policy](self.fill)
+        policy = tuned(policies[self.policy], self.mechanism)
         performance = PlainPerformance(slower)
         result, events = run_checked(
             self.jobs, CLUSTER, policy, performance, overheads=KEEP, capacity_events=self.capacity
@@ -101,7 +107,7 @@ def jobs(draw: st.DrawFn, *, cpu_jobs: bool) -> list[JobSpec]:
 def cases(
     draw: st.DrawFn,
     policies: Sequence[str],
-    fills: Sequence[str],
+    mechanisms: Sequence[str],
     *,
     cpu_jobs: bool = False,
     fails: bool = False,
@@ -113,7 +119,7 @@ def cases(
         kind = draw(st.sampled_from(("fail", "leave")))
         capacity.append(CapacityEvent(seconds_to_ns(at), kind, m, seconds_to_ns(at + later / 2)))
         capacity.append(CapacityEvent(seconds_to_ns(at + later), "join", m))
-    how = draw(st.sampled_from(policies)), draw(st.sampled_from(fills))
+    how = draw(st.sampled_from(policies)), draw(st.sampled_from(mechanisms))
     return Case(draw(jobs(cpu_jobs=cpu_jobs)), capacity, *how)
 
 
@@ -140,29 +146,40 @@ def test_no_job_is_slower_than_with_its_share(case: Case) -> None:
             assert slower(spec, event.allocation) <= in_proportion + 1
 
 
+@dataclass(frozen=True)
+class Planned(Policy):
+    """Returns one plan."""
+
+    plan: Plan
+
+    def decide(self, view: ClusterView) -> Plan:
+        return self.plan
+
+
 class Again(Recount):
     """Divides CPUs and memory again after every instant: nothing may change."""
 
-    def __init__(self, fill: str) -> None:
+    def __init__(self, mechanism: str) -> None:
         super().__init__()
-        self._fill = fill
+        self._mechanism = mechanism
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
         """Recount, and compare with a division of what runs now."""
         super().observe(time_ns, events, gauges)
         assert self.engine is not None
         view = View(time_ns, [], self.engine._state)
-        fresh = FILLS[self._fill].adapter()(view).plan()
+        plan = view.plan()
         for number, allocation in enumerate(self.engine.jobs.held):
             if allocation is not None:
-                fresh.place(number, share(view.cluster, allocation))
-        assert not fresh.done().changes
+                plan.place(number, share(view.cluster, allocation))
+        fresh = CpuTuned(Planned(plan.done()), self._mechanism)
+        assert not fresh.decide(view).changes
 
 
 @given(cases(sorted(POLICIES), ("tune", "opt")))
 def test_resources_held_depend_on_placements_only(case: Case) -> None:
     """However it came about: the same jobs on the same GPUs hold the same CPUs and memory."""
-    again = Again(case.fill)
-    policy, performance = POLICIES[case.policy](case.fill), PlainPerformance(slower)
+    again = Again(case.mechanism)
+    policy, performance = tuned(POLICIES[case.policy], case.mechanism), PlainPerformance(slower)
     again.engine = Engine(case.jobs, CLUSTER, policy, performance, overheads=KEEP, observers=(again,))
     again.engine.run()

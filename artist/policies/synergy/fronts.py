@@ -12,7 +12,7 @@ from typing import NamedTuple
 from artist.core.cluster import Machine
 from artist.core.view import ClusterView
 from artist.performance.formulas.best_case import share_of
-from artist.policies.parts.cpu_memory.best_case import BestCases, times_on
+from artist.policies.synergy.best_case import BestCases, times_on
 
 DIGITS = 6  # of a worth: jobs whose times differ by less are identical
 _MAX_REMEMBERED = 20_000

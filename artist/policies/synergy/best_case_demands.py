@@ -1,15 +1,17 @@
-"""Best cases as demands: a job asks for the CPUs and memory that it gains from. For the greedy fill."""
+"""Best cases as demands: a job asks for the CPUs and memory that it gains from. For `cpu_tuned`."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from artist.core.buckets import ALL
-from artist.core.cluster import Cluster, Machine
+from artist.core.cluster import Allocation, Cluster, Machine
 from artist.core.events import Finish
 from artist.core.job import Demand
 from artist.core.view import ClusterView
-from artist.policies.parts.cpu_memory.adapted_view import AdaptedView
-from artist.policies.parts.cpu_memory.best_case import BestCases, kinds_among
+from artist.policies.synergy.adapted_view import AdaptedView
+from artist.policies.synergy.best_case import BestCases, kinds_among
 
 
 class BestCaseDemands:
@@ -29,13 +31,19 @@ class BestCaseDemands:
         self._cases = cases
         self._demands: dict[int, Demand] = {}
 
-    def __call__(self, view: ClusterView) -> ClusterView:
+    def adapted(self, view: ClusterView) -> ClusterView:
         """Return the view on which the policy plans."""
         for event in view.news:
             if isinstance(event, Finish):
                 self._demands.pop(event.job, None)
                 self._cases.forget(event.job)
-        return cast(ClusterView, _Asking(view, self))
+        return cast(ClusterView, AdaptedView(view, demand=partial(self.of, view)))
+
+    def settle(
+        self, view: ClusterView, changes: Mapping[int, Allocation | None]
+    ) -> Mapping[int, Allocation | None]:
+        """Return the changes of a plan as they are: jobs hold what they ask for."""
+        return changes
 
     def of(self, view: ClusterView, job: int) -> Demand:
         """Return what a job asks for."""
@@ -65,14 +73,3 @@ def _allowed(cluster: Cluster, demand: Demand) -> list[Machine]:
         for machine in kinds_among(cluster, ALL)
         if not demand.gpu_types or machine.gpu_type in demand.gpu_types
     ]
-
-
-class _Asking(AdaptedView):
-    """The view of a policy whose jobs ask for their best case."""
-
-    def __init__(self, view: ClusterView, demands: BestCaseDemands) -> None:
-        super().__init__(view)
-        self._demands = demands
-
-    def demand(self, job: int) -> Demand:
-        return self._demands.of(self._view, job)

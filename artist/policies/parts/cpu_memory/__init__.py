@@ -1,1 +1,0 @@
-"""Division of CPUs and memory among jobs whose GPUs are placed."""
