@@ -1,4 +1,4 @@
-"""Calibrated profiles in a file: what `artist-calibrate` writes and `network.profiles` reads.
+"""File of calibrated profiles, written by `artist-calibrate` and read by `network.profiles`.
 
     models:
       ResNet50: {compute_scale: 0.5, launch_ns: 20000}
@@ -41,7 +41,7 @@ class CalibratedLayer(_Part):
 
 
 class CalibratedModel(_Part):
-    """How the profile of a model is changed, and why.
+    """Changes to the profile of a model, and their origin.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class CalibratedModel(_Part):
     measured, before, achieved
         Exposed communication / compute: measured, and of the network model before and after.
     gpus, machine_type
-        Where it was measured.
+        Place of the measurement.
     source
         Source of the measurement.
     layers
@@ -72,14 +72,14 @@ class CalibratedModel(_Part):
 
 
 class CalibratedFile(_Part):
-    """What a file says; all but `models` is for human readers.
+    """Content of a file; all but `models` is for human readers.
 
     Attributes
     ----------
     models
         By name.
     method
-        What was fitted.
+        The fitted quantity.
     measured
         Name of the table, and SHA-256 of its content.
     topology
@@ -98,8 +98,8 @@ class CalibratedFile(_Part):
         """Return the file; equal calibrations give equal bytes."""
         record = self.model_dump(exclude_none=True)
         names = ("method", "measured", "topology", "network", "models")
-        said = {name: record[name] for name in names if record.get(name)}
-        body: str = yaml.safe_dump(said, sort_keys=False, width=110)
+        present = {name: record[name] for name in names if record.get(name)}
+        body: str = yaml.safe_dump(present, sort_keys=False, width=110)
         return f"# Written by artist-calibrate; network.profiles=THIS_FILE uses it.\n{body}"
 
 
@@ -110,7 +110,7 @@ class CalibratedProfiles:
     Parameters
     ----------
     topology
-        Fabric for which they were calibrated; empty if the file does not say.
+        Fabric for which they were calibrated; empty if unknown.
     profiles
         By the model's own name.
     """
@@ -126,9 +126,9 @@ class CalibratedProfiles:
         InputError
             If there is no such model.
         """
-        own = self.profiles.get(name)
-        if own is not None:
-            return own
+        calibrated = self.profiles.get(name)
+        if calibrated is not None:
+            return calibrated
         profile = get_profile(name)
         return self.profiles.get(profile.name, profile)
 
@@ -139,7 +139,7 @@ def read_calibrated(path: Path) -> CalibratedProfiles:
     Raises
     ------
     InputError
-        With file, field, the value found and what is allowed.
+        With file, field, the value found and the allowed values.
     """
     content = read_yaml(path, "calibration")
     try:
@@ -171,4 +171,4 @@ def _profile(name: str, model: CalibratedModel, path: Path) -> Profile:
 
 
 def _layers(layers: Sequence[CalibratedLayer]) -> tuple[Layer, ...]:
-    return tuple(Layer(**each.model_dump()) for each in layers)
+    return tuple(Layer(**layer.model_dump()) for layer in layers)

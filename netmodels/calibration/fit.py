@@ -1,10 +1,10 @@
 """Fit a profile to an overhead that was measured: exposed communication / compute on one placement.
 
 `scale_compute`    multiply the compute times until the model gives that overhead (Dally paper, section 4.2.2:
-                   "we scale the workload configuration file ... for each model"). Bytes stay, so whatever the
-                   fabric takes for them weighs more on every placement.
-`launch_overhead`  leave compute as it was measured, and add to every collective a start-up time: what
-                   a collective library spends before it sends anything, the same on every placement.
+                   "we scale the workload configuration file ... for each model"). Bytes are unchanged, so
+                   their time on the fabric weighs more on every placement.
+`launch_overhead`  leave compute as it was measured, and add to every collective a start-up time, which
+                   a collective library spends before it sends, equal on every placement.
 """
 
 from collections.abc import Callable
@@ -36,11 +36,11 @@ class Fit:
     Parameters
     ----------
     profile
-        The profile to ask about from now on.
+        The profile to use from now on.
     compute_scale
         Factor on its compute times, relative to the original profile.
     launch_ns
-        Start-up cost of each of its collectives.
+        Start-up time of each of its collectives.
     before, achieved
         Exposed communication / compute of the original profile, and of the calibrated one.
     """
@@ -55,7 +55,7 @@ class Fit:
 def overhead(
     network: NetworkModel, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
 ) -> float:
-    """Return exposed communication / compute; infinite for a model that computes nothing and waits."""
+    """Return exposed communication / compute; infinite for a model that waits without computing."""
     answer = network.iteration(profile, shape, fabric, system)
     if not answer.compute_ns:
         return inf if answer.exposed_ns else 0.0
@@ -76,7 +76,7 @@ def calibrate(
     Parameters
     ----------
     method
-        What is fitted.
+        The quantity to fit.
     measured
         Exposed communication / compute, as a fraction.
     network, shape, fabric, system
@@ -87,7 +87,7 @@ def calibrate(
     Raises
     ------
     InputError
-        If no scale, or launch, gives that overhead; names what the extremes give.
+        If no scale, or launch, gives that overhead; with the overheads at the extremes.
     """
     if not (isfinite(measured) and measured >= 0):
         raise InputError("wrong overhead", where=profile.name, found=measured, allowed="a fraction >= 0")
@@ -109,8 +109,8 @@ def calibrate(
         fitted = profile.with_launch(_launch_ns(measured, profile, ask))
     fit = Fit(fitted, scale, fitted.launch_ns, before, ask(fitted))
     if abs(fit.achieved - measured) > TOLERANCE * measured:
-        what = f"no {method} gives this overhead; the nearest gives {fit.achieved:.4g}"
-        raise InputError(what, where=profile.name, found=measured, allowed="another method, or overhead")
+        problem = f"no {method} gives this overhead; the nearest gives {fit.achieved:.4g}"
+        raise InputError(problem, where=profile.name, found=measured, allowed="another method, or overhead")
     return fit
 
 
@@ -119,9 +119,9 @@ def _scale(measured: float, profile: Profile, ask: Ask) -> float:
     low, high = MIN_SCALE, MAX_SCALE
     most, least = ask(profile.scaled(low)), ask(profile.scaled(high))
     if not least <= measured <= most:
-        what = "no scale of compute gives this overhead"
+        problem = "no scale of compute gives this overhead"
         allowed = f"{least:.4g} (scale {high:g}) to {most:.4g} (scale {low:g})"
-        raise InputError(what, where=profile.name, found=measured, allowed=allowed)
+        raise InputError(problem, where=profile.name, found=measured, allowed=allowed)
     while low < (middle := sqrt(low * high)) < high:
         if ask(profile.scaled(middle)) > measured:
             low = middle
@@ -135,9 +135,9 @@ def _launch_ns(measured: float, profile: Profile, ask: Ask) -> int:
     low, high = 0, MAX_LAUNCH_NS
     least, most = ask(profile.with_launch(low)), ask(profile.with_launch(high))
     if not least <= measured <= most:
-        what = "no launch gives this overhead"
+        problem = "no launch gives this overhead"
         allowed = f"{least:.4g} (launch 0) to {most:.4g} (launch {high / 1e9:g} s)"
-        raise InputError(what, where=profile.name, found=measured, allowed=allowed)
+        raise InputError(problem, where=profile.name, found=measured, allowed=allowed)
     while high - low > 1:
         middle = (low + high) // 2
         if ask(profile.with_launch(middle)) < measured:

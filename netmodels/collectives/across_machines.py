@@ -1,27 +1,28 @@
-"""Collectives over several machines that do not run level by level: one ring through all GPUs, or a tree.
+"""Flat collectives over several machines: one ring through all GPUs, or a tree.
 
 With n GPUs, S bytes and p = S // n, a ring takes
 
     all-reduce 2 (n-1) steps of p, reduce-scatter n-1 of p, all-gather n-1 of S, all-to-all n (n-1) / 2 of p
 
 `ideal`: in the steady state all links carry messages one after the other, as fast as the narrowest link
-allows, and no message goes round faster than the latencies and transmissions on its way:
+allows, and no message travels the ring faster than the latencies and transmissions on its path:
 
     step = max(p / narrowest, mean over the ring of latency + p / bandwidth)
 
 Steps are not in unison: a GPU sends when it has received a message and sent the one before. So this is the
 largest mean weight of a cycle (Baccelli et al., Synchronization and linearity, 1992), of which there are two
-kinds: a link after itself, and once round. The added time at the start is left out: at most what the hops
-longer than a step take beyond it. More bandwidth, less latency or fewer bytes are never slower. If crossings
-set the pace, even and uneven placements of as many GPUs with the same narrowest crossing cost the same.
+kinds: one link repeated, and the whole ring. The added time at the start is left out: at most the excess of
+the hops that are longer than a step. More bandwidth, less latency or fewer bytes are never slower. If
+crossings set the pace, even and uneven placements of equal numbers of GPUs with the same narrowest crossing
+cost the same.
 
-`packets`: `netmodels.collectives.ring_steps`. An all-to-all's steps are those of an all-reduce, n / 4 times
-as many.
+`packets`: `netmodels.collectives.ring_steps`. An all-to-all has the steps of an all-reduce, times
+n / 4.
 
 A tree all-reduces as in NCCL: a chain through the GPUs of a machine, and two binary trees over the machines,
 each with half of the bytes and inner nodes where the other has leaves (Sanders, Speck and Traeff, Two-tree
 algorithms for full bandwidth broadcast, reduction and scan, 2009). A machine passes S to its parents and S to
-its children. Cut into the best number of pieces, with L the latencies of the deepest way up and down and b
+its children. Cut into the best number of pieces, with L the latencies of the deepest path up and down and b
 the transmission of all bytes at the narrowest place, it takes
 
     L + b + 2 sqrt(L b)
@@ -57,17 +58,17 @@ def across_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: Sys
         `across_machines` and `transport`.
     """
     if system.across_machines == "tree" and collective == "all_reduce":
-        found = _tree_ns(ring, chunk_bytes, system)
+        exact = _tree_ns(ring, chunk_bytes, system)
     elif system.packets:
-        found = _packets_ns(collective, ring, chunk_bytes, system)
+        exact = _packets_ns(collective, ring, chunk_bytes, system)
     else:
-        found = _ideal_ns(collective, ring, chunk_bytes, system)
-    times: Ints = np.rint(found).astype(np.int64)
+        exact = _ideal_ns(collective, ring, chunk_bytes, system)
+    times: Ints = np.rint(exact).astype(np.int64)
     return times
 
 
 def sent_bytes(collective: Collective, ring: Ring, chunk_bytes: Ints, system: SystemSettings) -> Ints:
-    """Return what each GPU sends, on average."""
+    """Return the mean bytes that each GPU sends."""
     if system.across_machines == "tree" and collective == "all_reduce":
         return 2 * (ring.gpus - 1) * chunk_bytes // ring.gpus
     steps = _steps(collective, ring.gpus)
@@ -88,7 +89,7 @@ def _add_ns_per_byte(system: SystemSettings) -> float:
 
 
 _ADDING = {"all_reduce": 0.5, "reduce_scatter": 1.0}
-"""Share of a ring's steps after which what was received is added."""
+"""Fraction of a ring's steps after which the received message is added."""
 
 
 def add_ns(message_bytes: int, system: SystemSettings) -> int:
@@ -102,8 +103,8 @@ def _ideal_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: Sys
     steps, delay_ns = _steps(collective, ring.gpus), system.endpoint_delay_ns
     step_ns = np.maximum(message * narrowest, latency_ns + message * ns_per_byte)
     adds = ring.gpus - 1 if collective in ("all_reduce", "reduce_scatter") else 0
-    found: Floats = steps * step_ns + adds * _add_ns_per_byte(system) * message + (steps + 1) * delay_ns
-    return found
+    time_ns: Floats = steps * step_ns + adds * _add_ns_per_byte(system) * message + (steps + 1) * delay_ns
+    return time_ns
 
 
 def _packets_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: SystemSettings) -> Floats:
@@ -117,13 +118,13 @@ def _packets_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: S
 def _tree_ns(ring: Ring, chunk_bytes: Ints, system: SystemSettings) -> Floats:
     latency_ns, ns_per_byte = _tree_hops(ring, system)
     carried_ns = chunk_bytes * (ns_per_byte + _add_ns_per_byte(system))
-    found: Floats = latency_ns + carried_ns + 2 * np.sqrt(latency_ns * carried_ns)
-    return found
+    time_ns: Floats = latency_ns + carried_ns + 2 * np.sqrt(latency_ns * carried_ns)
+    return time_ns
 
 
 @lru_cache(maxsize=65_536)
 def _tree_hops(ring: Ring, system: SystemSettings) -> tuple[float, float]:
-    """Return the latencies of the deepest way up and down, and ns per byte at the narrowest place."""
+    """Return the latencies of the deepest path up and down, and ns per byte at the narrowest place."""
 
     def hop_ns(way: Way) -> float:
         beside_ns = float(way.beside_ns(PAYLOAD_BYTES)) if system.packets else way.latency_ns

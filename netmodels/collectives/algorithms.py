@@ -27,12 +27,12 @@ a collective takes, beside its delays,
     double_binary_tree  all-reduce      2 (send(1, S) + send(2, S) .. send(n/2, S))
       n = 2^k                             + (2 k - 1) add(S)                          2 k + 1
 
-The S of an all-gather is what one member has, else what every member has at the start. A direct collective
-sends all its messages at once, each at the full bandwidth: right for a mesh (fully connected), too fast by up
-to n - 1 for a switch or a ring. A tree passes the whole message up and down unpipelined.
+The S of an all-gather is the size at one member, else the size at every member at the start. A direct
+collective sends all its messages at once, each at the full bandwidth: right for a mesh (fully connected), too
+fast by up to n - 1 for a switch or a ring. A tree passes the whole message up and down unpipelined.
 
 Rings and direct collectives accept fractional n (`netmodels.collectives.dimensions`): the forms hold for
-them. If n is not a power of two, halving-doubling and trees cost as much as with the next one. Collectives
+them. If n is not a power of two, halving-doubling and trees cost the same as with the next one. Collectives
 that an algorithm lacks run on another: trees reduce-scatter and all-gather as rings, halving-doubling and
 trees run an all-to-all directly, as collective libraries do.
 
@@ -74,9 +74,9 @@ class Group:
     dimension
         The links between them.
     members
-        How many; 1 or more, a fraction if groups of several sizes are averaged.
+        Number of members; 1 or more, a fraction if groups of several sizes are averaged.
     system
-        What a member does at its end.
+        Settings of the end points.
     links
         If messages are packets, the links to a neighbour (`netmodels.collectives.packet_transport.way_over`);
         else none.
@@ -89,7 +89,7 @@ class Group:
 
     @property
     def rounds(self) -> int:
-        """How often the members can be halved: k of n = 2^k, or of the next power of two."""
+        """Number of halvings of the members: k of n = 2^k, or of the next power of two."""
         return (int(-(-self.members // 1)) - 1).bit_length()
 
     @property
@@ -98,7 +98,7 @@ class Group:
         return int(-(-self.members // 1)) // 2
 
     def delays_ns(self, count: Any) -> Any:
-        """Return the delays of so many sends and receives."""
+        """Return the delays of `count` sends and receives."""
         return count * self.system.endpoint_delay_ns
 
     def send_ns(self, distance: int, message: Any) -> Any:
@@ -139,7 +139,7 @@ def _whole(value: Any) -> Any:
     return value.astype(np.int64) if isinstance(value, np.ndarray) else int(value)
 
 
-# --- one function a closed form: the time, and what a member sends (the mean, where members differ)
+# --- closed forms: the time, and the bytes that a member sends (the mean, where members differ)
 
 
 def _ring_all_reduce(group: Group, size: Any) -> Cost:
@@ -197,7 +197,7 @@ def _halving(group: Group, size: Any) -> Cost:
 
 
 def _doubling(group: Group, part: Any) -> Cost:
-    """Exchange what is there with ever nearer members; it doubles every time."""
+    """Exchange all received data with ever closer members; it doubles every time."""
     sends = [(group.rounds - 1 - i, part << i) for i in range(group.rounds)]
     time_ns = sum((group.send_ns(1 << far, message) for far, message in sends), start=0 * part)
     return time_ns, sum((message for _, message in sends), start=0 * part)

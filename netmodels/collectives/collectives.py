@@ -1,8 +1,9 @@
 """Collectives over several dimensions: the phases of each, in ASTRA-sim's order.
 
     all-reduce      `bandwidth_aware`: reduce-scatter outwards with shrinking size, all-reduce in the last
-                    dimension, all-gather back: from what the reduce-scatters left, not from the size before
-                    which differs where divisions left a remainder. `baseline`: all of it in every dimension.
+                    dimension, all-gather back: from the size that the reduce-scatters left, not the one
+                    before, which differs where divisions left a remainder. `baseline`: all of it in every
+                    dimension.
     reduce-scatter  outwards, shrinking
     all-gather      inwards, growing
     all-to-all      all of it in every dimension, outwards
@@ -45,9 +46,9 @@ class Phase(Generic[N]):
     dimension
         Index of the dimension, innermost 0.
     ns
-        How long the phase takes.
+        Duration of the phase.
     sent_bytes
-        What each member sends in it; the mean, if members differ.
+        Bytes that each member sends; the mean, if members differ.
     """
 
     dimension: int
@@ -58,7 +59,7 @@ class Phase(Generic[N]):
 def chunks_of(
     collective: Collective, gpus: int, size_bytes: Ints, system: SystemSettings
 ) -> tuple[Ints, Ints]:
-    """Return the bytes of a chunk, and how many chunks there are.
+    """Return the bytes of a chunk, and the number of chunks.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def phases_of(
     chunk_bytes
         Bytes that each member starts with: one chunk, or an array of chunks of several collectives.
     system
-        How collectives run.
+        Settings of collectives.
     """
     phases: list[Phase[N]] = []
     size = chunk_bytes
@@ -111,7 +112,7 @@ def phases_of(
 def _links(levels: tuple[Level, ...], place: int) -> tuple[tuple[float, float], ...]:
     """Return the links between neighbours of a level, up and down, with those below it on the way.
 
-    What GPUs of a group below send together leaves it over one link (`netmodels.astra_sim.ns3`).
+    Traffic of all GPUs of a group below leaves it over one link (`netmodels.astra_sim.ns3`).
     """
     up: list[tuple[float, float]] = []
     below = 1.0
@@ -144,7 +145,7 @@ def gate_ns(collective: Collective, gates: Sequence[Gate], gpus: int, chunk_byte
     collective
         The collective.
     gates
-        Machines and racks with what they can send.
+        Machines and racks with their bandwidths.
     gpus
         Of the placement.
     chunk_bytes
@@ -155,7 +156,7 @@ def gate_ns(collective: Collective, gates: Sequence[Gate], gpus: int, chunk_byte
 
 
 def _share(collective: Collective, inside: int, gpus: int) -> float:
-    """Return what must pass a gate in one direction, relative to what a member starts with."""
+    """Return the bytes that must pass a gate in one direction, relative to a member's bytes at the start."""
     outside = 1 - inside / gpus
     return {
         "all_reduce": 1.0,

@@ -1,4 +1,4 @@
-"""From a shape to the network dimensions that it uses, and how many members each has.
+"""Network dimensions of a shape, and the number of members of each.
 
 A regular placement (identical machines, identical racks) has whole numbers of members: 8+8 | 8+8 has 8 GPUs
 in a machine, 2 machines in a rack, 2 racks. An irregular one is priced by averages: 5+3 as 4+4, 8+8 | 4 with
@@ -6,11 +6,11 @@ in a machine, 2 machines in a rack, 2 racks. An irregular one is priced by avera
 number of GPUs. So the bytes that rings move depend only on the numbers of GPUs, machines and racks, and grow
 with the latter two if links outside are no faster: spreading never helps, except for latency.
 
-Averages ignore that the smallest machine has the fewest ports for what must leave and enter it, as 1 GPU of
-7+1. So an irregular placement also has *gates*: its machines and racks with what they can send. No collective
-is faster than its narrowest gate (`netmodels.collectives.collectives`). Real libraries are as slow: NCCL
-gives all machines as many channels as the one with the fewest has (`src/init.cc`), and its rings would take
-up to twice this bound.
+Averages ignore that the smallest machine has the fewest ports for traffic that must leave and enter it, as 1
+GPU of 7+1. So an irregular placement also has *gates*: its machines and racks with their bandwidths. No
+collective is faster than its narrowest gate (`netmodels.collectives.collectives`). Real libraries are as
+slow: NCCL gives all machines the number of channels of the one with the fewest (`src/init.cc`), and its rings
+would take up to twice this bound.
 
 Machines of several types are seen as if all were of one, type by type; the slowest counts.
 """
@@ -32,7 +32,7 @@ class Level:
     Parameters
     ----------
     tier
-        The tier that the dimension belongs to.
+        Tier of the dimension.
     dimension
         Latency, kind, and the bandwidth left to one GPU.
     members
@@ -46,7 +46,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A machine or a rack of an irregular placement, and what all its GPUs can send together.
+    """A machine or a rack of an irregular placement, and the bandwidth of all its GPUs together.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class View:
 
     @property
     def regular(self) -> bool:
-        """Whether all machines hold as many GPUs, all racks as many machines, all groups as many members."""
+        """True if machines have equal GPUs, racks equal machines, and groups equal members."""
         return not self.gates and all(isinstance(level.members, int) for level in self.levels)
 
 
@@ -102,7 +102,7 @@ SeenTiers = tuple[tuple[Tier, tuple[Dimension, ...]], ...]
 
 @lru_cache(maxsize=65_536)
 def views_of(shape: Shape, fabric: Fabric) -> tuple[View, ...]:
-    """Return how a placement looks to each of its machine types; one view if there is one type.
+    """Return the views of a placement by each of its machine types; one view if there is one type.
 
     The dimensions of a tier are filled innermost first: a machine with 6 GPUs on dimensions of size 4 and 2
     makes two groups at the first and one at the second. The members of a level are the groups below it
@@ -119,13 +119,13 @@ def views_of(shape: Shape, fabric: Fabric) -> tuple[View, ...]:
 
 
 def tiers_of(shape: Shape, fabric: Fabric) -> tuple[SeenTiers, ...]:
-    """Return the fabric as each machine type of a placement sees it; once if several see the same."""
+    """Return the fabric as each machine type of a placement sees it, without repetition."""
     types = sorted({name for rack in shape for name, _ in rack})
     return tuple(dict.fromkeys(fabric.tiers(name) for name in types)) or (fabric.tiers(),)
 
 
 def view_of(shape: Shape, tiers: SeenTiers) -> View:
-    """Return how a placement looks with the dimensions of `tiers`; see `views_of`."""
+    """Return the view of a placement with the dimensions of `tiers`; see `views_of`."""
     machines = [count for rack in shape for _, count in rack]
     racks = [len(rack) for rack in shape]
     gpus = sum(machines)
@@ -142,7 +142,7 @@ def view_of(shape: Shape, tiers: SeenTiers) -> View:
 
 
 def _filled(dimensions: Sequence[Dimension], units: Sequence[int]) -> list[tuple[Dimension, int, int]]:
-    """Fill the dimensions of one tier; `units` is how many members each instance of the tier holds.
+    """Fill the dimensions of one tier; `units` is the number of members of each instance of the tier.
 
     Return each dimension with the groups below it and its own.
     """
@@ -164,7 +164,7 @@ def _as_shared(dimension: Dimension, machine_gpus: float, rack_gpus: float) -> D
 
 
 def capacity(dimension: Dimension, machine_gpus: float, rack_gpus: float, gpus: float) -> float:
-    """Return what some GPUs send together, each with its share of the ports of its machine and its rack.
+    """Return the bandwidth of some GPUs together, each with its share of the ports of machine and rack.
 
     No limit if members have as many links as there are members: no port of one link is narrow there.
     """
@@ -179,7 +179,7 @@ def capacity(dimension: Dimension, machine_gpus: float, rack_gpus: float, gpus: 
 
 
 def sent_together(below: Sequence[tuple[int, int, int]], dimension: Dimension, members: int) -> float:
-    """Return what all GPUs of a part of a placement send together on a dimension, byte/ns.
+    """Return the bandwidth of all GPUs of a part of a placement on a dimension, byte/ns.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def sent_together(below: Sequence[tuple[int, int, int]], dimension: Dimension, m
     dimension
         Its links.
     members
-        Of the group that the part belongs to.
+        Members of the part's group.
     """
     if dimension.links == "members":
         return sum(count for count, _, _ in below) * link_bandwidth_bytes_per_ns(dimension, members)
@@ -196,19 +196,20 @@ def sent_together(below: Sequence[tuple[int, int, int]], dimension: Dimension, m
 
 
 def _gates(shape: Shape, tiers: SeenTiers) -> tuple[Gate, ...]:
-    """Return the distinct machines and racks, each by the widest way out of it."""
+    """Return the distinct machines and racks, each with the bandwidth of its widest exit."""
     (_, _), (_, rack_tier), (_, network_tier) = tiers
     gates: dict[Gate, None] = {}
     for rack in shape:
         in_rack = sum(count for _, count in rack)
         leaving = 0.0
         for _, count in rack:
-            near = [dimension for dimension in rack_tier if len(rack) > 1]
-            far = [dimension for dimension in network_tier if len(shape) > 1]
-            if near or far:
-                ways = [capacity(each, count, count, count) for each in (*near, *far)]
-                gates[Gate(count, max(ways))] = None
-            leaving += max((capacity(each, count, in_rack, count) for each in far), default=0.0)
+            in_use = [dimension for dimension in rack_tier if len(rack) > 1]
+            between = [dimension for dimension in network_tier if len(shape) > 1]
+            if in_use or between:
+                exits = [capacity(dimension, count, count, count) for dimension in (*in_use, *between)]
+                gates[Gate(count, max(exits))] = None
+            to_core = (capacity(dimension, count, in_rack, count) for dimension in between)
+            leaving += max(to_core, default=0.0)
         if leaving:
             gates[Gate(in_rack, leaving)] = None
     return tuple(gates)

@@ -1,21 +1,21 @@
-"""Messages as packets: what a step of a collective takes beyond ideal links.
+"""Messages as packets: the time of a step of a collective beyond ideal links.
 
 A message is cut into packets with headers. Every hop stores a packet before it sends it on, every packet is
 acknowledged, and the step is over when the last acknowledgement is back: after a round trip. Messages of one
-sender share its narrow link: the sender's own link takes packets of all in turn; if it lies behind a switch,
-messages are sent off whole, and queue in order of arrival.
+sender share its narrow link: the sender's own link takes packets of all in turn; behind a switch, whole
+messages queue in order of arrival.
 
 With windows (`transport=windows`; ASTRA-sim's ns-3 with HAS_WIN 1) a sender keeps at most a *window* of each
-message in flight: what the narrowest link of the path carries in an unloaded round trip.
+message in flight: the bytes that the narrowest link of the path carries in an unloaded round trip.
 
 - Behind a switch, messages longer than their windows share the narrow link window by window.
 - The window suffices for a link alone, but not for traffic in both directions. Acknowledgements then wait:
-  at the sender's own link for a packet; in front of a switch's narrow link for the queue of data that goes
-  their way. All of a cycle's acknowledgements come out behind that queue at once, and the next cycle's
-  packets take half a round trip back to it, in which the link is idle. With m windows on the way, each of
+  at the sender's own link for a packet; in front of a switch's narrow link for the queue of data in
+  their direction. All of a cycle's acknowledgements leave behind that queue at once, and the next cycle's
+  packets take half a round trip back to it, in which the link is idle. With m windows in flight, each of
   one round trip R, a cycle takes m R + R / 2 (ack-compression: Zhang, Shenker and Clark, Observations on
-  the dynamics of a congestion control algorithm, SIGCOMM 1991, section 4.3). The last window waits for
-  nothing, so of a message of p bytes and a window w the share 1 - w / p is slowed.
+  the dynamics of a congestion control algorithm, SIGCOMM 1991, section 4.3). The last window does
+  not wait, so of a message of p bytes and a window w the share 1 - w / p is slowed.
 
 Sizes are those on the links of ASTRA-sim's ns-3 back end: PACKET_PAYLOAD_SIZE as this project sets it
 (`netmodels.astra_sim.ns3`), headers of its RDMA packets, acknowledgements padded to 60 bytes with a PPP
@@ -50,9 +50,9 @@ class Way:
     ns_per_byte
         Sum over all links of a byte's transmission time.
     queued
-        Whether the narrowest link lies behind a switch, not at the sender.
+        True if the narrowest link is behind a switch, not at the sender.
     windows
-        Whether each message has at most a window in flight.
+        True if each message has at most a window in flight.
     """
 
     latency_ns: float
@@ -68,7 +68,7 @@ class Way:
         object.__setattr__(self, "window_bytes", round_trip_ns * self.bytes_per_ns)
 
     def beside_ns(self, message: Any) -> Any:
-        """Return what a step takes besides the message's transmission on the narrowest link.
+        """Return the time of a step besides the message's transmission on the narrowest link.
 
         Latency both ways, its last packet on the other links, and the acknowledgement.
         """
@@ -105,7 +105,7 @@ class Way:
 
 @lru_cache(maxsize=16_384)
 def way_over(latency_ns: float, links: Sequence[tuple[float, float]], *, windows: bool = False) -> Way:
-    """Return the way over some links, from the sender on.
+    """Return the path over some links, from the sender on.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ def way_over(latency_ns: float, links: Sequence[tuple[float, float]], *, windows
     links
         (bytes per ns, GPUs that send over it at once); a tuple.
     windows
-        Whether each message has at most a window on the way.
+        True if each message has at most a window in flight.
     """
     narrowest = min(range(len(links)), key=lambda place: links[place][0] / links[place][1])
     rate, flows = links[narrowest]
-    return Way(latency_ns, rate, flows, sum(1 / each for each, _ in links), narrowest > 0, windows)
+    return Way(latency_ns, rate, flows, sum(1 / bandwidth for bandwidth, _ in links), narrowest > 0, windows)

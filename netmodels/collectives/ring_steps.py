@@ -1,7 +1,7 @@
 """The packet transport's time of a ring: messages followed from block to block.
 
 A ring of n GPUs takes `steps` steps, 2 (n - 1) for an all-reduce. A GPU has a message to send at the start,
-and one more whenever it has received one: n messages go round, each as many hops as there are steps. Every
+and one more whenever it has received one: n messages circulate, each for one hop per step. Every
 crossing is simulated: its messages share it fairly, or queue (`netmodels.collectives.packet_transport`). On
 uneven rings this is slower than the bandwidth of the narrowest crossing requires: a crossing that has many
 messages at once finishes all of them at the end, and the next one starves meanwhile. So 4+4 < 5+3 < 6+2 <
@@ -9,13 +9,13 @@ messages at once finishes all of them at the end, and the next one starves meanw
 link.
 
 Work: messages x crossings x 2 rounds. A ring that repeats itself is simulated for one period. One with more
-than `_MOST` GPUs x blocks is represented by fewer of its blocks: evenly taken from them in order of size, and
-simulated in the order of the ring. Times grow with the number of steps, and what their hops take besides
-transmission is stretched to the whole ring's: messages of no bytes wait for every true link.
+than `_MAX_WORK` GPUs x blocks is represented by fewer of its blocks: evenly taken from them in order of size,
+and simulated in the order of the ring. Times grow with the number of steps, and the time of their hops
+besides transmission is scaled to that of the whole ring: messages of no bytes wait for every true link.
 
 The time is computed for a few sizes of a message and interpolated: up to the window of the narrowest
 crossing, within which messages queue; from it on, where they share; and linearly beyond 12 windows, where
-latency no longer counts. It never falls with the size. But messages may meet differently on a faster fabric:
+latency no longer counts. It never falls with the size. But messages may queue differently on a faster fabric:
 if one tier of a shipped one has up to twice the bandwidth or half the latency, one random placement in 13 is
 slower, by up to 13 %; with windows, one in 6 by up to 35 %, where messages no longer fit into them.
 """
@@ -31,7 +31,7 @@ import numpy.typing as npt
 from netmodels.collectives.rings import Block
 
 Floats = npt.NDArray[np.float64]
-_MOST = 256
+_MAX_WORK = 256
 _QUEUED = np.array([0.0, 1 / 16, 1 / 4, 1.0, 3.0, 12.0])
 _WINDOWS = np.insert(_QUEUED, 4, 1.0 + 1e-6)
 _ARRIVES, _HANDS_ON, _ACKNOWLEDGED = range(3)
@@ -39,7 +39,7 @@ _ARRIVES, _HANDS_ON, _ACKNOWLEDGED = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What the members of a ring do.
+    """Work of the members of a ring.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def steps_ns(blocks: tuple[Block, ...], steps: Steps, messages: Floats) -> Float
     blocks
         The ring.
     steps
-        What its members do.
+        Work of its members.
     messages
         Bytes, shape (n,).
     """
@@ -72,22 +72,22 @@ def steps_ns(blocks: tuple[Block, ...], steps: Steps, messages: Floats) -> Float
     known = narrowest.window_bytes * (_WINDOWS if narrowest.windows else _QUEUED)
     needed = min(int(np.searchsorted(known, messages.max())) + 1, len(known))
     times = np.maximum.accumulate([_time_ns(blocks, steps, message) for message in known[:needed].tolist()])
-    found: Floats = np.interp(messages, known[:needed], times)
+    time_ns: Floats = np.interp(messages, known[:needed], times)
     if needed == len(known):
         slope = (times[-1] - times[-2]) / (known[-1] - known[-2])
-        found += np.maximum(messages - known[-1], 0) * slope
-    return found
+        time_ns += np.maximum(messages - known[-1], 0) * slope
+    return time_ns
 
 
 @lru_cache(maxsize=65_536)
 def _time_ns(blocks: tuple[Block, ...], steps: Steps, message: float) -> float:
     followed = stand_in(blocks)
-    gpus, few = (sum(block.gpus for block in each) for each in (blocks, followed))
+    gpus, few = (sum(block.gpus for block in ring) for ring in (blocks, followed))
     if len(followed) == 1:
         return round_ns(followed, message, steps.rounds * (gpus - 1), steps)
     stretch = _hop_ns(blocks, message, steps) / _hop_ns(followed, message, steps)
-    found = round_ns(followed, message, steps.rounds * (few - 1), steps, stretch)
-    return found * (gpus - 1) / (few - 1)
+    time_ns = round_ns(followed, message, steps.rounds * (few - 1), steps, stretch)
+    return time_ns * (gpus - 1) / (few - 1)
 
 
 def _hop_ns(blocks: tuple[Block, ...], message: float, steps: Steps) -> float:
@@ -108,9 +108,9 @@ def stand_in(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
             blocks, count = blocks[:period], period
             break
     gpus = sum(block.gpus for block in blocks)
-    if gpus * count <= _MOST:
+    if gpus * count <= _MAX_WORK:
         return blocks
-    kept = max(2, min(count - 1, int(count * (_MOST / (gpus * count)) ** 0.5)))
+    kept = max(2, min(count - 1, int(count * (_MAX_WORK / (gpus * count)) ** 0.5)))
     ranked = sorted(
         range(count), key=lambda place: (blocks[place].out.bytes_per_ns, blocks[place].gpus, place)
     )
@@ -121,7 +121,7 @@ def stand_in(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 class _Crossing:
     """A crossing and the messages on it, in transmissions of one of them.
 
-    Acknowledgements of what it carries leave the machine behind it by the next crossing's narrow link.
+    Acknowledgements of its messages leave the machine behind it by the next crossing's narrow link.
     """
 
     __slots__ = (
@@ -147,30 +147,30 @@ class _Crossing:
         self.idle, self.least = 0.5 * beyond, 1 + beyond * way.lost_at_sender
         self.unit_ns = float(way.carried_ns(message))
         self.round_ns = way.window_bytes / way.bytes_per_ns
-        self.queue: deque[tuple[float, list[int]]] = deque()  # service at which it is through, hops left
+        self.queue: deque[tuple[float, list[int]]] = deque()  # service at which it ends, hops left
         self.on_it = self.turn = 0
         self.served = self.last_ns = self.busy_ns = 0.0
 
     def pace_ns(self) -> float:
-        """Return how long each message on it needs for one transmission."""
+        """Return the time of one transmission for each message on it."""
         waits = self.back.queued and self.back.on_it
         return max(self.on_it + self.idle if waits else self.on_it, self.least) * self.unit_ns
 
     def advance(self, now_ns: float) -> None:
-        """Serve what is on it until now."""
+        """Serve the messages on it until now."""
         if self.on_it:
             self.served += (now_ns - self.last_ns) / self.pace_ns()
         self.last_ns = now_ns
 
     def ahead_ns(self, now_ns: float) -> float:
-        """Return how long an acknowledgement waits here for data."""
+        """Return the time for which an acknowledgement waits here for data."""
         if self.whole:
             return max(self.busy_ns - now_ns, 0.0)
         return (self.on_it - 1) * self.round_ns if self.queued and self.on_it else 0.0
 
 
 class _Ring:
-    """A ring while its messages go round."""
+    """State of a ring with its circulating messages."""
 
     def __init__(self, blocks: tuple[Block, ...], message: float, steps: Steps, stretch: float) -> None:
         delay_ns = steps.delay_ns + steps.delay_ns_per_byte * message
@@ -181,62 +181,62 @@ class _Ring:
         self.beside_ns = [stretch * (float(block.out.beside_ns(message)) + delay_ns) for block in blocks]
         self.inner_ns = [stretch * (float(block.inside.beside_ns(message)) + delay_ns) for block in blocks]
         self.inner_unit_ns = [float(block.inside.alone_ns(message)) for block in blocks]
-        # Time, number, kind, place, the crossing's turn when it was said, hops left of each message.
+        # Time, number, event type, place, the crossing's turn at scheduling, hops left of each message.
         self.events: list[tuple[float, int, int, int, int, list[int]]] = []
         self.number, self.end_ns = 0, 0.0
 
-    def push(self, at_ns: float, kind: int, place: int, what: list[int], turn: int = 0) -> None:
+    def push(self, at_ns: float, event: int, place: int, messages: list[int], turn: int = 0) -> None:
         """Add an event."""
         self.number += 1
-        heappush(self.events, (at_ns, self.number, kind, place, turn, what))
+        heappush(self.events, (at_ns, self.number, event, place, turn, messages))
 
     def run(self, hops: int, start_ns: float) -> float:
-        """Return when the last message has made so many hops."""
+        """Return the time at which the last message has made `hops` hops."""
         for place, block in enumerate(self.blocks):
             apart_ns = self.inner_ns[place] + self.inner_unit_ns[place]
             for back in range(min(block.gpus, hops)):
                 self.push(start_ns + back * apart_ns, _ARRIVES, place, [hops - back])
         while self.events:
-            now_ns, _, kind, place, turn, what = heappop(self.events)
-            if kind == _ACKNOWLEDGED:
-                self.acknowledged(now_ns, place, what)
-            elif kind == _ARRIVES:
-                self.arrives(now_ns, place, what)
+            now_ns, _, event, place, turn, messages = heappop(self.events)
+            if event == _ACKNOWLEDGED:
+                self.acknowledged(now_ns, place, messages)
+            elif event == _ARRIVES:
+                self.arrives(now_ns, place, messages)
             elif turn == self.crossings[place].turn:
                 self.handed_on(now_ns, place)
         return self.end_ns
 
-    def arrives(self, now_ns: float, place: int, what: list[int]) -> None:
+    def arrives(self, now_ns: float, place: int, messages: list[int]) -> None:
         """Add messages to a crossing."""
         crossing = self.crossings[place]
         if crossing.whole:
-            crossing.busy_ns = max(crossing.busy_ns, now_ns) + len(what) * crossing.unit_ns
-            self.push(crossing.busy_ns + self.beside_ns[place] / 2, _ACKNOWLEDGED, place, what)
+            crossing.busy_ns = max(crossing.busy_ns, now_ns) + len(messages) * crossing.unit_ns
+            self.push(crossing.busy_ns + self.beside_ns[place] / 2, _ACKNOWLEDGED, place, messages)
             return
         self.settle(now_ns, place, crossing)
-        crossing.queue.append((crossing.served + 1, what))
-        crossing.on_it += len(what)
-        self.arm(place, crossing, changed=crossing.on_it == len(what))
+        crossing.queue.append((crossing.served + 1, messages))
+        crossing.on_it += len(messages)
+        self.arm(place, crossing, changed=crossing.on_it == len(messages))
 
     def handed_on(self, now_ns: float, place: int) -> None:
         """Remove the first messages from a crossing."""
         crossing = self.crossings[place]
         self.settle(now_ns, place, crossing)
-        what = crossing.queue.popleft()[1]
-        crossing.on_it -= len(what)
+        messages = crossing.queue.popleft()[1]
+        crossing.on_it -= len(messages)
         self.arm(place, crossing, changed=not crossing.on_it)
-        self.push(now_ns + self.beside_ns[place] / 2, _ACKNOWLEDGED, place, what)
+        self.push(now_ns + self.beside_ns[place] / 2, _ACKNOWLEDGED, place, messages)
 
-    def acknowledged(self, now_ns: float, place: int, what: list[int]) -> None:
-        """Pass on messages whose acknowledgements set out: through the next block, to its crossing."""
+    def acknowledged(self, now_ns: float, place: int, messages: list[int]) -> None:
+        """Pass on acknowledged messages through the next block, to its crossing."""
         following = (place + 1) % len(self.blocks)
         now_ns += self.beside_ns[place] / 2 + self.crossings[following].ahead_ns(now_ns)
-        hop_ns = self.inner_ns[following] + len(what) * self.inner_unit_ns[following]
+        hop_ns = self.inner_ns[following] + len(messages) * self.inner_unit_ns[following]
         inner = self.blocks[following].gpus - 1
-        ended = max((left - 1 for left in what if left - 1 <= inner), default=None)
+        ended = max((left - 1 for left in messages if left - 1 <= inner), default=None)
         if ended is not None:
             self.end_ns = max(self.end_ns, now_ns + ended * hop_ns)
-        on = [left - 1 - inner for left in what if left - 1 > inner]
+        on = [left - 1 - inner for left in messages if left - 1 > inner]
         if on:
             self.push(now_ns + inner * hop_ns, _ARRIVES, following, on)
 
@@ -246,21 +246,21 @@ class _Ring:
         self.crossings[place - 1].advance(now_ns)
 
     def arm(self, place: int, crossing: _Crossing, *, changed: bool) -> None:
-        """Schedule when a crossing hands on next, and the one whose acknowledgements it delays."""
+        """Schedule the next handover of a crossing, and of the one whose acknowledgements it delays."""
         before = (place - 1) % len(self.blocks)
         both = changed and crossing.queued and before != place
         for at in (before, place) if both else (place,):
-            each = self.crossings[at]
-            each.turn += 1
-            if each.queue:
-                due = each.last_ns + (each.queue[0][0] - each.served) * each.pace_ns()
-                self.push(due, _HANDS_ON, at, [], each.turn)
+            armed = self.crossings[at]
+            armed.turn += 1
+            if armed.queue:
+                due = armed.last_ns + (armed.queue[0][0] - armed.served) * armed.pace_ns()
+                self.push(due, _HANDS_ON, at, [], armed.turn)
 
 
 def round_ns(
     blocks: tuple[Block, ...], message: float, hops: int, steps: Steps, stretch: float = 1.0
 ) -> float:
-    """Return when the last of a ring's messages has made so many hops.
+    """Return the time at which the last of a ring's messages has made `hops` hops.
 
     Parameters
     ----------
@@ -273,6 +273,6 @@ def round_ns(
     steps
         Delays.
     stretch
-        What a hop takes besides transmission, relative to these blocks'.
+        Factor on the time of a hop besides transmission.
     """
     return _Ring(blocks, message, steps, stretch).run(hops, steps.delay_ns)

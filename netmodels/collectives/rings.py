@@ -2,8 +2,8 @@
 
 GPUs of one innermost group (a machine, if it has one dimension) are a *block*. A message passes a block over
 its inner links, and leaves it over a *crossing* to the next block: the links up to the switch of the widest
-dimension between them, and down again. Machines and racks pass what the ports of all their GPUs pass
-together: one wide port stands for NCCL's channels, each of which leaves a machine by another port. No two
+dimension between them, and down again. Machines and racks have the bandwidth of the ports of all their GPUs
+together: one wide port represents NCCL's channels, each of which leaves a machine by another port. No two
 crossings share a link in one direction.
 
 The graph is that of the files for ASTRA-sim's ns-3 back end (`netmodels.astra_sim.ns3`), where NPU i is the
@@ -23,12 +23,12 @@ from netmodels.fabric.shape import TIERS, Shape, Tier, gpus, tier
 
 
 class Block(NamedTuple):
-    """Neighbours in a ring that reach each other over links of one kind.
+    """Neighbours in a ring with equal links between them.
 
     Parameters
     ----------
     gpus
-        How many.
+        Number of GPUs.
     inside
         From one of them to the next; meaningless for a single one.
     out
@@ -59,9 +59,9 @@ class Ring:
     gpus
         Of the placement.
     tiers
-        Those that it uses, innermost first.
+        Tiers that it uses, innermost first.
     machines
-        How many.
+        Number of machines.
     blocks
         In order; none if only the mean hop counts.
     """
@@ -81,7 +81,7 @@ class Ring:
 
     @property
     def servers(self) -> tuple[Tier, ...]:
-        """The tier that sets the pace, the widest: a ring is one phase on all of its links."""
+        """The widest tier, which limits the rate: a ring is one phase on all of its links."""
         return self.tiers[-1:]
 
 
@@ -96,9 +96,9 @@ def rings_of(shape: Shape, fabric: Fabric, *, windows: bool = False, whole: bool
     fabric
         The network.
     windows
-        Whether each message has at most a window in flight.
+        True if each message has at most a window in flight.
     whole
-        Whether to include blocks; rings without them are equal if their mean hops are.
+        True to include blocks; rings without them are equal if their mean hops are.
     """
     rings = (ring_of(shape, tiers, whole=whole) for tiers in tiers_of(shape, fabric))
     return tuple(dict.fromkeys(map(_with_windows, rings) if windows else rings))
@@ -107,7 +107,7 @@ def rings_of(shape: Shape, fabric: Fabric, *, windows: bool = False, whole: bool
 def ring_of(shape: Shape, tiers: SeenTiers, *, whole: bool) -> Ring:
     """Return the ring of a placement with the dimensions of `tiers`; see `rings_of`."""
     (_, machine), (_, rack), (_, network) = tiers
-    blocks = _joined([_rack(each, machine, rack) for each in shape], network).blocks
+    blocks = _joined([_rack(in_rack, machine, rack) for in_rack in shape], network).blocks
     machines = sum(map(len, shape))
     used: list[Tier] = [TIERS[0]] if machines < gpus(shape) else []
     used += [TIERS[1]] if machines > len(shape) else []
@@ -136,9 +136,9 @@ def _with_windows(ring: Ring) -> Ring:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """A stretch of the ring: some GPUs, machines or racks that switches have joined so far.
+    """A section of the ring: GPUs, machines or racks joined by switches so far.
 
-    The last of `blocks` leads back to the first; `leaving` are the links from the last GPU to the switch on
+    The last of `blocks` is followed by the first; `leaving` are the links from the last GPU to the switch on
     top, `entering` those from it to the first GPU; `below` has (GPUs, GPUs of the machine, GPUs of the rack),
     machine by machine. Placements share parts, each of which is equal only to itself.
     """

@@ -1,4 +1,4 @@
-"""One digest for everything that answers depend on: the same in every process and on every machine."""
+"""Digest of all inputs of an answer, equal in every process and on every machine."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-_NO_SOURCES = {"_data", "__pycache__"}  # data in a wheel, and what Python compiles
+_NO_SOURCES = {"_data", "__pycache__"}  # data in a wheel, and compiled files
 
 
 def digest_of(record: object) -> str:

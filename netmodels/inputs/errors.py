@@ -1,4 +1,4 @@
-"""The error that tells a user what is wrong with an input, and a guard against files that never end."""
+"""The error for invalid user input, and a guard against files that never end."""
 
 import errno
 import stat
@@ -9,18 +9,18 @@ _ABSENT = object()
 
 
 class InputError(ValueError):
-    """Bad input: what is wrong, where, the value found, and what is allowed.
+    """Bad input: problem, place, value found, and allowed values.
 
     Parameters
     ----------
     what
         One short sentence without a full stop.
     where
-        File, row or field, as the user would look for it.
+        File, row or field, as the user knows it.
     found
         The offending value; left out of the message if not given.
     allowed
-        What is allowed, or what to do next.
+        The allowed values, or advice.
     """
 
     def __init__(self, what: str, *, where: str = "", found: object = _ABSENT, allowed: str = "") -> None:
@@ -35,13 +35,13 @@ class InputError(ValueError):
         super().__init__(first + ("\n  " + "; ".join(parts) if parts else ""))
 
     def __reduce__(self) -> tuple[object, ...]:
-        given = {} if self.found is _ABSENT else {"found": self.found}
-        return _remade, (self.what, {"where": self.where, "allowed": self.allowed, **given})
+        fields = {} if self.found is _ABSENT else {"found": self.found}
+        return _restored, (self.what, {"where": self.where, "allowed": self.allowed, **fields})
 
 
-def _remade(what: str, given: dict[str, Any]) -> InputError:
-    """Return the error that another process sent."""
-    return InputError(what, **given)
+def _restored(what: str, fields: dict[str, Any]) -> InputError:
+    """Return the error sent by another process."""
+    return InputError(what, **fields)
 
 
 def _short(value: object, limit: int = 200) -> str:
@@ -60,5 +60,5 @@ def regular(path: Path) -> Path:
     mode = path.stat().st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return path
-    kind = "a pipe, while files are read more than once" if stat.S_ISFIFO(mode) else "a device or a socket"
-    raise OSError(errno.EINVAL, f"{kind}; write its content to a file first", str(path))
+    file = "a pipe, while files are read more than once" if stat.S_ISFIFO(mode) else "a device or a socket"
+    raise OSError(errno.EINVAL, f"{file}; write its content to a file first", str(path))

@@ -10,14 +10,14 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_text(path: Path, kind: str = "trace", *, lenient: bool = False) -> str:
-    """Return the text of a UTF-8 file, unzipped if it is gzipped (told by its content); lines end in LF.
+    """Return the text of a UTF-8 file, unzipped if gzipped (by its content, not its name); lines end in LF.
 
     Parameters
     ----------
     kind
-        What the file is, for messages.
+        Kind of file, for messages.
     lenient
-        Whether bytes that are not UTF-8 are replaced.
+        True to replace bytes that are not UTF-8.
 
     Raises
     ------
@@ -47,9 +47,9 @@ def read_text(path: Path, kind: str = "trace", *, lenient: bool = False) -> str:
     try:
         text = raw.decode("utf-8-sig", "replace" if lenient else "strict")
     except UnicodeDecodeError as error:
-        found = raw[error.start : error.start + 8]
+        wrong = raw[error.start : error.start + 8]
         raise InputError(
-            "not a text file", where=where, found=found, allowed="UTF-8, plain or gzip"
+            "not a text file", where=where, found=wrong, allowed="UTF-8, plain or gzip"
         ) from None
     if "\0" in text and not lenient:
         raise InputError("not a text file", where=where, found="\0", allowed="UTF-8, plain or gzip")

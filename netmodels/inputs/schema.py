@@ -28,7 +28,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_yaml(path: Path, kind: str) -> object:
-    """Return what a YAML file says.
+    """Return the content of a YAML file.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def read_yaml(path: Path, kind: str) -> object:
     except (yaml.YAMLError, ValueError, RecursionError) as problem:  # also 2020-99-99, no date; and too deep
         mark = getattr(problem, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(path)
-        found = getattr(problem, "problem", None) or str(problem)
-        raise InputError("not YAML", where=where, found=found, allowed=f"the {kind} file, in YAML") from None
+        text = getattr(problem, "problem", None) or str(problem)
+        raise InputError("not YAML", where=where, found=text, allowed=f"the {kind} file, in YAML") from None
     return content
 
 
@@ -63,13 +63,13 @@ def first_problem(error: ValidationError, where: str, fields: Iterable[str]) -> 
     fields
         Names of all fields, to suggest which was meant.
     """
-    problem = min(error.errors(), key=lambda each: each["type"] == "missing")
+    problem = min(error.errors(), key=lambda detail: detail["type"] == "missing")
     field = ".".join(str(part) for part in problem["loc"])
     place = f"{where}, {field}" if field else where
     if problem["type"] == "missing":
         return InputError("field missing", where=place, allowed="this field must be given")
     if problem["type"] == "extra_forbidden":
-        found = problem["loc"][-1]
-        return InputError("unknown field", where=place, found=found, allowed=allowed_names(found, fields))
+        name = problem["loc"][-1]
+        return InputError("unknown field", where=place, found=name, allowed=allowed_names(name, fields))
     allowed = in_words(problem["type"], problem["msg"])
     return InputError("wrong value", where=place, found=problem["input"], allowed=allowed)

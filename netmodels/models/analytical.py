@@ -1,4 +1,4 @@
-"""The network model in process: alpha-beta collectives, the whole iteration walked layer by layer."""
+"""The network model in process: alpha-beta collectives, and the iteration timeline layer by layer."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,14 +17,14 @@ from netmodels.collectives.iteration_time import IterationTime
 from netmodels.collectives.ring_steps import Floats
 from netmodels.collectives.rings import Ring, rings_of
 from netmodels.collectives.timeline import (
+    ChunkedCollective,
     Part,
-    Passage,
-    Train,
+    Transfer,
     Way,
     alone,
     issues_of,
+    iteration_timeline,
     through_one_queue,
-    walk,
 )
 from netmodels.fabric.fabric import Dimension, Fabric
 from netmodels.fabric.shape import Shape, Tier, tier
@@ -56,7 +56,7 @@ class AnalyticalModel:
 
     With `across_machines` other than `hierarchical`, placements of several machines, regular or not, are
     priced as one ring or tree through all GPUs (`netmodels.collectives.across_machines`), and a machine alone
-    by its dimensions. Messages travel over ideal links, or as packets
+    by its dimensions. Messages use ideal links, or are packets
     (`netmodels.collectives.packet_transport`).
     """
 
@@ -93,7 +93,7 @@ class AnalyticalModel:
         if system.collectives == "nccl":
             return self._nccl.collective_ns(collective, size_bytes, shape, fabric)
         seen = _seen(shape, fabric, system)
-        return max(_collective_ns(collective, each, size_bytes, system) for each in seen)
+        return max(_collective_ns(collective, view, size_bytes, system) for view in seen)
 
     def parts(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
@@ -109,7 +109,7 @@ class AnalyticalModel:
         if system.collectives == "nccl":
             return self._nccl.parts(profile, shape, fabric)
         seen = _seen(shape, fabric, system)
-        slowest = max(seen, key=lambda each: self._remembered(profile, each, system).total_ns)
+        slowest = max(seen, key=lambda view: self._remembered(profile, view, system).total_ns)
         return _parts(profile, slowest, system)
 
     def _remembered(self, profile: Profile, seen: Seen, system: SystemSettings) -> IterationTime:
@@ -121,7 +121,7 @@ class AnalyticalModel:
 
 
 def _seen(shape: Shape, fabric: Fabric, system: SystemSettings) -> tuple[Seen, ...]:
-    """Return what the collectives of a placement run on, as each of its machine types sees it."""
+    """Return the placement as collectives see it, by each of its machine types."""
     if system.across_machines == "hierarchical" or tier(shape) == "machine":
         return views_of(shape, fabric)
     whole = system.packets or system.across_machines == "tree"
@@ -140,9 +140,9 @@ def iteration_on(
     dims
         (tier, dimension, members), innermost first; a dimension of one member is left out.
     system
-        How collectives run: level by level, over ideal links unless `transport` is packets.
+        Settings of collectives, which run level by level, over ideal links unless `transport` is packets.
     """
-    return iteration_in(profile, View(tuple(Level(*each) for each in dims if each[2] > 1)), system)
+    return iteration_in(profile, View(tuple(Level(*dim) for dim in dims if dim[2] > 1)), system)
 
 
 def iteration_in(
@@ -153,14 +153,14 @@ def iteration_in(
     Parameters
     ----------
     profile, view, system
-        The layers, the placement, and how collectives run.
+        The layers, the placement, and the settings of collectives.
     stretch
         Factor on all collectives' times, relative to the closed forms.
     """
     system = _by_levels(system)
     if stretch == 1.0:
         return _iteration(profile, view, system)
-    return _walked(profile, view, system, stretch)
+    return _timeline(profile, view, system, stretch)
 
 
 def collective_on(
@@ -180,9 +180,9 @@ def collective_on(
     size_bytes
         Bytes that each member starts with, more than 0.
     system
-        How it runs.
+        Its settings.
     """
-    view = View(tuple(Level(*each) for each in dims if each[2] > 1))
+    view = View(tuple(Level(*dim) for dim in dims if dim[2] > 1))
     return _collective_ns(collective, view, size_bytes, _by_levels(system))
 
 
@@ -194,8 +194,8 @@ def _by_levels(system: SystemSettings) -> SystemSettings:
 
 
 def _collective_ns(collective: Collective, view: Seen, size_bytes: int, system: SystemSettings) -> int:
-    (train,) = _trains(_priced(collective, view, np.array([size_bytes], dtype=np.int64), system), view)
-    return alone(train, system)[1]
+    priced = _priced(collective, view, np.array([size_bytes], dtype=np.int64), system)
+    return alone(_collectives(priced, view)[0], system)[1]
 
 
 def _iteration(profile: Profile, view: Seen, system: SystemSettings) -> IterationTime:
@@ -203,13 +203,13 @@ def _iteration(profile: Profile, view: Seen, system: SystemSettings) -> Iteratio
     if not view.servers or not len(sizes):
         return IterationTime(profile.compute_ns, 0, 0)
 
-    walked = partial(_walked, profile, view, system)
+    details = partial(_timeline, profile, view, system)
     if system.collective_queue != "one" or system.chunks > 1:
-        return walked()
-    return through_one_queue(profile, _rides_ns(profile, view, system) + profile.launch_ns, walked)
+        return details()
+    return through_one_queue(profile, _durations_ns(profile, view, system) + profile.launch_ns, details)
 
 
-def _rides_ns(profile: Profile, view: Seen, system: SystemSettings) -> Ints:
+def _durations_ns(profile: Profile, view: Seen, system: SystemSettings) -> Ints:
     """Return the time of the all-reduce of each size of a profile, in one chunk."""
     if isinstance(view, Ring):
         return across_ns("all_reduce", view, _chunk_bytes(profile, view.gpus, system), system)
@@ -228,29 +228,29 @@ def _chunk_bytes(profile: Profile, gpus: int, system: SystemSettings) -> Ints:
     return chunks_of("all_reduce", gpus, issues_of(profile).sizes, system)[0]
 
 
-def _walked(profile: Profile, view: Seen, system: SystemSettings, stretch: float = 1.0) -> IterationTime:
+def _timeline(profile: Profile, view: Seen, system: SystemSettings, stretch: float = 1.0) -> IterationTime:
     sizes = issues_of(profile).sizes
-    trains = _trains(_priced("all_reduce", view, sizes, system), view, profile.launch_ns)
+    collectives = _collectives(_priced("all_reduce", view, sizes, system), view, profile.launch_ns)
     if stretch != 1.0:
-        trains = [_stretched(train, stretch) for train in trains]
-    answer = walk(profile, dict(zip(sizes.tolist(), trains, strict=True)), system)
+        collectives = [_stretched(collective, stretch) for collective in collectives]
+    answer = iteration_timeline(profile, dict(zip(sizes.tolist(), collectives, strict=True)), system)
     return _on_all(answer, view.tiers) if isinstance(view, Ring) else answer
 
 
 def _on_all(answer: IterationTime, tiers: Sequence[Tier]) -> IterationTime:
     """Return the answer with its spans on all tiers of a ring, whose links are in use at the same time."""
-    spans = tuple(replace(span, tier=each) for span in answer.spans for each in tiers)
-    times = tuple((each, time_ns) for each in tiers for _, time_ns in answer.tiers)
+    spans = tuple(replace(span, tier=tier) for span in answer.spans for tier in tiers)
+    times = tuple((tier, time_ns) for tier in tiers for _, time_ns in answer.tiers)
     return IterationTime(answer.compute_ns, answer.comm_ns, answer.exposed_ns, times, spans)
 
 
-def _stretched(train: Train, stretch: float) -> Train:
-    passages = (replace(each, ns=round(each.ns * stretch)) for each in train.passages)
-    return replace(train, passages=tuple(passages))
+def _stretched(collective: ChunkedCollective, stretch: float) -> ChunkedCollective:
+    transfers = (replace(transfer, ns=round(transfer.ns * stretch)) for transfer in collective.transfers)
+    return replace(collective, transfers=tuple(transfers))
 
 
 class _Priced(NamedTuple):
-    """Phases of the chunks of collectives of several sizes, and how many chunks each has."""
+    """Phases of the chunks of collectives of several sizes, and their numbers of chunks."""
 
     phases: tuple[Phase[Ints], ...]
     chunks: Ints
@@ -285,7 +285,7 @@ def _irregular_ns(collective: Collective, view: View, chunk_bytes: Ints, system:
     Narrow ports do not slow direct collectives (`netmodels.collectives.algorithms`), so gates do not apply to
     them.
     """
-    own, *around = (
+    average, *around = (
         _chunks_ns(collective, levels, chunk_bytes, system)
         for levels in (view.levels, *_corners(view.levels))
     )
@@ -293,7 +293,7 @@ def _irregular_ns(collective: Collective, view: View, chunk_bytes: Ints, system:
     if all(system.algorithm_of(level.tier) != "direct" for level in view.levels):
         gate = gate_ns(collective, view.gates, view.gpus, chunk_bytes)
         least, most = np.maximum(least, gate), np.maximum(most, gate)
-    wanted: Ints = np.rint(np.minimum(np.maximum(own, least), most)).astype(np.int64)
+    wanted: Ints = np.rint(np.minimum(np.maximum(average, least), most)).astype(np.int64)
     return wanted
 
 
@@ -310,15 +310,17 @@ def _parts(profile: Profile, view: Seen, system: SystemSettings) -> tuple[Part, 
         across: tuple[Way, Ints] = ("tree", sizes) if system.across_machines == "tree" else ring
         return (Part(_alone_ns(priced, view, system), (across,)),)
     sent: tuple[tuple[Way, Ints], ...] = tuple(
-        (view.servers[each.dimension], each.sent_bytes * priced.chunks) for each in priced.phases
+        (view.servers[phase.dimension], phase.sent_bytes * priced.chunks) for phase in priced.phases
     )
     if system.chunks > 1 or system.collective_queue != "one":
         return (Part(_alone_ns(priced, view, system), sent),)
-    return tuple(Part(phase.ns, (each,)) for phase, each in zip(priced.phases, sent, strict=True))
+    return tuple(Part(phase.ns, (way,)) for phase, way in zip(priced.phases, sent, strict=True))
 
 
 def _alone_ns(priced: _Priced, view: Seen, system: SystemSettings) -> Ints:
-    return np.array([alone(train, system)[1] for train in _trains(priced, view)], dtype=np.int64)
+    return np.array(
+        [alone(collective, system)[1] for collective in _collectives(priced, view)], dtype=np.int64
+    )
 
 
 def _chunks_ns(
@@ -353,15 +355,15 @@ def _corners(levels: tuple[Level, ...]) -> tuple[tuple[Level, ...], ...]:
     return tuple(tuple(level for level in corner if level.members > 1) for corner in product(*choices))
 
 
-def _trains(priced: _Priced, view: Seen, launch_ns: int = 0) -> list[Train]:
+def _collectives(priced: _Priced, view: Seen, launch_ns: int = 0) -> list[ChunkedCollective]:
     """Return collectives of several sizes as the queues see them."""
     columns = [
-        (each.dimension, view.servers[each.dimension], each.ns.tolist(), each.sent_bytes.tolist())
-        for each in priced.phases
+        (phase.dimension, view.servers[phase.dimension], phase.ns.tolist(), phase.sent_bytes.tolist())
+        for phase in priced.phases
     ]
     return [
-        Train(
-            tuple(Passage(server, tier, ns[place], sent[place]) for server, tier, ns, sent in columns),
+        ChunkedCollective(
+            tuple(Transfer(server, tier, ns[place], sent[place]) for server, tier, ns, sent in columns),
             count,
             launch_ns,
         )

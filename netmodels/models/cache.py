@@ -1,11 +1,11 @@
-"""Remember answers: in memory, and on disk for the next run and for other processes.
+"""Cache of answers: in memory, and on disk for later runs and other processes.
 
 On disk an answer is one small JSON file, `<folder>/<first two digits of its key>/<key>.json`. The key is the
 SHA-256 of everything that the answer depends on, including the sources of the models and of the writers of a
-program's input: a changed package asks again. The file repeats all of that in words, and has the SHA-256 of
-the answer. It is written under another name and renamed, so any number of processes and machines may share a
-folder: a reader sees a whole file or none. A damaged entry, or one whose words do not match, is computed
-again with a warning and replaced.
+program's input: after a change of the package all is asked again. The file repeats all of that in words, and
+has the SHA-256 of the answer. It is written under another name and renamed, so any number of processes and
+machines may share a folder: a reader sees a whole file or none. A damaged entry, or one whose words do not
+match, is computed again with a warning and replaced.
 """
 
 import json
@@ -42,12 +42,12 @@ class CachedModel:
     Parameters
     ----------
     model
-        Answers what is not known yet.
+        Answers questions that are not cached.
     folder
-        Where answers are kept on disk; None: in memory only. Made if it does not exist. Processes that ask
-        the same question at once wait for the first one's answer.
+        Folder of the answers on disk, created if absent; None: in memory only. Processes that ask the same
+        question at once wait for the answer of the first.
     fallback
-        Answers what the model cannot; such answers never go to disk. None: no model does.
+        Answers questions that the model cannot; its answers are not written to disk. None: no fallback.
 
     Attributes
     ----------
@@ -61,14 +61,14 @@ class CachedModel:
     Raises
     ------
     InputError
-        If the folder cannot be made.
+        If the folder cannot be created.
     """
 
     def __init__(
         self, model: NetworkModel, folder: Path | None = None, fallback: NetworkModel | None = None
     ) -> None:
         self.model = model
-        self.folder = folder = _made(folder) if folder is not None else None
+        self.folder = folder = _created(folder) if folder is not None else None
         self.calls = 0
         self.hits = 0
         self.unanswerable: dict[Question, InputError] = {}
@@ -147,27 +147,27 @@ class CachedModel:
         asked
             Everything that the answer depends on, as JSON has it.
         answer
-            Finds it; several processes may at once.
+            Computes it; several processes may do so at once.
         """
         assert self.folder is not None
         key = digest_of(asked)
         path = self.folder / key[:2] / f"{key}.json"
-        found: Mapping[str, Any] | None = _read(path, asked, dict)
-        if found is None:
-            found = answer()
+        known: Mapping[str, Any] | None = _read(path, asked, dict)
+        if known is None:
+            known = answer()
             if self._writable:
-                self._write(path, asked, found)
-        return found
+                self._write(path, asked, known)
+        return known
 
     def _from_disk(self, folder: Path, question: Question) -> IterationTime:
         asked = question_record(self.model, *question)
         key = digest_of(asked)
         path = folder / key[:2] / f"{key}.json"
-        there = path.exists()
-        answer = _read(path, asked, read_answer) if there else None
+        exists = path.exists()
+        answer = _read(path, asked, read_answer) if exists else None
         if answer is None:
             with self._alone(folder, key):
-                answer = None if there else _read(path, asked, read_answer)  # or damaged
+                answer = None if exists else _read(path, asked, read_answer)  # or damaged
                 if answer is None:
                     answer = self.model.iteration(*question)
                     if self._writable:
@@ -211,7 +211,7 @@ class CachedModel:
 def question_record(
     model: NetworkModel, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
 ) -> dict[str, object]:
-    """Return everything that an answer depends on, as plain values; its digest is the key on disk."""
+    """Return all inputs of an answer as plain values; their digest is the key on disk."""
     return {
         "netmodels": __version__,
         "model": f"{type(model).__module__}.{type(model).__qualname__}",
@@ -230,23 +230,23 @@ def answer_record(answer: IterationTime) -> dict[str, object]:
         "compute_ns": answer.compute_ns,
         "comm_ns": answer.comm_ns,
         "exposed_ns": answer.exposed_ns,
-        "tiers": [list(each) for each in answer.tiers],
+        "tiers": [list(tier) for tier in answer.tiers],
         "spans": [[span.start_ns, span.end_ns, span.tier, span.bytes] for span in answer.spans],
     }
 
 
 def read_answer(record: Mapping[str, Any]) -> IterationTime:
-    """Return an answer from the plain values that `answer_record` gave."""
+    """Return an answer from the plain values of `answer_record`."""
     tiers = tuple((tier, busy_ns) for tier, busy_ns in record["tiers"])
-    spans = tuple(Span(*each) for each in record["spans"])
+    spans = tuple(Span(*span) for span in record["spans"])
     return IterationTime(record["compute_ns"], record["comm_ns"], record["exposed_ns"], tiers, spans)
 
 
-def _made(folder: Path) -> Path:
-    """Make the folder if it does not exist, with `~` expanded."""
+def _created(folder: Path) -> Path:
+    """Create the folder if it does not exist, with `~` expanded."""
     try:
-        made = folder.expanduser()
-        made.mkdir(parents=True, exist_ok=True)
+        expanded = folder.expanduser()
+        expanded.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError, ValueError) as problem:  # no such home; a name that no file system takes
         raise InputError(
             "cannot make the cache folder",
@@ -254,7 +254,7 @@ def _made(folder: Path) -> Path:
             found=str(folder),
             allowed=f"a folder that can be made, or null for none ({getattr(problem, 'strerror', problem)})",
         ) from None
-    return made
+    return expanded
 
 
 def _read(

@@ -1,4 +1,4 @@
-"""The network model that answers from measured runs of nccl-tests, and from a fit to them beyond these."""
+"""Network model from measured runs of nccl-tests, and from a fit to them for other placements."""
 
 import logging
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from netmodels.profiles.layers import Profile
 _log = logging.getLogger(__name__)
 
 Floats = npt.NDArray[np.float64]
-_Kind = tuple[NcclCollective, int, int]
+_RunType = tuple[NcclCollective, int, int]
 """Collective, machines, GPUs per machine."""
 _FIELD = "network.model.runs"
 
@@ -72,34 +72,34 @@ class MeasuredModel:
         self.logs: Logs = read_measurements(names, _FIELD, Given(collective, machines, gpus_per_machine))
         self._fits: dict[str, Fitted] = {}
         self._known: dict[tuple[Profile, Shape, Fabric], IterationTime] = {}
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         if not any(run.collective == "all_reduce" for run in self.logs.runs):
-            found = ", ".join(sorted({run.collective for run in self.logs.runs}))
-            raise InputError("no run of an all-reduce", where=_FIELD, found=found, allowed="at least one")
+            measured = ", ".join(sorted({run.collective for run in self.logs.runs}))
+            raise InputError("no run of an all-reduce", where=_FIELD, found=measured, allowed="at least one")
 
     @cached_property
     def version(self) -> str:
-        """Version of the rule, and the digest of all that was measured."""
+        """Version of the rule, and the digest of all measurements."""
         runs = [
-            [run.collective, run.machines, run.gpus_per_machine, [list(each) for each in run.points]]
+            [run.collective, run.machines, run.gpus_per_machine, [list(point) for point in run.points]]
             for run in self.logs.runs
         ]
         return f"1 {digest_of(runs)[:16]}"
 
     @cached_property
-    def _measured(self) -> dict[_Kind, tuple[Floats, Floats]]:
-        """Sizes and times in us of each kind of run."""
-        kinds: dict[_Kind, dict[int, list[float]]] = {}
+    def _measured(self) -> dict[_RunType, tuple[Floats, Floats]]:
+        """Sizes and times in us by type of run."""
+        by_type: dict[_RunType, dict[int, list[float]]] = {}
         for run in self.logs.runs:
-            points = kinds.setdefault((run.collective, run.machines, run.gpus_per_machine), {})
+            points = by_type.setdefault((run.collective, run.machines, run.gpus_per_machine), {})
             for size, time_us in run.points:
                 points.setdefault(size, []).append(time_us)
         return {
-            kind: (
+            run_type: (
                 np.array(sorted(points), dtype=np.float64),
                 np.array([np.median(points[size]) for size in sorted(points)], dtype=np.float64),
             )
-            for kind, points in kinds.items()
+            for run_type, points in by_type.items()
         }
 
     def fitted(self, fabric: Fabric) -> Fitted:
@@ -109,8 +109,8 @@ class MeasuredModel:
         return self._fits[fabric.digest]
 
     def carries(self, shape: Shape, fabric: Fabric, system: SystemSettings | None = None) -> bool:
-        """Return whether the answer for a placement comes from the fit: no similar one was measured."""
-        return gpus(shape) > 1 and _kind("all_reduce", shape) not in self._measured
+        """Return whether the fit answers for a placement, because no similar one was measured."""
+        return gpus(shape) > 1 and _run_type("all_reduce", shape) not in self._measured
 
     def iteration(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
@@ -121,7 +121,7 @@ class MeasuredModel:
         answer = self._known.get(question)
         if answer is None:
             answer = self._known[question] = ring_iteration(
-                profile, shape, lambda sizes: self._rides_ns(sizes, shape, fabric)
+                profile, shape, lambda sizes: self._durations_ns(sizes, shape, fabric)
             )
         return answer
 
@@ -130,17 +130,17 @@ class MeasuredModel:
     ) -> tuple[Part, ...]:
         """Return an iteration's all-reduces as one ring each; see `netmodels.models.analytical`."""
         profile = bucketed(profile, system.bucket_bytes)
-        return ring_parts(profile, shape, lambda sizes: self._rides_ns(sizes, shape, fabric))
+        return ring_parts(profile, shape, lambda sizes: self._durations_ns(sizes, shape, fabric))
 
-    def _rides_ns(self, sizes: Ints, shape: Shape, fabric: Fabric) -> Ints:
+    def _durations_ns(self, sizes: Ints, shape: Shape, fabric: Fabric) -> Ints:
         times_us = self._times_us("all_reduce", sizes.astype(np.float64), shape, fabric)
-        rides: Ints = np.rint(1e3 * times_us).astype(np.int64)
-        return rides
+        durations: Ints = np.rint(1e3 * times_us).astype(np.int64)
+        return durations
 
     def collective_ns(
         self, collective: Collective, size_bytes: int, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> int:
-        """Return the time of one collective alone; `size_bytes` is what each GPU starts with."""
+        """Return the time of one collective alone; `size_bytes` is the size per GPU at the start."""
         total = size_bytes * (gpus(shape) if collective == "all_gather" else 1)
         if gpus(shape) < 2:
             return 0
@@ -150,39 +150,39 @@ class MeasuredModel:
         """Return the times of sizes as nccl-tests counts them, shape (n,)."""
         nccl = self.fitted(fabric).nccl
         place = tuple(tuple(count for _, count in rack) for rack in shape)
-        kind = _kind(collective, shape)
-        measured = self._measured.get(kind) if kind else None
+        run_type = _run_type(collective, shape)
+        measured = self._measured.get(run_type) if run_type else None
         if measured is None:
-            self._tell("placements", f"{_words(shape)} GPUs", fabric)
+            self._log_fit("placements", f"{_words(shape)} GPUs", fabric)
             return collective_us(collective, sizes, place, nccl)
         known, times_us = measured
         inside = np.clip(sizes, known[0], known[-1])
-        found: Floats = np.exp(np.interp(np.log(inside), np.log(known), np.log(times_us)))
+        interpolated: Floats = np.exp(np.interp(np.log(inside), np.log(known), np.log(times_us)))
         if (inside == sizes).all():
-            return found
-        self._tell("sizes", f"{sizes[inside != sizes][0]:,.0f} bytes on {_words(shape)} GPUs", fabric)
-        beyond, edge = (collective_us(collective, each, place, nccl) for each in (sizes, inside))
-        return found * beyond / edge
+            return interpolated
+        self._log_fit("sizes", f"{sizes[inside != sizes][0]:,.0f} bytes on {_words(shape)} GPUs", fabric)
+        beyond, edge = (collective_us(collective, size, place, nccl) for size in (sizes, inside))
+        return interpolated * beyond / edge
 
-    def _tell(self, what: str, first: str, fabric: Fabric) -> None:
-        """Report once that the fit answers."""
-        if what not in self._told:
-            self._told.add(what)
+    def _log_fit(self, subject: str, first: str, fabric: Fabric) -> None:
+        """Log once that the fit answers."""
+        if subject not in self._logged:
+            self._logged.add(subject)
             note = (
                 "%s that were not measured are answered by the fit (median error %.1f %%, p90 %.1f %% where "
                 "measured); the first: %s"
             )
             fitted = self.fitted(fabric)
             errors = (100 * fitted.median, 100 * fitted.p90)
-            _log.warning(note, what, *errors, first, extra={"note": True})
+            _log.warning(note, subject, *errors, first, extra={"note": True})
 
 
 def _words(shape: Shape) -> str:
     return " | ".join("+".join(str(count) for _, count in rack) for rack in shape)
 
 
-def _kind(collective: NcclCollective, shape: Shape) -> _Kind | None:
-    """Return which runs match a placement; None for placements that no run can match."""
+def _run_type(collective: NcclCollective, shape: Shape) -> _RunType | None:
+    """Return the type of the runs that match a placement; None for placements that no run can match."""
     counts = {count for rack in shape for _, count in rack}
     types = {name for rack in shape for name, _ in rack}
     if len(shape) != 1 or len(counts) != 1 or len(types) != 1:

@@ -1,4 +1,4 @@
-"""The network model without a network: what a job would do if communication cost nothing."""
+"""The network model without a network: communication costs nothing."""
 
 from netmodels.collectives.iteration_time import IterationTime
 from netmodels.fabric.fabric import Fabric

@@ -28,24 +28,24 @@ class NcclModel:
         answer = self._known.get(question)
         if answer is None:
             answer = self._known[question] = ring_iteration(
-                profile, shape, lambda sizes: _rides_ns("all_reduce", sizes, shape, fabric)
+                profile, shape, lambda sizes: _durations_ns("all_reduce", sizes, shape, fabric)
             )
         return answer
 
     def collective_ns(self, collective: NcclCollective, size_bytes: int, shape: Shape, fabric: Fabric) -> int:
         """Return the time of one collective alone; `size_bytes` is what each GPU starts with."""
         total = size_bytes * (gpus(shape) if collective == "all_gather" else 1)
-        return int(_rides_ns(collective, np.array([total]), shape, fabric)[0])
+        return int(_durations_ns(collective, np.array([total]), shape, fabric)[0])
 
     def parts(self, profile: Profile, shape: Shape, fabric: Fabric) -> tuple[Part, ...]:
         """Return an iteration's all-reduces as one part each; see `netmodels.models.analytical`.
 
         On several machines the bytes are those of a ring, also where NCCL takes its tree.
         """
-        return ring_parts(profile, shape, lambda sizes: _rides_ns("all_reduce", sizes, shape, fabric))
+        return ring_parts(profile, shape, lambda sizes: _durations_ns("all_reduce", sizes, shape, fabric))
 
 
-def _rides_ns(collective: NcclCollective, sizes: Ints, shape: Shape, fabric: Fabric) -> Ints:
+def _durations_ns(collective: NcclCollective, sizes: Ints, shape: Shape, fabric: Fabric) -> Ints:
     """Return the times of collectives of several sizes, shape (n,), by the slowest type of machine."""
     if gpus(shape) < 2:
         return np.zeros_like(sizes)

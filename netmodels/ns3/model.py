@@ -171,7 +171,7 @@ class Ns3Model:
         """
         _check(system)
         profile = bucketed(profile, system.bucket_bytes)
-        return ring_iteration(profile, shape, lambda sizes: self._rides_ns(sizes, shape, fabric, system))
+        return ring_iteration(profile, shape, lambda sizes: self._durations_ns(sizes, shape, fabric, system))
 
     def parts(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
@@ -185,11 +185,11 @@ class Ns3Model:
         """
         _check(system)
         profile = bucketed(profile, system.bucket_bytes)
-        return ring_parts(profile, shape, lambda sizes: self._rides_ns(sizes, shape, fabric, system))
+        return ring_parts(profile, shape, lambda sizes: self._durations_ns(sizes, shape, fabric, system))
 
-    def _rides_ns(self, sizes: Ints, shape: Shape, fabric: Fabric, system: SystemSettings) -> Ints:
-        rides = [self.collective_ns("all_reduce", size, shape, fabric, system) for size in sizes.tolist()]
-        return np.array(rides, dtype=np.int64)
+    def _durations_ns(self, sizes: Ints, shape: Shape, fabric: Fabric, system: SystemSettings) -> Ints:
+        durations = [self.collective_ns("all_reduce", size, shape, fabric, system) for size in sizes.tolist()]
+        return np.array(durations, dtype=np.int64)
 
     def collective_ns(
         self, collective: Collective, size_bytes: int, shape: Shape, fabric: Fabric, system: SystemSettings
