@@ -31,7 +31,7 @@ from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stepped_stall import SteppedStall
 from artist.performance.effects.tuned import TunedCompute
-from artist.performance.own_parts import CheckedCoupling, CheckedEffect
+from artist.performance.own_parts import checked_coupling, checked_effect
 from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import CONTENTION_PACKETS, Config, NetworkConfig, PerformanceConfig
@@ -417,8 +417,8 @@ def build_performance(
         network_stage=config.network_stage,
         input_stall=input_stall,
         contention=contention,
-        effects=[CheckedEffect(each, f"performance.effects[{i}]") for i, each in enumerate(effects)],
-        couplings=[CheckedCoupling(each, f"performance.couplings[{i}]") for i, each in enumerate(couplings)],
+        effects=[checked_effect(each, f"performance.effects[{i}]") for i, each in enumerate(effects)],
+        couplings=[checked_coupling(each, f"performance.couplings[{i}]") for i, each in enumerate(couplings)],
     )
 
 

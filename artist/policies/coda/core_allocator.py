@@ -12,14 +12,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import PlainValidator
 
-from artist.errors import PlanError
+from artist.core.checked import AnswerError
 from artist.policies.parts.fill import divided
-from artist.policies.parts.parameters import check_part, class_name
+from artist.policies.parts.parameters import check_part, checked_part
 
 Category = Literal["cv", "nlp", "speech"]
 UNKNOWN = 4.0  # CPUs per GPU to start with if nothing is known; ASSUMPTION: the mean of the paper's starts
@@ -216,56 +216,23 @@ class TunedCores(CoreAllocator):
             self._history[key] = max(cpus, self._history.get(key, 0.0))
 
 
-class OwnAllocator(CoreAllocator):
-    """An allocator of the user's own, whose answers are checked."""
+def _checked_start(cpus: object, job: GpuJob) -> float:
+    if not isinstance(cpus, int | float | np.number) or not 0 <= cpus < inf:
+        raise AnswerError(repr(cpus), "must be a number of at least 0")
+    return float(cpus)
 
-    def __init__(self, allocator: CoreAllocator) -> None:
-        self._allocator = allocator
-        self.finished = allocator.finished  # type: ignore[method-assign]
 
-    def start(self, job: GpuJob) -> float:
-        """Return the CPUs per GPU that a job starts with.
+def _checked_walk(walk: object, job: GpuJob, cpus: float, machines: int) -> object:
+    if walk is not None and (isinstance(walk, type) or not callable(getattr(walk, "next", None))):
+        raise AnswerError(repr(walk), "must be a Walk or None")
+    return walk
 
-        Raises
-        ------
-        PlanError
-            If that is not a number of at least 0.
-        """
-        found: Any = self._allocator.start(job)
-        if not isinstance(found, int | float | np.number) or not 0 <= found < inf:
-            raise self._refused("start", found, "a number of at least 0")
-        return float(found)
 
-    def walk(self, job: GpuJob, cpus: float, machines: int) -> Walk | None:
-        """Return the walk of a job, if it has one.
-
-        Raises
-        ------
-        PlanError
-            If that has no method `next`.
-        """
-        found: Any = self._allocator.walk(job, cpus, machines)
-        if found is not None and (isinstance(found, type) or not callable(getattr(found, "next", None))):
-            raise self._refused("walk", found, "a Walk or None")
-        return cast("Walk | None", found)
-
-    def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
-        """Return the CPUs on each machine, given what `start` or a walk says and the GPUs on each machine.
-
-        Raises
-        ------
-        PlanError
-            If they are not a whole number of at least 0 for each machine.
-        """
-        found: Any = self._allocator.on_machines(cpus, gpus)
-        whole = isinstance(found, list) and all(isinstance(n, int | np.integer) and n >= 0 for n in found)
-        if not whole or len(found) != len(gpus):
-            raise self._refused("on_machines", found, f"a list of CPUs on each of {len(gpus)} machines")
-        return [int(n) for n in found]
-
-    def _refused(self, method: str, found: object, allowed: str) -> PlanError:
-        name = class_name(self._allocator)
-        return PlanError(f"allocator {name}: {method} returned {found!r}; must be {allowed}")
+def _checked_on_machines(cpus: Any, per_gpu: float, gpus: Sequence[int]) -> list[int]:
+    whole = isinstance(cpus, list) and all(isinstance(n, int | np.integer) and n >= 0 for n in cpus)
+    if not whole or len(cpus) != len(gpus):
+        raise AnswerError(repr(cpus), f"must be a list of CPUs on each of {len(gpus)} machines")
+    return [int(n) for n in cpus]
 
 
 ALLOCATORS: Mapping[str, Callable[[], CoreAllocator]] = {"tuned": TunedCores, "requested": Requested}
@@ -277,4 +244,8 @@ AnyAllocator = Annotated[
 
 def allocator_of(allocator: str | CoreAllocator) -> CoreAllocator:
     """Return a shipped allocator by name, new for each run; one of the user's own checked."""
-    return ALLOCATORS[allocator]() if isinstance(allocator, str) else OwnAllocator(allocator)
+    if isinstance(allocator, str):
+        return ALLOCATORS[allocator]()
+    return checked_part(
+        allocator, "allocator", start=_checked_start, walk=_checked_walk, on_machines=_checked_on_machines
+    )

@@ -5,16 +5,16 @@ series (`view.signals`), sampled in even steps, as shares of the machines from 0
 """
 
 from collections.abc import Callable, Mapping
-from math import isfinite
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from pydantic import PlainValidator
 
 from artist.core.arrays import Floats
+from artist.core.checked import AnswerError
 from artist.core.view import ClusterView
 from artist.errors import PlanError
-from artist.policies.parts.parameters import check_part, class_name
+from artist.policies.parts.parameters import check_part, checked_part
 from artist.units import ns_to_seconds
 
 USE = "inference"  # share of its machines that inference uses
@@ -118,29 +118,15 @@ AnyPredictor = Annotated[
 ]
 
 
-class OwnPredictor:
-    """A predictor of the user's own, whose answers are checked."""
-
-    def __init__(self, predictor: Predictor) -> None:
-        self._predictor = predictor
-        self.follows = tuple(getattr(predictor, "follows", ()))
-
-    def next_use(self, view: ClusterView) -> float:
-        """Return what the predictor returns.
-
-        Raises
-        ------
-        PlanError
-            If it is not a number from 0 to 1.
-        """
-        use: Any = self._predictor.next_use(view)
-        number = isinstance(use, int | float | np.floating) and isfinite(use)
-        if not number or not 0 <= use <= 1:
-            name = class_name(self._predictor)
-            raise PlanError(f"predictor {name}: next_use returned {use!r}; must be a number from 0 to 1")
-        return float(use)
+def _checked_use(use: object, view: ClusterView) -> float:
+    """Return a predictor's answer as a share."""
+    if not isinstance(use, int | float | np.floating) or not 0 <= use <= 1:
+        raise AnswerError(repr(use), "must be a number from 0 to 1")
+    return float(use)
 
 
 def predictor_of(predictor: str | Predictor) -> Predictor:
     """Return a shipped predictor by name, one of the user's own checked."""
-    return PREDICTORS[predictor]() if isinstance(predictor, str) else OwnPredictor(predictor)
+    if isinstance(predictor, str):
+        return PREDICTORS[predictor]()
+    return checked_part(predictor, "predictor", next_use=_checked_use)

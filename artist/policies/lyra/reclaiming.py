@@ -15,8 +15,8 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import numpy as np
 from pydantic import PlainValidator
 
-from artist.errors import PlanError
-from artist.policies.parts.parameters import check_part, class_name
+from artist.core.checked import AnswerError
+from artist.policies.parts.parameters import check_part, checked_part
 from artist.randomness import child_generator
 
 
@@ -217,29 +217,18 @@ RECLAIMS: Mapping[str, Callable[[int], Reclaim]] = {
 AnyReclaim = Annotated[str | Reclaim, PlainValidator(lambda value: check_part(value, RECLAIMS, "pick"))]
 
 
-class OwnReclaim:
-    """A way of the user's own, whose choices are checked."""
-
-    def __init__(self, reclaim: Reclaim) -> None:
-        self._reclaim = reclaim
-
-    def pick(self, n: int, loaned: Loaned) -> list[int]:
-        """Return the choice of the user's way.
-
-        Raises
-        ------
-        PlanError
-            If it is not `n` of the loaned machines.
-        """
-        picked: Any = self._reclaim.pick(n, loaned)
-        good = isinstance(picked, list | tuple) and len(picked) == len(set(picked)) == n
-        if not good or not set(picked) <= set(loaned.machines):
-            name = class_name(self._reclaim)
-            allowed = f"{n} different ones of {list(loaned.machines)}"
-            raise PlanError(f"reclaim {name}: pick returned {picked!r}; must be {allowed}")
-        return [int(machine) for machine in picked]
+def _checked_pick(picked: Any, n: int, loaned: Loaned) -> list[int]:
+    """Return an answer of a way to reclaim as `n` of the loaned machines."""
+    good = isinstance(picked, list | tuple) and len(picked) == len(set(picked)) == n
+    if not good or not set(picked) <= set(loaned.machines):
+        raise AnswerError(repr(picked), f"must be {n} different ones of {list(loaned.machines)}")
+    return [int(machine) for machine in picked]
 
 
 def reclaim_of(reclaim: str | Reclaim, seed: int = 0) -> Reclaim:
     """Return a shipped way by name, one of the user's own checked; `seed` is the random one's."""
-    return RECLAIMS[reclaim](seed) if isinstance(reclaim, str) else OwnReclaim(reclaim)
+    return (
+        RECLAIMS[reclaim](seed)
+        if isinstance(reclaim, str)
+        else checked_part(reclaim, "reclaim", pick=_checked_pick)
+    )

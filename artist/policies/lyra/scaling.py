@@ -7,15 +7,15 @@ demand: on GPUs that are worth half, one worker of a fungible job takes twice th
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import PlainValidator
 
 from artist.core.arrays import Floats, Ints
-from artist.errors import PlanError
+from artist.core.checked import AnswerError
 from artist.policies.lyra.knapsack import multiple_choice
-from artist.policies.parts.parameters import check_part, class_name
+from artist.policies.parts.parameters import check_part, checked_part
 
 
 class Growing(NamedTuple):
@@ -145,35 +145,24 @@ SCALINGS: Mapping[str, Scaling] = {
 AnyScaling = Annotated[str | Scaling, PlainValidator(lambda value: check_part(value, SCALINGS, "extra"))]
 
 
-class OwnScaling:
-    """A rule of the user's own, whose answers are checked."""
-
-    def __init__(self, scaling: Scaling) -> None:
-        self._scaling = scaling
-
-    def extra(self, capacity: int, jobs: Sequence[Growing], *, pending: bool) -> list[int]:
-        """Return the workers of each job beyond its base demand.
-
-        Raises
-        ------
-        PlanError
-            If the numbers are not one per job, a job gets more than it may have, or all more than there is.
-        """
-        found = list(self._scaling.extra(capacity, jobs, pending=pending))
-        if len(found) != len(jobs):
-            raise self._wrong(f"{len(found)} numbers for {len(jobs)} jobs")
-        for job, count in zip(jobs, found, strict=True):
-            if not (isinstance(count, int | np.integer) and 0 <= count <= len(job.gpus)):
-                raise self._wrong(f"{count!r} workers for job {job.job}, 0 to {len(job.gpus)} are allowed")
-        gpus = sum(int(job.gpus[count - 1]) for job, count in zip(jobs, found, strict=True) if count)
-        if gpus > capacity:
-            raise self._wrong(f"workers of {gpus} GPUs, {capacity} are there")
-        return [int(count) for count in found]
-
-    def _wrong(self, what: str) -> PlanError:
-        return PlanError(f"scaling {class_name(self._scaling)}: extra returned {what}")
+def _checked_extra(answer: Any, capacity: int, jobs: Sequence[Growing], *, pending: bool) -> list[int]:
+    """Return a rule's answer as workers by job, at most those that the job may have and the GPUs there."""
+    extra = list(answer)
+    if len(extra) != len(jobs):
+        raise AnswerError(f"{len(extra)} numbers for {len(jobs)} jobs")
+    for job, count in zip(jobs, extra, strict=True):
+        if not (isinstance(count, int | np.integer) and 0 <= count <= len(job.gpus)):
+            raise AnswerError(f"{count!r} workers for job {job.job}, 0 to {len(job.gpus)} are allowed")
+    gpus = sum(int(job.gpus[count - 1]) for job, count in zip(jobs, extra, strict=True) if count)
+    if gpus > capacity:
+        raise AnswerError(f"workers of {gpus} GPUs, {capacity} are there")
+    return [int(count) for count in extra]
 
 
 def scaling_of(scaling: str | Scaling) -> Scaling:
     """Return a shipped rule by name; one of the user's own with its answers checked."""
-    return SCALINGS[scaling] if isinstance(scaling, str) else OwnScaling(scaling)
+    return (
+        SCALINGS[scaling]
+        if isinstance(scaling, str)
+        else checked_part(scaling, "scaling", extra=_checked_extra)
+    )

@@ -7,16 +7,16 @@ order, or an order of the user's own.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from pydantic import PlainValidator
 
 from artist.core.arrays import Floats, Ints
+from artist.core.checked import AnswerError
 from artist.core.view import JobColumns, Policy
-from artist.errors import PlanError
 from artist.policies.parts.alone import in_turns
-from artist.policies.parts.parameters import check_part, class_name
+from artist.policies.parts.parameters import check_part, checked_part
 
 Keys = Ints | Floats
 
@@ -126,42 +126,25 @@ ORDERS: Mapping[str, Order] = {
 AnyOrder = Annotated[str | Order, PlainValidator(lambda value: check_part(value, ORDERS, "key"))]
 
 
-class OwnOrder:
-    """An order of the user's own, whose keys are checked; it declares what that order declares."""
-
-    def __init__(self, order: Order) -> None:
-        self._order = order
-        self.ages = bool(getattr(order, "ages", False))
-        adopt_knowledge(self, order)
-
-    def key(self, jobs: JobColumns) -> Keys:
-        """Return keys of shape (n,) for n jobs.
-
-        Raises
-        ------
-        PlanError
-            If they have another shape, or some are not numbers.
-        """
-        found: Any = self._order.key(jobs)
-        try:
-            keys: Keys = np.asarray(found)
-        except ValueError:  # rows of several lengths
-            raise self._wrong(f"{found!r}", jobs) from None
-        if keys.shape != (len(jobs),):
-            raise self._wrong(f"shape {keys.shape}", jobs)
-        if keys.dtype.kind not in "biuf":
-            raise self._wrong(f"{keys.dtype} instead of numbers", jobs)
-        if np.isnan(keys).any():
-            raise self._wrong("NaN", jobs)
-        return keys
-
-    def _wrong(self, what: str, jobs: JobColumns) -> PlanError:
-        return PlanError(f"order {class_name(self._order)}: key returned {what} for {len(jobs)} jobs")
+def _checked_keys(answer: object, jobs: JobColumns) -> Keys:
+    """Return an order's answer as keys of shape (n,) for n jobs."""
+    for_jobs = f"for {len(jobs)} jobs"
+    try:
+        keys: Keys = np.asarray(answer)
+    except ValueError:  # rows of several lengths
+        raise AnswerError(f"{answer!r} {for_jobs}") from None
+    if keys.shape != (len(jobs),):
+        raise AnswerError(f"shape {keys.shape} {for_jobs}")
+    if keys.dtype.kind not in "biuf":
+        raise AnswerError(f"{keys.dtype} instead of numbers {for_jobs}")
+    if np.isnan(keys).any():
+        raise AnswerError(f"NaN {for_jobs}")
+    return keys
 
 
 def order_of(policy: object, order: str | Order) -> Order:
     """Return a shipped order by name, one of the user's own checked; the policy declares what it looks at."""
-    part = ORDERS[order] if isinstance(order, str) else OwnOrder(order)
+    part = ORDERS[order] if isinstance(order, str) else checked_part(order, "order", key=_checked_keys)
     adopt_knowledge(policy, part)
     return part
 

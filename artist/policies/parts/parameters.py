@@ -1,9 +1,15 @@
-"""What the parameters of all policies have in common: strictness, and parts that are named or given."""
+"""Parameters of policies: strictness, and parts by name or of the user's own."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from pydantic import ConfigDict
 from pydantic_core import PydanticCustomError
+
+from artist.core.checked import AnswerError, checked
+from artist.errors import PlanError
+
+Part = TypeVar("Part")
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 _PLAIN = (str, int, float, list, dict, type(None))
@@ -37,3 +43,21 @@ def check_part(
     inherits = f" that inherits {base.__module__}.{base.__qualname__}," if base else ""
     allowed = [*names, f"{{_target_: module.Class}}{inherits} with a method `{method}`"]
     raise PydanticCustomError("no_such_part", "no such part", {"found": found, "allowed": allowed})
+
+
+def checked_part(part: Part, role: str, **checks: Callable[..., Any]) -> Part:
+    """Return a part of the user's own that raises PlanError for a wrong answer; it is otherwise the same.
+
+    Parameters
+    ----------
+    role
+        As the message names it, such as "order".
+    **checks
+        By method, as `artist.core.checked.checked` takes them; a wrong answer is found in words.
+    """
+
+    def error(method: str, wrong: AnswerError) -> PlanError:
+        allowed = f"; {wrong.allowed}" if wrong.allowed else ""
+        return PlanError(f"{role} {class_name(part)}: {method} returned {wrong.found}{allowed}")
+
+    return checked(part, error, **checks)

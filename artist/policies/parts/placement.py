@@ -19,11 +19,11 @@ from pydantic import PlainValidator
 
 from artist.core.arrays import Ints
 from artist.core.buckets import ALL, first_of, members_of
+from artist.core.checked import AnswerError
 from artist.core.cluster import Cluster
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.errors import PlanError
-from artist.policies.parts.parameters import check_part, class_name
+from artist.policies.parts.parameters import check_part, checked_part
 from artist.policies.parts.worker_fit import fit_workers
 from artist.randomness import child_generator
 
@@ -223,30 +223,6 @@ class Random(MachineChooser):
         return take_in_order(free, self._rng.permutation(some).tolist(), need)
 
 
-class OwnChooser:
-    """A chooser of the user's own, whose choices are checked."""
-
-    def __init__(self, chooser: Chooser) -> None:
-        self._chooser = chooser
-
-    def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
-        """Return what the chooser returns.
-
-        Raises
-        ------
-        PlanError
-            If it is not GPUs by machine, or a machine has fewer of them free, or may not serve.
-        """
-        gpus = self._chooser.choose(free, demand, among)
-        if gpus is None:
-            return None
-        wrong = _wrong(gpus, free, among)
-        if wrong:
-            name = class_name(self._chooser)
-            raise PlanError(f"placement chooser {name}: choose returned {gpus!r}; {wrong}")
-        return {int(m): int(count) for m, count in gpus.items()}
-
-
 CHOOSERS: Mapping[str, Callable[[int], Chooser]] = {
     "first_fit": lambda seed: FirstFit(),
     "best_fit": lambda seed: BestFit(),
@@ -264,7 +240,9 @@ AnyChooser = Annotated[str | Chooser, PlainValidator(lambda value: check_part(va
 
 def chooser_of(chooser: str | Chooser, seed: int = 0) -> Chooser:
     """Return a shipped chooser by name, one of the user's own checked; `seed` is the random one's."""
-    return CHOOSERS[chooser](seed) if isinstance(chooser, str) else OwnChooser(chooser)
+    if isinstance(chooser, str):
+        return CHOOSERS[chooser](seed)
+    return checked_part(chooser, "placement chooser", choose=_checked_gpus)
 
 
 def gpus_to_place(free: Free, demand: Demand, among: int = ALL) -> int:
@@ -284,20 +262,25 @@ def _members(machines: int) -> Ints:
     return np.array(members_of(machines), dtype=np.int64)
 
 
-def _wrong(gpus: object, free: Free, among: int) -> str:
-    """Return what is wrong with GPUs by machine, "" if nothing is."""
+def _checked_gpus(gpus: object, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
+    """Return a chooser's answer as GPUs by machine, which are free there; None to wait."""
+    if gpus is None:
+        return None
     if not isinstance(gpus, Mapping) or not gpus:
-        return "must be GPUs by machine number, or None to wait"
+        raise AnswerError(repr(gpus), "must be GPUs by machine number, or None to wait")
     for m, count in gpus.items():
         if not isinstance(m, int | np.integer) or not 0 <= m < len(free.cluster):
-            return f"{m!r} is not a machine number: must be 0 to {len(free.cluster) - 1}"
-        if not isinstance(count, int | np.integer) or count < 1:
-            return f"machine number {m} must give at least one GPU"
-        if not among >> int(m) & 1:
-            return f"machine number {m} is not in `among`"
-        if count > free.gpus[m]:
-            return f"machine number {m} has {free.gpus[m]} free GPUs for this job"
-    return ""
+            must = f"{m!r} is not a machine number: must be 0 to {len(free.cluster) - 1}"
+        elif not isinstance(count, int | np.integer) or count < 1:
+            must = f"machine number {m} must give at least one GPU"
+        elif not among >> int(m) & 1:
+            must = f"machine number {m} is not in `among`"
+        elif count > free.gpus[m]:
+            must = f"machine number {m} has {free.gpus[m]} free GPUs for this job"
+        else:
+            continue
+        raise AnswerError(repr(gpus), must)
+    return {int(m): int(count) for m, count in gpus.items()}
 
 
 def _by_type(cluster: Cluster, demand: Demand, among: int) -> Iterable[tuple[int, float]]:

@@ -5,7 +5,7 @@ import pytest
 from artist.core.iteration import IterationParts
 from artist.errors import InputError
 from artist.performance.effects.api import ByResources
-from artist.performance.own_parts import CheckedCoupling, CheckedEffect
+from artist.performance.own_parts import checked_coupling, checked_effect
 from artist.performance.placed import PlacedPerformance
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
 from netmodels.models.zero import ZeroModel
@@ -43,7 +43,7 @@ def run(**parts):
 def test_an_effect_that_adds_no_whole_number_is_named(answer):
     """Half a nanosecond, nothing, less than nothing or a text: the place and the class are told."""
     with pytest.raises(InputError) as error:
-        run(effects=[CheckedEffect(Adds(answer), "performance.effects[0]")])
+        run(effects=[checked_effect(Adds(answer), "performance.effects[0]")])
     assert error.value.where == "performance.effects[0] (Adds.ns)"
     assert error.value.allowed == "a whole number of ns, 0 or more"
 
@@ -51,11 +51,11 @@ def test_an_effect_that_adds_no_whole_number_is_named(answer):
 def test_a_checked_effect_answers_on_a_grid_if_the_users_does():
     """Else it would count as one that no CPUs and no memory change, for whatever policies believe."""
     effect = Adds(1)
-    assert not isinstance(CheckedEffect(effect, "performance.effects[0]"), ByResources)
+    assert not isinstance(checked_effect(effect, "performance.effects[0]"), ByResources)
     effect.on_grid = lambda *question: 7
-    checked = CheckedEffect(effect, "performance.effects[0]")
-    assert isinstance(checked, ByResources)
-    assert checked.on_grid() == 7
+    grid = checked_effect(effect, "performance.effects[0]")
+    assert isinstance(grid, ByResources)
+    assert grid.on_grid() == 7
 
 
 def changed_by(added):
@@ -81,11 +81,11 @@ def changed_by(added):
 def test_a_coupling_that_answers_wrongly_is_named(wrong, method):
     """Nothing, a job that is not there, or no parts in whole numbers."""
     with pytest.raises(InputError) as error:
-        run(couplings=[CheckedCoupling(Couples(**wrong), "performance.couplings[0]")])
+        run(couplings=[checked_coupling(Couples(**wrong), "performance.couplings[0]")])
     assert error.value.where == f"performance.couplings[0] (Couples.{method})"
 
 
 def test_a_coupling_may_name_jobs_that_have_just_stopped():
     """All that changed is the natural answer of `touched`; jobs that ended are left out; both end on time."""
-    result, _ = run(couplings=[CheckedCoupling(Couples(), "performance.couplings[0]")])
+    result, _ = run(couplings=[checked_coupling(Couples(), "performance.couplings[0]")])
     assert seconds(result, "finish_ns") == [2, 4]

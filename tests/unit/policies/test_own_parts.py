@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from artist.core.buckets import ALL
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.errors import PlanError
@@ -33,7 +34,7 @@ class Mine:
     def key(self, jobs):
         return self.answer
 
-    def choose(self, free, demand, among):
+    def choose(self, free, demand, among=ALL):
         return self.answer
 
 
