@@ -36,7 +36,7 @@ from artist.policies.parts.parameters import STRICT, check_part
 from artist.policies.synergy.best_case import BestCases
 from artist.policies.synergy.best_case_demands import BestCaseDemands
 from artist.policies.synergy.division import Division
-from artist.policies.synergy.division_rules import RULES, DivisionRule, OwnRule
+from artist.policies.synergy.division_rules import RULES, DivisionRule, checked_rule
 
 AnyRule = Annotated[
     str | DivisionRule,
@@ -62,7 +62,7 @@ class CpuTuned(Around):
         cases, mechanism = BestCases(), self.mechanism
         self._resources: Division | BestCaseDemands = BestCaseDemands(cases)
         if mechanism != "greedy":
-            rule = RULES[mechanism](cases) if isinstance(mechanism, str) else OwnRule(mechanism)
+            rule = RULES[mechanism](cases) if isinstance(mechanism, str) else checked_rule(mechanism)
             self._resources = Division(rule, cases)
 
     def _check_inside(self) -> None:

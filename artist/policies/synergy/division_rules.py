@@ -6,10 +6,10 @@ from dataclasses import replace
 from operator import ge
 from typing import NamedTuple
 
+from artist.core.checked import AnswerError
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.view import ClusterView
-from artist.errors import PlanError
-from artist.policies.parts.parameters import class_name
+from artist.policies.parts.parameters import checked_part
 from artist.policies.synergy.best_case import BestCases
 from artist.policies.synergy.divider import divide
 from artist.policies.synergy.fronts import Fronts
@@ -110,29 +110,19 @@ class Optimum(HandedOut):
         return super().divide(tenants, _sum(free, given.values(), -1), view)
 
 
-class OwnRule(DivisionRule):
-    """A rule of the user's own, whose divisions are checked."""
+def checked_rule(rule: DivisionRule) -> DivisionRule:
+    """Return a rule of the user's own that must give each job its least, or raises PlanError."""
+    return checked_part(rule, "mechanism", divide=_checked_division)
 
-    def __init__(self, rule: DivisionRule) -> None:
-        self._rule = rule
 
-    def divide(
-        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
-    ) -> Mapping[int, Allocation]:
-        """Return the allocations by job.
-
-        Raises
-        ------
-        PlanError
-            If a job has less than its least.
-        """
-        given = self._rule.divide(tenants, left, view)
-        for need, least in tenants:
-            after = given.get(need.job, least)
-            if not _covers(after, least):
-                told = f"divide returned {after} for job number {need.job}; allowed: at least {least}"
-                raise PlanError(f"mechanism {class_name(self._rule)}: {told}")
-        return given
+def _checked_division(
+    given: Mapping[int, Allocation], tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
+) -> Mapping[int, Allocation]:
+    for need, least in tenants:
+        after = given.get(need.job, least)
+        if not _covers(after, least):
+            raise AnswerError(f"{after} for job number {need.job}", f"allowed: at least {least}")
+    return given
 
 
 RULES: Mapping[str, Callable[[BestCases], DivisionRule]] = {"tune": lambda _: HandedOut(), "opt": Optimum}
