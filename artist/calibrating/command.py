@@ -35,7 +35,7 @@ from netmodels.api import (
 from netmodels.calibration.calibrated import CalibratedFile, CalibratedModel
 from netmodels.calibration.fit import Fit, Method
 from netmodels.fabric.system import system_record
-from netmodels.nccl.logs import Given
+from netmodels.nccl.logs import LogFacts
 from netmodels.nccl.measurements import files_of, read_measurements
 
 _EXAMPLES = """\
@@ -161,7 +161,7 @@ def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> Non
     """Fit a fabric to runs of nccl-tests, and write a topology."""
     out = config.out or Path("fitted.yaml")
     check_outputs((("out", out), ("plot", config.plot)), chain(*files_of(config.nccl or (), "nccl")))
-    given = Given(config.collective, config.machines, config.gpus_per_machine)
+    given = LogFacts(config.collective, config.machines, config.gpus_per_machine)
     logs = read_measurements(config.nccl or (), "nccl", given)
     machine_type, own = topology.machine_type(), config.machine
     gpus = own.gpus or (machine_type.gpus if named else None)

@@ -30,7 +30,7 @@ from artist.pricing.layout import (
 )
 from artist.tables.grid import clip
 from netmodels.api import TIERS, MachineType, Tier, Topology, fabric_graph
-from netmodels.fabric.fabric import Kind
+from netmodels.fabric.fabric import DimensionKind
 from netmodels.fabric.graph import Node
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _INK, _FAINT, _FRAME = "#222222", "#555555", "#8c8c8c"
 _COLOURS: dict[Tier, str] = {tier: look(number)["color"] for number, tier in enumerate(TIERS)}
 _TINTS: dict[Tier, str] = {"machine": "#dcebf5", "rack": "#f9e2d2", "network": "#d5f0e6"}
 
-_MADE_OF: dict[Kind, tuple[str, str]] = {  # the whole, and one of several groups
+_MADE_OF: dict[DimensionKind, tuple[str, str]] = {  # the whole, and one of several groups
     "switch": ("switch of", "switches of"),
     "ring": ("ring of", "rings of"),
     "fully_connected": ("full mesh of", "full meshes of"),
@@ -257,7 +257,7 @@ def _draw_arcs(canvas: _Canvas, cell: Cell, ends: Sequence[_Point]) -> None:
         canvas.axes.add_patch(PathPatch(curve, facecolor="none", edgecolor=line.pop("color"), **line))
 
 
-def _pairs(kind: Kind, members: int) -> Iterator[tuple[int, int]]:
+def _pairs(kind: DimensionKind, members: int) -> Iterator[tuple[int, int]]:
     """Yield the places that a ring or a mesh links, each pair once."""
     if kind == "fully_connected":
         yield from combinations(range(members), 2)

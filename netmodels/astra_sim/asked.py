@@ -1,15 +1,14 @@
-"""What a program is asked about a placement: its dimensions, or one ring or tree through all its machines.
+"""Questions to a program about a placement: its dimensions, or one ring or tree through all machines.
 
 `network.system.across_machines` in ASTRA-sim's terms. A program has dimensions, each with an algorithm, and
 no concept of rings or trees that pass from machine to machine. So
 
 - `hierarchical`: the placement's dimensions. If machines or racks hold different numbers there are none: ns-3
-is
-  asked about one ring through all GPUs, the others about the nearest placement that has dimensions.
+  is asked about one ring through all GPUs, the others about the nearest placement that has dimensions.
 - `flat_ring`, `tree`: one dimension of all GPUs with the algorithm ring (double binary tree). ns-3 gets the
   true hosts and switches beside it. For the others, whose links are those of dimensions, it is a switch
   with the bandwidth of the ring's narrowest link and the mean latency of the ring's (the tree's) steps: a
-  chain of 2 (n - 1) steps goes nearly twice round the ring, and so over all of its links.
+  chain of 2 (n - 1) steps passes the ring nearly twice, and so all of its links.
 
 A placement within a machine is asked with the machine's dimensions, whatever the setting.
 """
@@ -59,7 +58,7 @@ def _settings(system: SystemSettings, algorithm: Algorithm | None) -> SystemSett
 
 
 def one_dimension(shape: Shape, tiers: SeenTiers, view: View, system: SystemSettings) -> Level:
-    """Return the one dimension that stands for a ring or a tree through all machines."""
+    """Return the one dimension that represents a ring or a tree through all machines."""
     network, count = Network(shape, tiers), view.gpus
     ring = [network.path(at, (at + 1) % count) for at in range(count)]
     steps = ring
@@ -71,7 +70,7 @@ def one_dimension(shape: Shape, tiers: SeenTiers, view: View, system: SystemSett
 
 
 def is_regular(view: View, network: Network) -> bool:
-    """Return whether a placement has dimensions: all groups of each hold as many."""
+    """Return whether a placement has dimensions: all groups of each have equal sizes."""
     return network.even and view.regular
 
 

@@ -1,4 +1,4 @@
-"""Chakra execution traces: what ASTRA-sim 2.x runs on an NPU.
+"""Chakra execution traces, which ASTRA-sim 2.x runs on NPUs.
 
 A trace is a sequence of protobuf messages, each preceded by its length as a varint: one GlobalMetadata, then
 nodes. The schema here follows the public format (MLCommons Chakra, et_def.proto), with only the fields in
@@ -54,8 +54,8 @@ def _messages() -> dict[str, Any]:
     file = FileDescriptorProto(name="chakra.proto", package="chakra", syntax="proto2")
     for name, fields in _SCHEMA.items():
         described = file.message_type.add(name=name)
-        for field, number, kind, label, of in fields:
-            added = described.field.add(name=field, number=number, type=kind, label=label)
+        for field, number, field_type, label, of in fields:
+            added = described.field.add(name=field, number=number, type=field_type, label=label)
             if of:
                 added.type_name = of
             elif label == _MANY:
@@ -69,7 +69,7 @@ def iteration_trace(profile: Profile, dimensions: int) -> bytes:
     """Return the trace of one data-parallel iteration, the same for every NPU.
 
     Compute runs from one all-reduce's issue to the next one's; collectives are numbered in order of issue,
-    which is the order in which ASTRA-sim takes those that are ready.
+    in which ASTRA-sim takes ready ones.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ def _add_compute(nodes: list[Any], time_ns: int, after: int) -> int:
     return len(nodes)
 
 
-def _node(nodes: list[Any], name: str, kind: int, after: int) -> Any:
-    node = message("Node")(id=len(nodes) + 1, name=name, type=kind, data_deps=[after] if after else [])
+def _node(nodes: list[Any], name: str, node_type: int, after: int) -> Any:
+    node = message("Node")(id=len(nodes) + 1, name=name, type=node_type, data_deps=[after] if after else [])
     nodes.append(node)
     _attribute(node, "is_cpu_op", bool_val=False)
     return node

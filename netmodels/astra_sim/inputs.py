@@ -1,4 +1,4 @@
-"""What ASTRA-sim 2.x reads besides traces: system, network, remote memory. Nothing is written here.
+"""Input files of ASTRA-sim 2.x besides traces: system, network, remote memory. Nothing is written here.
 
 Sources: the public formats of ASTRA-sim 2.x, and runs of its binaries.
 """
@@ -33,7 +33,7 @@ def check_system(profile: Profile, system: SystemSettings, levels: Sequence[Leve
     Raises
     ------
     InputError
-        With the setting, its value and what is allowed.
+        With the setting, its value and the allowed values.
     """
     if system.collective_queue != "one":
         raise InputError(
@@ -52,7 +52,7 @@ def check_common(profile: Profile, system: SystemSettings, levels: Sequence[Leve
     Raises
     ------
     InputError
-        With the setting, its value and what is allowed.
+        With the setting, its value and the allowed values.
     """
     if system.endpoint_delay_ns < 1:
         raise InputError(
@@ -64,7 +64,7 @@ def check_common(profile: Profile, system: SystemSettings, levels: Sequence[Leve
     smallest = min((layer.gradient_bytes for layer in profile.layers if layer.gradient_bytes), default=0)
     for level in levels:
         name, members = system.algorithm_of(level.tier), ceil(level.members)
-        least = 2 * prod(ceil(each.members) for each in levels)
+        least = 2 * prod(ceil(other.members) for other in levels)
         if name == "halving_doubling" and smallest // system.chunks < least:
             raise InputError(
                 f"ASTRA-sim's {name} needs chunks of {least} bytes; {profile.name} sends {smallest}",
@@ -77,7 +77,7 @@ def check_common(profile: Profile, system: SystemSettings, levels: Sequence[Leve
                 "ASTRA-sim's trees dead-lock where chunks wait for others in three dimensions or more",
                 where="network.system.chunks",
                 found=system.chunks,
-                allowed=f"{system.chunks_in_flight}, or as many network.system.chunks_in_flight",
+                allowed=f"{system.chunks_in_flight}, or equal network.system.chunks_in_flight",
             )
         if name in ("halving_doubling", "double_binary_tree") and members & (members - 1):
             raise InputError(
@@ -116,7 +116,7 @@ def system_json(algorithms: Sequence[str], system: SystemSettings) -> str:
     algorithms
         One of `IMPLEMENTATIONS` for each dimension of the network.
     system
-        How collectives run.
+        Settings of collectives.
     """
     names = [IMPLEMENTATIONS[name] for name in algorithms]
     settings: dict[str, object] = {

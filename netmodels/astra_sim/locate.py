@@ -43,7 +43,7 @@ class Program:
     path
         Absolute.
     backend
-        Which one it is.
+        Its back end.
     digest
         SHA-256 of the file, first digits: another build is another program.
     """
@@ -64,7 +64,7 @@ def locate(binary: Path | None, backend: Backend | Literal["auto"], files: Seque
     binary
         Path of the program, or its name if it is on the PATH.
     backend
-        Which it is, or `auto` to find out from the program itself; required for a wrapper around it.
+        Its back end, or `auto` to detect it from the program itself; required for a wrapper around it.
     files
         Other files that make up the program; their contents go into the digest.
 

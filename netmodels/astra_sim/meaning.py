@@ -19,7 +19,7 @@ def check_meaning(system: SystemSettings, backend: Backend) -> None:
     Raises
     ------
     InputError
-        With the setting, its value and what is allowed.
+        With the setting, its value and the allowed values.
     """
     if system.collectives != "astra_sim":
         raise InputError(

@@ -41,20 +41,20 @@ class AstraSimParameters(BaseModel):
     binary
         The program: its path, or its name if it is on the PATH.
     backend
-        Which one it is; `auto` finds out.
+        Its back end; `auto` detects it.
     program_files
-        Other files that it consists of, such as what a wrapper starts: other content means another program.
+        Other files of the program, such as those that a wrapper starts: other content is another program.
     timeout_s
         Longest run.
     scratch
-        Where folders of runs are made; None for the system's folder for temporary files.
+        Parent of the folders of runs; None for the system's folder for temporary files.
     keep
-        Whether to keep them; those of the first failed runs are kept anyway.
+        True to keep them; folders of the first failed runs are always kept.
     ns3
         Settings of ns-3's config.txt instead of the defaults, by name.
     pipelined
-        Chunks that the congestion-aware back end cuts a collective into, all in flight, where
-        `system.chunks` says 1. It stores a whole message at a switch before it forwards it, so one
+        Chunks that the congestion-aware back end cuts a collective into, all in flight, if
+        `system.chunks` is 1. It stores a whole message at a switch before it forwards it, so one
         chunk counts every byte twice; two overlap (8 GPUs, 16 MiB at 50 GB/s: 1,189 and 622 us,
         ns-3 697). With more, the chunks' latencies overlap as well, and small collectives are too
         fast (1 MiB: 88, 52 and with four 38 us, ns-3 72).
@@ -76,10 +76,11 @@ class AstraSimParameters(BaseModel):
 
 
 class AstraSim:
-    """Asks the user's ASTRA-sim program how long an iteration takes.
+    """Network model by the user's ASTRA-sim program.
 
     For each question it writes the workload, system and network of exactly that placement into a fresh
-    folder, runs the program there, and reads when the last NPU was done. What the back ends can express:
+    folder, runs the program there, and reads the end of the last NPU. Placements that the back ends can
+    express:
 
     - unaware, version1: placements with identical machines and identical racks.
     - aware: those of one dimension (GPUs of one machine, or one GPU of each machine of a rack).
@@ -87,9 +88,10 @@ class AstraSim:
 
     For any other placement the program is asked about the nearest one that it can express: averages rounded
     up, or for the congestion-aware back end one dimension with the widest tier's links. All collectives of
-    the analytical model's answer for the placement itself are then stretched by the ratio of what the program
-    and the analytical model communicate there. (1.0 does not report how long it communicates: there the
-    analytical answer is kept, which agrees within 0.3 %.) `carries` identifies these placements.
+    the analytical model's answer for the placement itself are then stretched by the ratio of the
+    communication times of the program and the analytical model there. (1.0 does not report its communication
+    time: there the analytical answer is kept, which agrees within 0.3 %.) `carries` identifies these
+    placements.
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ class AstraSim:
     Attributes
     ----------
     program
-        The program found.
+        The program.
     last
         Times of each NPU in the last run.
 
@@ -212,13 +214,13 @@ class AstraSim:
         if self.program.backend == "version1":
             version1.check_system(profile, system, view.levels)
             return iteration_in(profile, view, system)
-        near = self._nearest(view)
-        asked, ours = self.on_levels(profile, near, system), iteration_in(profile, View(near), system)
+        closest = self._closest(view)
+        asked, ours = self.on_levels(profile, closest, system), iteration_in(profile, View(closest), system)
         answer = iteration_in(profile, view, system, stretch=asked.comm_ns / ours.comm_ns)
         return IterationTime(answer.compute_ns, answer.comm_ns, answer.exposed_ns)
 
-    def _nearest(self, view: View) -> tuple[Level, ...]:
-        """Return the nearest placement that the back end can express."""
+    def _closest(self, view: View) -> tuple[Level, ...]:
+        """Return the closest placement that the back end can express."""
         levels = tuple(replace(level, members=ceil(level.members)) for level in view.levels)
         if self.program.backend != "aware":
             return levels

@@ -1,4 +1,4 @@
-"""What ASTRA-sim's ns-3 back end reads: hosts, switches and links (`netmodels.collectives.hosts`), settings.
+"""Input files of ASTRA-sim's ns-3 back end: hosts, switches, links (`netmodels.collectives.hosts`), settings.
 
 Decided by runs of the real program (all-reduces of 16 MiB, v100_100g, us; the bound of a flat ring is 2,349):
 
@@ -6,8 +6,8 @@ Decided by runs of the real program (all-reduces of 16 MiB, v100_100g, us; the b
     1        2,481     2,928  3,796  3,781     1,793
     0        2,396     2,536  2,923  2,749     1,631
 
-Windows are off: the program's windows hold one unloaded round trip of the slowest link a message, and leave
-idle links that NCCL, with several buffers in flight on each connection, keeps busy. Without windows the
+Windows are off: the program's windows hold one unloaded round trip of the slowest link per message, and leave
+links idle that NCCL, with several buffers in flight on each connection, keeps busy. Without windows the
 queues are in the switches, which pause the senders (PFC; 2,430 pauses at most, in a tree): this slowed no
 all-reduce tried by more than 2 %. `network.system.transport=windows` turns windows on.
 """

@@ -1,4 +1,4 @@
-"""What ASTRA-sim reports about an iteration. Text in, times out."""
+"""Reports of ASTRA-sim about an iteration. Text in, times out."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ _NEGATIVE = 2**63  # exposed time is an unsigned difference and wraps around
 
 
 class UnreadableError(ValueError):
-    """An output that is not an answer; the text says why."""
+    """An output that is not an answer; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class NpuTime:
     Parameters
     ----------
     total_ns
-        When it was done.
+        End of its work.
     exposed_ns
         Part of that without compute.
     comm_ns
@@ -37,8 +37,8 @@ class NpuTime:
 def read_version2(stdout: str, npus: int) -> tuple[NpuTime, ...]:
     """Return the times of all NPUs, in order; ASTRA-sim 2.x, any back end.
 
-    Exit status 0 says little: if NPUs wait for each other forever, the program ends as if all were well, but
-    without their lines.
+    Exit status 0 is no proof: if NPUs wait for each other forever, the program ends normally, but without
+    their lines.
 
     Raises
     ------
@@ -48,14 +48,14 @@ def read_version2(stdout: str, npus: int) -> tuple[NpuTime, ...]:
     critical = _CRITICAL.search(stdout)
     if critical:
         raise UnreadableError(f"reports a critical error: {critical.group(0)[-160:]}")
-    found = {
+    finished = {
         int(npu): (int(total), int(exposed) if int(exposed) < _NEGATIVE else 0)
         for npu, total, exposed in _FINISHED.findall(stdout)
     }
-    if sorted(found) != list(range(npus)):
-        raise UnreadableError(f"reports that {len(found)} NPUs finished; expected {npus}")
+    if sorted(finished) != list(range(npus)):
+        raise UnreadableError(f"reports that {len(finished)} NPUs finished; expected {npus}")
     busy = {int(npu): int(time) for npu, time in _BUSY.findall(stdout)}
-    return tuple(NpuTime(*found[npu], busy.get(npu, found[npu][1])) for npu in range(npus))
+    return tuple(NpuTime(*finished[npu], busy.get(npu, finished[npu][1])) for npu in range(npus))
 
 
 def read_version1(end_to_end: str) -> NpuTime:

@@ -1,7 +1,7 @@
 """Run the network program: the one place that starts a process.
 
-It gets a session of its own, so that all that it starts ends with it; its output goes to files, so that no
-pipe can fill up or be held open by a child that lives on.
+It gets its own session, so that its child processes end with it; its output is written to files, so that no
+pipe can fill up or be held open by a surviving child.
 """
 
 import ctypes
@@ -26,14 +26,14 @@ _PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run of the program ended.
+    """Outcome of a run of the program.
 
     Parameters
     ----------
     command
         The command, as for a shell.
     folder
-        Where it ran and left its files.
+        Working directory with its files.
     status
         Exit status; minus the signal that killed it.
     stdout, stderr
@@ -48,13 +48,13 @@ class Outcome:
 
 
 class ProgramError(InputError):
-    """The network program gave no answer: what happened, command, exit status, last lines, scratch folder."""
+    """Failure of the network program: problem, command, exit status, last lines, scratch folder."""
 
-    def __init__(self, what: str, outcome: Outcome) -> None:
+    def __init__(self, problem: str, outcome: Outcome) -> None:
         lines = [line.strip() for line in (outcome.stdout + "\n" + outcome.stderr).splitlines()]
         last = " / ".join([line for line in lines if line][-_TAIL:])
         super().__init__(
-            f"{what} (exit status {outcome.status}): {outcome.command}",
+            f"{problem} (exit status {outcome.status}): {outcome.command}",
             where="network program",
             found=last[-180:],
             allowed=f"an answer; its files are left in {outcome.folder}",
@@ -62,7 +62,7 @@ class ProgramError(InputError):
 
 
 def run(command: Sequence[str], folder: Path, timeout_s: float, files: int = 0) -> Outcome:
-    """Run a command in a folder, and return how it ended.
+    """Run a command in a folder, and return its outcome.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def run(command: Sequence[str], folder: Path, timeout_s: float, files: int = 0) 
     folder
         Its working directory; stdout.txt and stderr.txt are written there.
     timeout_s
-        Seconds after which it is killed with all that it started.
+        Seconds after which it is killed with its child processes.
     files
-        How many files it keeps open at once.
+        Number of files that it keeps open at once.
 
     Raises
     ------

@@ -15,19 +15,19 @@ _MAX_FAILURES = 3  # failed runs whose folders a model keeps: with a fallback th
 
 
 class Scratch:
-    """Makes folders for runs.
+    """Creates folders for runs.
 
     Parameters
     ----------
     folder
-        Where; None for the system's folder for temporary files. Made if it does not exist.
+        Parent folder, created if absent; None for the system's folder for temporary files.
     keep
-        Whether to keep the folders of successful runs, too.
+        True to keep the folders of successful runs, too.
 
     Raises
     ------
     InputError
-        If the folder cannot be made.
+        If the folder cannot be created.
     """
 
     def __init__(self, folder: Path | None, *, keep: bool = False) -> None:
@@ -54,7 +54,7 @@ class Scratch:
         files
             Contents by name; a trace appears once for each NPU, by hard links.
         npus
-            How many.
+            Number of NPUs.
 
         Raises
         ------

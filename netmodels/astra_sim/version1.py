@@ -1,4 +1,4 @@
-"""What ASTRA-sim 1.0 reads: workload and system as text, network as JSON; the version of the Dally paper."""
+"""Input files of ASTRA-sim 1.0, the version of the Dally paper: workload, system (text), network (JSON)."""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ ARGUMENTS = (
 )
 ANSWER = "out/EndToEnd.csv"
 _POLICIES = {"lowest_layer_first": "LIFO", "issue": "FIFO"}
-_KINDS = {"machine": "N", "rack": "P", "network": "P"}
+_TIER_CODES = {"machine": "N", "rack": "P", "network": "P"}
 
 
 def check_system(profile: Profile, system: SystemSettings, levels: Sequence[Level]) -> None:
@@ -28,7 +28,7 @@ def check_system(profile: Profile, system: SystemSettings, levels: Sequence[Leve
     Raises
     ------
     InputError
-        With the setting, its value and what would do.
+        With the setting, its value and the allowed values.
     """
     if system.collective_queue != "per_dimension":
         raise InputError(
@@ -57,7 +57,7 @@ def files(profile: Profile, levels: Sequence[Level], system: SystemSettings) -> 
 
 
 def workload_text(profile: Profile) -> str:
-    """Return the workload file: times in ns, sizes in bytes, a layer a line."""
+    """Return the workload file: times in ns, sizes in bytes, one layer per line."""
     rows = [
         (
             *(f"layer{number}", -1, layer.forward_ns, "NONE", 0),
@@ -101,7 +101,7 @@ def network_json(levels: Sequence[Level]) -> str:
     network = {
         "topology-name": "Hierarchical",
         "topologies-per-dim": [KINDS[level.dimension.kind] for level in levels],
-        "dimension-type": [_KINDS[level.tier] for level in levels],
+        "dimension-type": [_TIER_CODES[level.tier] for level in levels],
         "dimensions-count": count,
         "units-count": [level.members for level in levels],
         "links-count": links,

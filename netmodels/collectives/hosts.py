@@ -1,16 +1,17 @@
 """The slice of the data centre that a placement uses, as hosts, switches and links.
 
 Every group of a dimension that the placement uses becomes a switch, every GPU a host: GPUs are attached to
-the switch of their machine, that to the switch of its rack, that to the core. The link of a machine carries
-what the ports of its GPUs carry together on that tier (less if they share a port), the link of a rack
-likewise; its latency is what the tier's path has beyond the tiers below. Rings and meshes become switches
-with the latency of one of their links between neighbours, because the simulator's hosts do not forward
-packets.
+the switch of their machine, that to the switch of its rack, that to the core. The link of a machine has
+the bandwidth of the ports of its GPUs together on that tier (less if they share a port), the link of a rack
+likewise; its latency is that of the tier's path less that of the tiers below. Rings and meshes become
+switches with the latency of one of their links between neighbours, because the simulator's hosts do not
+forward packets.
 
-One fat link per machine stands for all its NICs: NCCL has as many rings as NICs, each of which enters and
-leaves a machine by another, and ASTRA-sim has one. In ns-3 (dgx_h100_3tier, 16 MiB over 8+8) its flat ring
-takes 140 us over fat links and 639 us with one NIC a GPU, where rings through all NICs would take 79 us and
-latency. Where GPUs of equal rank meet, as in `hierarchical`, the two hardly differ: 150 and 151 us.
+One wide link per machine represents all its NICs: NCCL has one ring per NIC, each of which enters and
+leaves a machine by another NIC, and ASTRA-sim has one ring. In ns-3 (dgx_h100_3tier, 16 MiB over 8+8) its
+flat ring takes 140 us over wide links and 639 us with one NIC per GPU, where rings through all NICs would
+take 79 us and latency. Between GPUs of equal rank, as in `hierarchical`, the two hardly differ: 150 and 151
+us.
 """
 
 from collections.abc import Sequence
@@ -55,11 +56,11 @@ class Network:
     Attributes
     ----------
     hosts, switches
-        How many; switches are numbered after the hosts.
+        Numbers of hosts and switches; switches are numbered after the hosts.
     links
         Between them.
     even
-        Whether all groups of each dimension have as many members.
+        True if all groups of each dimension have equal sizes.
     """
 
     def __init__(self, shape: Shape, tiers: SeenTiers) -> None:
@@ -79,7 +80,7 @@ class Network:
 
     @property
     def even(self) -> bool:
-        """Whether all groups of each dimension have as many members."""
+        """True if all groups of each dimension have equal sizes."""
         return all(len(counts) == 1 for counts in self._members.values())
 
     def _join(self, nodes: list[_Node], tier: tuple[Tier, Sequence[Dimension]]) -> _Node:

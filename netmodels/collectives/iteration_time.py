@@ -17,7 +17,7 @@ class Span:
     tier
         The tier whose links carry it: machine, rack or network.
     bytes
-        What each GPU sends in it.
+        Bytes that each GPU sends.
     """
 
     start_ns: int
@@ -27,24 +27,24 @@ class Span:
 
 
 class IterationTime:
-    """The time of one iteration and where it goes; frozen.
+    """The time of one iteration and its parts; frozen.
 
     Parameters
     ----------
     compute_ns
-        Computing, as the profile says, whatever the shape.
+        Compute time of the profile, for any shape.
     comm_ns
-        Time during which something is communicated; the union, so overlapping collectives count once.
+        Time during which data is sent; the union, so overlapping collectives count once.
     exposed_ns
         Waiting for communication that no compute hides: the iteration takes compute_ns + exposed_ns. At most
         comm_ns, unless a profile has update delays.
     tiers
-        (tier, time during which that tier carries something) for each tier in use, innermost first.
+        (tier, time during which that tier carries data) for each tier in use, innermost first.
     spans
-        The sending periods by start; touching periods of one tier are one.
+        The sending periods by start; adjacent periods of one tier are joined.
     details
-        Instead of the last two, a function that finds them when they are read: few callers read them, and
-        finding them takes longer than everything else.
+        Instead of the last two, a function that computes them when they are read: few callers read them, and
+        they take longer than everything else.
     """
 
     __slots__ = ("_details", "_spans", "_tiers", "comm_ns", "compute_ns", "exposed_ns")
@@ -68,20 +68,20 @@ class IterationTime:
 
     @property
     def tiers(self) -> tuple[tuple[Tier, int], ...]:
-        """(tier, time during which that tier carries something) for each tier in use, innermost first."""
-        self._find()
+        """(tier, time during which that tier carries data) for each tier in use, innermost first."""
+        self._complete()
         return self._tiers
 
     @property
     def spans(self) -> tuple[Span, ...]:
         """The sending periods by start."""
-        self._find()
+        self._complete()
         return self._spans
 
-    def _find(self) -> None:
+    def _complete(self) -> None:
         if self._details is not None:
-            found, self._details = self._details(), None
-            self._tiers, self._spans = found.tiers, found.spans
+            answer, self._details = self._details(), None
+            self._tiers, self._spans = answer.tiers, answer.spans
 
     @property
     def total_ns(self) -> int:

@@ -1,4 +1,4 @@
-"""The fabric and the machine types that stand in it."""
+"""Fabrics and machine types."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -11,13 +11,13 @@ from netmodels.inputs.digest import digest_of, hash_of
 from netmodels.inputs.errors import InputError
 from netmodels.inputs.naming import allowed_names
 
-Kind = Literal["ring", "switch", "fully_connected"]
+DimensionKind = Literal["ring", "switch", "fully_connected"]
 Links = Literal["one", "members"]
 
 
 @dataclass(frozen=True, slots=True)
 class MachineType:
-    """One kind of machine.
+    """A machine type.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class MachineType:
     memory_bandwidth_bytes_per_s
         Bandwidth of main memory, all sockets together.
     worth
-        How many of the GPUs that profiles were measured on one GPU replaces for a job that accepts either;
+        Number of GPUs that profiles were measured on that one GPU replaces for a job that accepts either;
         0 means the speed.
     """
 
@@ -67,16 +67,16 @@ class Dimension:
     bandwidth_bytes_per_ns
         Bandwidth of one link in one direction.
     size
-        Most members of one group; 0: as many as the tier has.
+        Maximum members of one group; 0: all of the tier.
     links
-        `one`: a member sends at the link's bandwidth. `members`: as the Dally authors drive ASTRA-sim 1.0, as
-        many links as members (rings: the next even number, at least 4 with two members) share the sending.
+        `one`: a member sends at the link's bandwidth. `members`: as the Dally authors run ASTRA-sim 1.0, the
+        number of links is that of members (rings: the next even number, at least 4 with two members).
     machine_bytes_per_ns, rack_bytes_per_ns
-        Limit on what all GPUs of one machine (of one rack) together send on this dimension, through a port or
-        an uplink that they share; 0: no such limit. The GPUs of a job share it evenly.
+        Bandwidth limit of all GPUs of one machine (of one rack) on this dimension, through a port or an
+        uplink that they share; 0: no such limit. The GPUs of a job share it evenly.
     """
 
-    kind: Kind
+    kind: DimensionKind
     latency_ns: float
     bandwidth_bytes_per_ns: float
     size: int = 0
@@ -85,9 +85,9 @@ class Dimension:
     rack_bytes_per_ns: float = 0.0
 
     def capacity(self, gpus: int, machines: int = 0, racks: int = 0) -> float:
-        """Return what the GPUs below a link send together at most, byte/ns.
+        """Return the bandwidth limit of the GPUs below a link, byte/ns.
 
-        That is the bandwidth of all, or the ports and uplinks that they share.
+        The bandwidth of all, or that of the ports and uplinks that they share.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ Tiers = tuple[tuple[Dimension, ...], tuple[Dimension, ...], tuple[Dimension, ...
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """The dimensions of the three tiers, innermost first, and how collectives run on them.
+    """The dimensions of the three tiers, innermost first, and the settings of collectives.
 
     Parameters
     ----------
@@ -116,14 +116,14 @@ class Fabric:
     machine, rack, network
         Dimensions of each tier, innermost first; at least one each.
     system
-        The settings that belong to this fabric unless the user overrides them.
+        Default settings on this fabric, which the user may override.
     by_machine_type
         All three tiers as seen by machines of a type, for types that differ from the rest.
     nccl
         Measured parameters of NCCL's collectives; None to derive them from the tiers.
     uplinks
-        Parallel links of equal capacity that the uplink of a rack consists of; each message takes one, by
-        hash. Matters only where jobs share links (`netmodels.contention`), so it is no part of the digest.
+        Number of parallel links of equal capacity in the uplink of a rack; each message takes one, by hash.
+        Matters only where jobs share links (`netmodels.contention`), so it is no part of the digest.
     """
 
     name: str
@@ -165,7 +165,7 @@ def fabric_record(fabric: Fabric) -> dict[str, object]:
 
 
 def _tiers_record(tiers: tuple[tuple[Tier, tuple[Dimension, ...]], ...]) -> dict[str, object]:
-    return {tier: [asdict(each) for each in dimensions] for tier, dimensions in tiers}
+    return {tier: [asdict(dimension) for dimension in dimensions] for tier, dimensions in tiers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Topology:
     name
         Name of the topology.
     source
-        Where its figures come from, in one line.
+        Origin of its figures, in one line.
     fabric
         The network.
     machine_types
@@ -201,7 +201,7 @@ class Topology:
         Parameters
         ----------
         field
-            Where the name was given, for the message.
+            Field that contains the name, for the message.
 
         Raises
         ------

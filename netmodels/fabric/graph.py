@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from netmodels.fabric.fabric import Dimension, Kind, MachineType, Topology
+from netmodels.fabric.fabric import Dimension, DimensionKind, MachineType, Topology
 from netmodels.fabric.shape import Tier
 from netmodels.inputs.errors import InputError
 
@@ -27,7 +27,7 @@ _GBIT_PER_BYTE_PER_NS = 8
 
 
 class _Member(NamedTuple):
-    """A node, and how many of each kind are below it; a machine counts as one, a group inside it as none."""
+    """A node, and the nodes of each type below it; a machine counts as one, a group inside it as none."""
 
     node: Node
     gpus: int
@@ -40,29 +40,29 @@ def fabric_graph(
 ) -> "nx.Graph[Node]":
     """Return a data centre of equal machines as a graph.
 
-    Nodes have a `kind` (gpu, group, machine, rack or core), the `tier` that they belong to, a `label`, and a
-    `layer`: 0 for GPUs, and one more for each dimension. Edges have a `tier`, and say whether they are a
-    `link` or mere membership. Links also have
+    Nodes have a `kind` (gpu, group, machine, rack or core), a `tier`, a `label`, and a `layer`: 0 for GPUs,
+    and one more for each dimension. Edges have a `tier`, and `link`, True for a link and False for mere
+    membership. Links also have
 
         kind              of their dimension: switch, ring or fully_connected
         latency_ns        of one link
-        bandwidth_gbit_s  what one GPU sends; with `links: members`, through one of the links
-        capacity_gbit_s   what all GPUs below the member may send together; between two members, the smaller.
-                          That is the bandwidth of all, or the ports and uplinks that they share. With
+        bandwidth_gbit_s  of one GPU; with `links: members`, through one of the links
+        capacity_gbit_s   of all GPUs below the member together; between two members, the smaller one: the
+                          bandwidth of all, or of the ports and uplinks that they share. With
                           `links: members` it is through one of the links of each GPU
 
-    Nodes and edges come in a fixed order: GPUs before their machine, machines before their rack.
+    Nodes and edges are in a fixed order: GPUs before their machine, machines before their rack.
 
     Parameters
     ----------
     topology
         The fabric and its machine types.
     racks
-        How many; 1 or more.
+        Number of racks; 1 or more.
     machines_per_rack
         1 or more; by default the topology's own number.
     machine_type
-        Of all machines, which see the fabric as this type does; by default the topology's default.
+        Type of all machines; by default the topology's default.
 
     Raises
     ------
@@ -133,9 +133,9 @@ def _group(
     graph: "nx.Graph[Node]", members: Sequence[_Member], tier: Tier, dimension: Dimension, node: Node
 ) -> _Member:
     """Add a node and the links of one dimension below it."""
-    kind, layer = node[0], graph.nodes[members[0].node]["layer"] + 1
-    label = " ".join(str(part) for part in (kind, *node[1:][-1:]))
-    graph.add_node(node, kind=kind, tier=tier, label=label, layer=layer)
+    name, layer = node[0], graph.nodes[members[0].node]["layer"] + 1
+    label = " ".join(str(part) for part in (name, *node[1:][-1:]))
+    graph.add_node(node, kind=name, tier=tier, label=label, layer=layer)
     if dimension.kind == "switch":
         for member in members:
             graph.add_edge(member.node, node, **_link(tier, dimension, member))
@@ -147,14 +147,14 @@ def _group(
     return _Member(
         node,
         gpus=sum(member.gpus for member in members),
-        machines=sum(member.machines for member in members) or int(kind == "machine"),
-        racks=sum(member.racks for member in members) or int(kind == "rack"),
+        machines=sum(member.machines for member in members) or int(name == "machine"),
+        racks=sum(member.racks for member in members) or int(name == "rack"),
     )
 
 
-def _neighbours(kind: Kind, members: Sequence[_Member]) -> Iterator[tuple[_Member, _Member]]:
+def _neighbours(shape: DimensionKind, members: Sequence[_Member]) -> Iterator[tuple[_Member, _Member]]:
     """Yield the pairs that a ring or a mesh links, each once."""
-    if kind == "fully_connected":
+    if shape == "fully_connected":
         yield from combinations(members, 2)
         return
     yield from pairwise(members)

@@ -12,9 +12,9 @@ class NcclTier:
     step_us
         Latency of a step of a tree with the quickest protocol (LL).
     gpu_gb_s
-        What a GPU sends, 10^9 byte/s: its links times their efficiency.
+        Bandwidth of a GPU, 10^9 byte/s: its links times their efficiency.
     machine_gb_s, rack_gb_s
-        What all GPUs of a machine (of a rack) send together at most; 0: as many as there are.
+        Bandwidth limit of all GPUs of a machine (of a rack) together; 0: the sum of theirs.
     """
 
     step_us: float
@@ -23,7 +23,7 @@ class NcclTier:
     rack_gb_s: float = 0.0
 
     def sends_gb_s(self, gpus: int, rack_gpus: int) -> float:
-        """Return what some GPUs of one machine send together, of `rack_gpus` in their rack."""
+        """Return the bandwidth of some GPUs of one machine together, of `rack_gpus` in their rack."""
         limits = [gpus * self.gpu_gb_s]
         if self.machine_gb_s:
             limits.append(self.machine_gb_s)
@@ -43,7 +43,7 @@ class NcclFabric:
     start_us
         Start-up time of any collective before its first step.
     skew
-        How much slower a step of a tree becomes with each doubling of the machines after the first.
+        Relative slowdown of a step of a tree with each doubling of the machines after the first.
     pipeline
         Cost of filling the pipeline of large messages relative to sending them, while their chunks grow.
     ll_pipeline
@@ -57,13 +57,13 @@ class NcclFabric:
     message_us
         A message of an all-to-all to another machine.
     exchange
-        Share of the bandwidth that leaves a machine which all-to-all and send-receive reach.
+        Fraction of a machine's bandwidth that all-to-all and send-receive reach.
     switch_gb_s
         Bus bandwidth of an all-reduce inside a machine, as with reduction in the switch (NVLS); 0: that of
         its links.
     channels_gb_s
-        Most bus bandwidth of collectives over machines: what passes a machine between its network and its
-        GPUs; 0: what passes inside.
+        Maximum bus bandwidth of collectives over machines, between the network and the GPUs of a machine;
+        0: that inside a machine.
     ring_from_mb
         Size of an all-reduce over machines, 10^6 bytes for each GPU in it, from which it runs as a ring if
         that is faster; smaller ones run as a tree. Published runs switch at 1 to 4.

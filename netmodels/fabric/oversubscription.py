@@ -1,9 +1,9 @@
-"""Ports and uplinks that are narrower than what may pass them, stated as a ratio instead of in Gb/s.
+"""Oversubscription of ports and uplinks, as a ratio instead of in Gb/s.
 
-A machine's port oversubscribed by m passes 1/m of what its GPUs may send on a tier; a rack's uplink
-oversubscribed by r passes 1/r of what the machines of a full rack may send beyond it, after their ports. Both
-replace what the topology says (`shared_gbit_s`), on all dimensions outside the machine. Measured parameters
-of NCCL are limited likewise: to 1/r of what NCCL reaches without.
+A machine's port oversubscribed by m has 1/m of the bandwidth of its GPUs on a tier; a rack's uplink
+oversubscribed by r has 1/r of the bandwidth of the machines of a full rack, after their ports. Both replace
+`shared_gbit_s` of the topology, on all dimensions outside the machine. Measured parameters of NCCL are
+limited likewise: to 1/r of the bandwidth that NCCL reaches without.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from netmodels.inputs.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Oversubscription:
-    """How much more may be sent than passes, by tier; None: as the topology says in Gb/s.
+    """Oversubscription ratios by tier; None: the bandwidth of the topology, in Gb/s.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ def oversubscribed(
     Parameters
     ----------
     types
-        The machine types; those of the usual number of GPUs see the same fabric unless they have their own.
+        The machine types; types with the usual number of GPUs see the same fabric unless they have their own.
     usual_type
-        The one whose GPUs count for `fabric.machine`, `.rack` and `.network`, and for measured parameters.
+        The type whose GPUs count for `fabric.machine`, `.rack` and `.network`, and for measured parameters.
     machines_per_rack
-        In a full rack, all of one type.
+        Machines of a full rack, all of one type.
     where
         The topology, for messages.
 
@@ -59,16 +59,20 @@ def oversubscribed(
     if ratios == Oversubscription():
         return fabric
     seen: dict[str, Tiers] = {}
-    for name, each in types.items():
+    for name, machine_type in types.items():
         tiers = fabric.by_machine_type.get(name, (fabric.machine, fabric.rack, fabric.network))
         _check(tiers, ratios, where)
-        seen[name] = _limited(tiers, ratios, each.gpus, machines_per_rack) if each.gpus else tiers
+        seen[name] = (
+            _limited(tiers, ratios, machine_type.gpus, machines_per_rack) if machine_type.gpus else tiers
+        )
     usual = seen[usual_type]
-    own = {name: tiers for name, tiers in seen.items() if name in fabric.by_machine_type or tiers != usual}
+    differing = {
+        name: tiers for name, tiers in seen.items() if name in fabric.by_machine_type or tiers != usual
+    }
     gpus = types[usual_type].gpus
     nccl = fabric.nccl and _limited_nccl(fabric.nccl, ratios, gpus, machines_per_rack)
     machine, rack, network = usual
-    return replace(fabric, machine=machine, rack=rack, network=network, by_machine_type=own, nccl=nccl)
+    return replace(fabric, machine=machine, rack=rack, network=network, by_machine_type=differing, nccl=nccl)
 
 
 def _check(tiers: Tiers, ratios: Oversubscription, where: str) -> None:
@@ -77,7 +81,7 @@ def _check(tiers: Tiers, ratios: Oversubscription, where: str) -> None:
         ("machine", ratios.machine, (*rack, *network)),
         ("rack", ratios.rack, network),
     ):
-        if ratio is not None and any(each.links == "members" for each in dimensions):
+        if ratio is not None and any(dimension.links == "members" for dimension in dimensions):
             raise InputError(
                 "no shared ports to oversubscribe",
                 where=f"{where}, oversubscription.{name}",
@@ -87,7 +91,7 @@ def _check(tiers: Tiers, ratios: Oversubscription, where: str) -> None:
 
 
 def _limited(tiers: Tiers, ratios: Oversubscription, gpus: int, machines_per_rack: int) -> Tiers:
-    """Return the dimensions of the three tiers as machines with so many GPUs see them."""
+    """Return the dimensions of the three tiers as machines with `gpus` GPUs see them."""
 
     def ported(dimension: Dimension) -> Dimension:
         if ratios.machine is None:
@@ -102,7 +106,7 @@ def _limited(tiers: Tiers, ratios: Oversubscription, gpus: int, machines_per_rac
         return replace(dimension, rack_bytes_per_ns=sent / ratios.rack)
 
     machine, rack, network = tiers
-    return machine, tuple(map(ported, rack)), tuple(uplinked(ported(each)) for each in network)
+    return machine, tuple(map(ported, rack)), tuple(uplinked(ported(dimension)) for dimension in network)
 
 
 def _limited_nccl(
@@ -111,7 +115,7 @@ def _limited_nccl(
     rack, network = nccl.rack, nccl.network
     if ratios.machine is not None:
         rack, network = (
-            replace(each, machine_gb_s=gpus * each.gpu_gb_s / ratios.machine) for each in (rack, network)
+            replace(tier, machine_gb_s=gpus * tier.gpu_gb_s / ratios.machine) for tier in (rack, network)
         )
     if ratios.rack is not None:
         sent = machines_per_rack * replace(network, rack_gb_s=0.0).sends_gb_s(gpus, gpus)

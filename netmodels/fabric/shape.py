@@ -1,4 +1,4 @@
-"""The shape of a placement: what the network sees of it once the names are gone.
+"""The shape of a placement: the placement without names, as the network sees it.
 
 GPUs of one machine are interchangeable, so are machines of one type in one rack, and racks. Placements of
 equal shape therefore cost the same, which makes the shape the key of every cache of answers.

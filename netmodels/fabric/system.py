@@ -1,4 +1,4 @@
-"""How a job runs its collectives: the settings beside the fabric."""
+"""Settings of collectives, beside the fabric."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -37,7 +37,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class SystemSettings:
-    """How a job runs its collectives.
+    """Settings of a job's collectives.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ class SystemSettings:
         `one`: one server for whole collectives (ASTRA-sim 2.x). `per_dimension`: every dimension serves one
         phase at a time (ASTRA-sim 1.0).
     queue_order
-        Which pending phase a dimension takes next; only meaningful with `per_dimension`.
+        Choice of the next pending phase of a dimension; only meaningful with `per_dimension`.
     collective_algorithm
-        How a collective runs within one dimension (`netmodels.collectives.algorithms`): a name, or three for
-        machine, rack and network.
+        Algorithm within one dimension (`netmodels.collectives.algorithms`): a name, or three for machine,
+        rack and network.
     chunks
         Parts that a collective is cut into; they follow each other through the dimensions like a pipeline
         (ASTRA-sim's preferred-dataset-splits).
@@ -66,19 +66,19 @@ class SystemSettings:
         congestion-unaware back end they do not share its bandwidth: above 1 the network is too fast by up to
         that factor, so leave it at 1 except to compare with ASTRA-sim.
     collectives
-        `astra_sim`: as its programs run them; `nccl`: an analytical model of what NCCL does
+        `astra_sim`: as its programs run them; `nccl`: an analytical model of NCCL
         (`netmodels.nccl`), in which `bucket_cap_mb` is the only other setting with a meaning.
     across_machines
-        How a collective spans machines, evenly or unevenly: `hierarchical`, dimension by dimension;
+        Form of a collective over machines, even or uneven: `hierarchical`, dimension by dimension;
         `flat_ring`, one ring through all GPUs, machine after machine; `tree`, two trees over the machines.
     transport
-        What carries messages: `ideal`, links of a latency and a bandwidth; `packets`, which have headers,
-        share links and are acknowledged; `windows`, packets of which each message has at most as many in
-        flight as its narrowest link carries in a round trip. None: `ideal`; with a program, the program's
+        Transport of messages: `ideal`, links of a latency and a bandwidth; `packets`, which have headers,
+        share links and are acknowledged; `windows`, packets, with at most one round trip's bytes of the
+        narrowest link in flight per message. None: `ideal`; with a program, the program's
         own.
     bucket_cap_mb
-        Gradients are joined to buckets of so many 2^20 bytes, as in PyTorch's DistributedDataParallel; 0:
-        every layer has its own collective. None: 25 with `nccl`, else 0.
+        Size in 2^20 bytes of the buckets to which gradients are joined, as in PyTorch's
+        DistributedDataParallel; 0: every layer has its own collective. None: 25 with `nccl`, else 0.
 
     Raises
     ------
@@ -126,12 +126,12 @@ class SystemSettings:
 
     @property
     def packets(self) -> bool:
-        """Whether messages travel as packets."""
+        """True if messages are packets."""
         return self.transport in ("packets", "windows")
 
     @property
     def windows(self) -> bool:
-        """Whether each message has at most a window of packets in flight."""
+        """True if each message has at most a window of packets in flight."""
         return self.transport == "windows"
 
     @property
@@ -147,51 +147,51 @@ class SystemSettings:
         return names if isinstance(names, str) else names[TIERS.index(tier)]
 
 
-def _check_whole(what: str, name: str, found: object, least: int, most: int) -> None:
-    if isinstance(found, bool) or not isinstance(found, int) or not least <= found <= most:
+def _check_whole(problem: str, name: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         allowed = f"a whole number from {least} to {most}"
-        raise InputError(what, where=f"system.{name}", found=found, allowed=allowed)
+        raise InputError(problem, where=f"system.{name}", found=value, allowed=allowed)
 
 
-def _check_choice(name: str, found: object, allowed: tuple[str, ...]) -> None:
-    if found not in allowed:
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
         raise InputError(
-            "unknown choice", where=f"system.{name}", found=found, allowed=allowed_names(found, allowed)
+            "unknown choice", where=f"system.{name}", found=value, allowed=allowed_names(value, allowed)
         )
 
 
-def _check_bucket(found: object) -> None:
-    number = isinstance(found, int | float) and not isinstance(found, bool)
-    if found is not None and not (number and 0 <= found <= _MAX_BUCKET_MB):  # type: ignore[operator]
+def _check_bucket(value: object) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (number and 0 <= value <= _MAX_BUCKET_MB):  # type: ignore[operator]
         raise InputError(
             "wrong size of a bucket",
             where="system.bucket_cap_mb",
-            found=found,
+            found=value,
             allowed=f"0 for none, or a number up to {_MAX_BUCKET_MB:g} (MiB)",
         )
 
 
-def _algorithms(found: object) -> Algorithms:
-    """Return one name, or three that differ; a list comes from a file."""
-    if not isinstance(found, list | tuple):
-        _check_choice("collective_algorithm", found, get_args(Algorithm))
-        return cast(Algorithm, found)
-    if len(found) != len(TIERS):
+def _algorithms(value: object) -> Algorithms:
+    """Return one name, or three that differ; files have lists."""
+    if not isinstance(value, list | tuple):
+        _check_choice("collective_algorithm", value, get_args(Algorithm))
+        return cast(Algorithm, value)
+    if len(value) != len(TIERS):
         raise InputError(
             "wrong number of algorithms",
             where="system.collective_algorithm",
-            found=list(found),
+            found=list(value),
             allowed="one name, or three: machine, rack, network",
         )
-    for name in found:
+    for name in value:
         _check_choice("collective_algorithm", name, get_args(Algorithm))
-    machine, rack, network = found
+    machine, rack, network = value
     return cast(Algorithm, machine) if machine == rack == network else (machine, rack, network)
 
 
 def setting_names() -> tuple[str, ...]:
     """Return the names of all settings, in the order of the dataclass."""
-    return tuple(each.name for each in fields(SystemSettings) if each.init)
+    return tuple(setting.name for setting in fields(SystemSettings) if setting.init)
 
 
 def merge_system(base: SystemSettings, overrides: Mapping[str, object]) -> SystemSettings:
@@ -220,15 +220,15 @@ def merge_system(base: SystemSettings, overrides: Mapping[str, object]) -> Syste
     return SystemSettings(**values)
 
 
-def idle_settings(system: SystemSettings, said: Iterable[str]) -> dict[str, str]:
-    """Return which settings mean nothing to the analytical model, each with the reason.
+def idle_settings(system: SystemSettings, names: Iterable[str]) -> dict[str, str]:
+    """Return the settings without effect on the analytical model, each with the reason.
 
     Parameters
     ----------
     system
         All settings.
-    said
-        Names of those that were set.
+    names
+        Names of the settings that were set.
     """
     why: dict[str, str] = {}
     if system.collectives == "nccl":
@@ -240,7 +240,7 @@ def idle_settings(system: SystemSettings, said: Iterable[str]) -> dict[str, str]
             why = dict.fromkeys(("collective_algorithm", "collective_optimization"), inside)
         if system.collective_queue == "one":
             why["queue_order"] = "with collective_queue=one"
-    return {name: why[name] for name in said if name in why}
+    return {name: why[name] for name in names if name in why}
 
 
 def system_record(system: SystemSettings) -> dict[str, object]:

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from netmodels.fabric.fabric import Dimension, Fabric, Kind, Links, MachineType, Tiers, Topology
+from netmodels.fabric.fabric import Dimension, DimensionKind, Fabric, Links, MachineType, Tiers, Topology
 from netmodels.fabric.nccl import NcclFabric, NcclTier
 from netmodels.fabric.oversubscription import Oversubscription, oversubscribed
 from netmodels.fabric.shape import TIERS, Tier
@@ -42,7 +42,7 @@ class _Shared(_Part):
 
 
 class _Dimension(_Part):
-    kind: Kind
+    kind: DimensionKind
     latency_ns: Annotated[Number, Field(ge=0, le=1e12)]
     bandwidth_gbit_s: Speed | None = None
     bandwidth_gib_s: Speed | None = None
@@ -85,7 +85,7 @@ class _Dimension(_Part):
         )
 
 
-_MAX_OF_NOMINAL = 4  # what a fit has above a data sheet is far less; a byte has 8 bits
+_MAX_OF_NOMINAL = 4  # a fit exceeds a data sheet by far less; a byte has 8 bits
 
 Dimensions = Annotated[list[_Dimension], Field(min_length=1)]
 
@@ -98,13 +98,13 @@ class _Fabric(_Part):
     def build(self) -> Tiers:
         """Return the dimensions of the three tiers."""
         machine, rack, network = (
-            tuple(each.build() for each in tier) for tier in (self.machine, self.rack, self.network)
+            tuple(dimension.build() for dimension in tier) for tier in (self.machine, self.rack, self.network)
         )
         return machine, rack, network
 
 
 class _OwnFabric(_Part):
-    """What machines of a type see differently from the rest."""
+    """Tiers that differ for machines of a type."""
 
     machine: Dimensions | None = None
     rack: Dimensions | None = None
@@ -113,8 +113,8 @@ class _OwnFabric(_Part):
     def build(self, usual: Tiers) -> Tiers:
         """Return the dimensions of the three tiers, the usual ones if the type has none of its own."""
         machine, rack, network = (
-            tuple(each.build() for each in own) if own is not None else shared
-            for own, shared in zip((self.machine, self.rack, self.network), usual, strict=True)
+            tuple(dimension.build() for dimension in differing) if differing is not None else shared
+            for differing, shared in zip((self.machine, self.rack, self.network), usual, strict=True)
         )
         return machine, rack, network
 
@@ -155,12 +155,12 @@ class _Nccl(_Part):
     ring_from_mb: Annotated[Number, Field(ge=0, le=1e6)] | None = None
 
     def build(self) -> NcclFabric:
-        """Return the parameters; racks are joined like machines if the file does not say."""
+        """Return the parameters; by default racks are joined like machines."""
         machine, rack, network = (
-            each.build() for each in (self.machine, self.rack, self.network or self.rack)
+            tier.build() for tier in (self.machine, self.rack, self.network or self.rack)
         )
-        given = self.model_dump(exclude={"machine", "rack", "network"}, exclude_none=True)
-        return NcclFabric(machine, rack, network, **given)
+        values = self.model_dump(exclude={"machine", "rack", "network"}, exclude_none=True)
+        return NcclFabric(machine, rack, network, **values)
 
 
 class _MachineType(_Part):
@@ -221,7 +221,7 @@ def load_topology(raw: Mapping[str, object] | Path, machines_per_rack: int | Non
     Raises
     ------
     InputError
-        With file, field, the value found and what is allowed.
+        With file, field, the value found and the allowed values.
     """
     content = read_yaml(raw, "topology") if isinstance(raw, Path) else dict(raw)
     name = content.get("name") if isinstance(content, dict) else None
@@ -237,23 +237,25 @@ def load_topology(raw: Mapping[str, object] | Path, machines_per_rack: int | Non
         raise InputError(
             problem.what, where=f"{where}, {problem.where}", found=problem.found, allowed=problem.allowed
         ) from None
-    types = {name: each.build(name) for name, each in parsed.machine_types.items()}
+    types = {name: machine.build(name) for name, machine in parsed.machine_types.items()}
     if parsed.default_machine_type not in types:
-        found = parsed.default_machine_type
+        default = parsed.default_machine_type
         raise InputError(
             "unknown machine type",
             where=f"{where}, default_machine_type",
-            found=found,
-            allowed=allowed_names(found, types),
+            found=default,
+            allowed=allowed_names(default, types),
         )
     usual = parsed.fabric.build()
-    own = {name: each.fabric.build(usual) for name, each in parsed.machine_types.items() if each.fabric}
+    by_type = {
+        name: machine.fabric.build(usual) for name, machine in parsed.machine_types.items() if machine.fabric
+    }
     nccl = parsed.nccl.build() if parsed.nccl else None
     if parsed.nccl:
         _check_nccl(parsed.nccl, usual, where)
-    fabric = Fabric(parsed.name, *usual, system, own, nccl, parsed.uplinks)
+    fabric = Fabric(parsed.name, *usual, system, by_type, nccl, parsed.uplinks)
     for name, machine in types.items():
-        place = f"machine_types.{name}.fabric" if name in own else "fabric"
+        place = f"machine_types.{name}.fabric" if name in by_type else "fabric"
         _check_sizes(fabric.tiers(name), machine, f"{where}, {place}", where)
     ratios = Oversubscription(parsed.oversubscription.machine, parsed.oversubscription.rack)
     per_rack = machines_per_rack or parsed.machines_per_rack
@@ -271,7 +273,7 @@ def _check_nccl(nccl: _Nccl, usual: Tiers, where: str) -> None:
     """Raise InputError for bandwidths far above a tier's (Gb/s for GB/s), and racks nearer than machines."""
     for tier, dimensions in zip(TIERS, usual, strict=True):
         stated: _NcclTier | None = getattr(nccl, tier)
-        most = _MAX_OF_NOMINAL * max(each.bandwidth_bytes_per_ns for each in dimensions)
+        most = _MAX_OF_NOMINAL * max(dimension.bandwidth_bytes_per_ns for dimension in dimensions)
         if stated and stated.gpu_gb_s > most:
             raise InputError(
                 "far above the bandwidth of the tier itself",
@@ -308,7 +310,7 @@ def _check_sizes(
             for inside in TIERS[TIERS.index(tier) :]:
                 if limits.get(inside):
                     raise InputError(
-                        f"a {inside} cannot share what lies inside it",
+                        f"a {inside} cannot share links inside it",
                         where=f"{fabric}.{tier}.{place}.shared_gbit_s.{inside}",
                         found=limits[inside] * 8,
                         allowed="machine on the rack tier; machine and rack on the network tier",

@@ -50,10 +50,10 @@ def sources_of(module: str) -> str:
         Name of the module that defines the model.
     """
     package = digest_of_sources(Path(__file__).parents[1])
-    own = Path(getattr(sys.modules.get(module), "__file__", None) or "")
-    if module.startswith("netmodels.") or not own.is_file():  # no file: typed in, as in a notebook
+    file = Path(getattr(sys.modules.get(module), "__file__", None) or "")
+    if module.startswith("netmodels.") or not file.is_file():  # no file: typed in, as in a notebook
         return package
-    return digest_of([package, own.read_text(encoding="utf-8", errors="replace")])
+    return digest_of([package, file.read_text(encoding="utf-8", errors="replace")])
 
 
 def _files(folder: str, inside: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

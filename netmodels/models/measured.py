@@ -17,7 +17,7 @@ from netmodels.fabric.system import SystemSettings
 from netmodels.inputs.digest import digest_of
 from netmodels.inputs.errors import InputError
 from netmodels.nccl.fit import Fitted, fit_nccl
-from netmodels.nccl.logs import Given, Logs
+from netmodels.nccl.logs import LogFacts, Logs
 from netmodels.nccl.measurements import files_of, read_measurements
 from netmodels.nccl.model import NcclCollective, collective_us
 from netmodels.nccl.parameters import nccl_of
@@ -69,7 +69,7 @@ class MeasuredModel:
             raise InputError("no runs", where=_FIELD, found=names, allowed="[LOG, ...] of nccl-tests")
         named, inside = files_of(names, _FIELD)
         self.input_files: tuple[Path, ...] = (*named, *inside)
-        self.logs: Logs = read_measurements(names, _FIELD, Given(collective, machines, gpus_per_machine))
+        self.logs: Logs = read_measurements(names, _FIELD, LogFacts(collective, machines, gpus_per_machine))
         self._fits: dict[str, Fitted] = {}
         self._known: dict[tuple[Profile, Shape, Fabric], IterationTime] = {}
         self._logged: set[str] = set()

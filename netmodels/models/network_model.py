@@ -1,7 +1,7 @@
 """The interface of a network model.
 
-A network model gives the time of one training iteration: a profile (the model's layers) on a shape (a
-placement without names) of a fabric, with collectives run as `system` says.
+A network model returns the time of one training iteration: a profile (the model's layers) on a shape (a
+placement without names) of a fabric, with the settings `system` of collectives.
 """
 
 from typing import Protocol, runtime_checkable
@@ -36,7 +36,7 @@ class NetworkModel(Protocol):
         fabric
             The network.
         system
-            How collectives run; `fabric.system` is the fabric's own.
+            Settings of collectives; `fabric.system` has those of the fabric.
 
         Raises
         ------

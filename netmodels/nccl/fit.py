@@ -5,13 +5,13 @@ Minimised over the logarithms x of the parameters that the runs depend on,
     sum over points of log(1 + (log(model / measured) / 0.05)^2)  +  sum over x of ((x - prior) / width)^2
 
 A Cauchy loss: errors within 5 % count as squares, and a point that is off by a factor (a cold first size, a
-jump between algorithms, one of two states of a machine) hardly counts. The prior keeps what runs do not
-determine at its physical value: bandwidths near those of the data sheet, latencies near NCCL's constants. One
-run of one collective leaves at most six parameters free.
+jump between algorithms, one of two states of a machine) hardly counts. The prior keeps parameters that runs
+do not determine at their physical values: bandwidths near those of the data sheet, latencies near NCCL's
+constants. One run of one collective leaves at most six parameters free.
 
 Which parameters are free depends on the runs: `start_us` never is, `skew` with all-reduces on two placements
 of more than two machines, `ring_from_mb` with one of several runs on such a placement. The sum has several
-valleys, and the lowest one found counts.
+valleys, and the lowest local minimum counts.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -113,8 +113,8 @@ def _valleys(
     for start in _STARTS:
         if set(start) <= set(free):
             begin = known + [start.get(name, 0.0) for name in free]
-            found = least_squares(residuals, begin, bounds=(-np.inf, highest))
-            yield float(found.cost), _with(prior, free, np.exp(found.x)), free
+            solution = least_squares(residuals, begin, bounds=(-np.inf, highest))
+            yield float(solution.cost), _with(prior, free, np.exp(solution.x)), free
 
 
 def _residuals(
@@ -173,14 +173,14 @@ def _with(nccl: NcclFabric, names: Sequence[str], values: Floats) -> NcclFabric:
 
     Otherwise its step is at least the rack's, and its bandwidth at most: no run is on several racks.
     """
-    given = dict(zip(names, values.tolist(), strict=True))
-    machine = _scaled(nccl.machine, given.pop("machine_step", None), given.pop("machine_gb_s", None))
-    rack = _scaled(nccl.rack, given.pop("rack_step", None), given.pop("rack_gb_s", None))
-    network = rack if nccl.network == nccl.rack else _no_nearer(nccl.network, rack)
-    return replace(nccl, machine=machine, rack=rack, network=network, **given)
+    fitted = dict(zip(names, values.tolist(), strict=True))
+    machine = _scaled(nccl.machine, fitted.pop("machine_step", None), fitted.pop("machine_gb_s", None))
+    rack = _scaled(nccl.rack, fitted.pop("rack_step", None), fitted.pop("rack_gb_s", None))
+    network = rack if nccl.network == nccl.rack else _bounded_by(nccl.network, rack)
+    return replace(nccl, machine=machine, rack=rack, network=network, **fitted)
 
 
-def _no_nearer(tier: NcclTier, inner: NcclTier) -> NcclTier:
+def _bounded_by(tier: NcclTier, inner: NcclTier) -> NcclTier:
     """Return a tier no quicker and no wider than the one inside it."""
     return replace(
         tier, step_us=max(tier.step_us, inner.step_us), gpu_gb_s=min(tier.gpu_gb_s, inner.gpu_gb_s)

@@ -16,7 +16,7 @@ class NcclModel:
     """Prices iterations and collectives as NCCL runs them; closed forms: `netmodels.nccl.model`.
 
     Machines of several types are seen as if all were of one, type by type; the slowest counts. NCCL's stream
-    runs one collective after the other. A profile's `launch_ns` comes on top of NCCL's own start.
+    runs one collective after the other. A profile's `launch_ns` is added to NCCL's own start.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class NcclModel:
         return answer
 
     def collective_ns(self, collective: NcclCollective, size_bytes: int, shape: Shape, fabric: Fabric) -> int:
-        """Return the time of one collective alone; `size_bytes` is what each GPU starts with."""
+        """Return the time of one collective alone; `size_bytes` is the size per GPU at the start."""
         total = size_bytes * (gpus(shape) if collective == "all_gather" else 1)
         return int(_durations_ns(collective, np.array([total]), shape, fabric)[0])
 
@@ -50,9 +50,9 @@ def _durations_ns(collective: NcclCollective, sizes: Ints, shape: Shape, fabric:
     if gpus(shape) < 2:
         return np.zeros_like(sizes)
     place: Place = tuple(tuple(count for _, count in rack) for rack in shape)
-    kinds = dict.fromkeys(
+    parameters = dict.fromkeys(
         nccl_of(fabric, name) for name in sorted({name for rack in shape for name, _ in rack})
     )
-    times = [collective_us(collective, sizes.astype(np.float64), place, kind) for kind in kinds]
+    times = [collective_us(collective, sizes.astype(np.float64), place, nccl) for nccl in parameters]
     slowest: Ints = np.rint(1e3 * np.max(times, axis=0)).astype(np.int64)
     return slowest

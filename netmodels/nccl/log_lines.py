@@ -28,7 +28,7 @@ _MESSAGE = re.compile(r"(-1|\d(?=[A-Za-z]))?[\w.-]*:\d+:\d+ \[[-\d]+\].*|[NR]CCL
 _PREFIX = re.compile(r"^\s*(?:\[[^\]]*\]\s*<std\w+>\s*:?|[\w.-]+:(?=\s))")
 _VALUE = re.compile(r"[-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|nan|inf)|N/A", re.IGNORECASE)
 
-Kind = Literal["begins", "starting", "rank", "head", "row", "values", "ends", "other"]
+LineType = Literal["begins", "starting", "rank", "head", "row", "values", "ends", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Rank:
     number
         Its rank.
     group
-        Which of the communicators that run at once (NCCL_TESTS_SPLIT).
+        Number of the communicator, of several that run at once (NCCL_TESTS_SPLIT).
     host
         Name of its machine.
     device
@@ -62,40 +62,40 @@ class Line:
 
     Parameters
     ----------
-    kind
-        What it is: the beginning of a test (`# nThread`), its program (`# Collective test starting`), a rank,
-        the names of the columns, a row or the rest of one, the end of a test, or nothing of these.
+    type
+        The beginning of a test (`# nThread`), its program (`# Collective test starting`), a rank,
+        the names of the columns, a row or the rest of one, the end of a test, or another line.
     words
         Names of the columns after `size count type`; size, count, type and values of a row; values.
     rank
-        Of a line of kind `rank`.
+        Of a line of type `rank`.
     """
 
-    kind: Kind
+    type: LineType
     words: tuple[str, ...] = ()
     rank: Rank | None = None
 
 
 def line_of(text: str) -> Line:
-    """Return what a line says."""
-    if found := _RANK.search(text):
-        number, group, host, device, address, gpu = found.groups()
+    """Return a parsed line."""
+    if match := _RANK.search(text):
+        number, group, host, device, address, gpu = match.groups()
         place = int(device), address
         return Line("rank", rank=Rank(int(number), int(group or 0), host, place, gpu.strip()))
     if _BEGINS.search(text):
         return Line("begins")
-    if found := _STARTING.search(text):
-        return Line("starting", (found[1],))
-    if found := _HEAD.search(text):
-        return Line("head", tuple(found[1].split()))
+    if match := _STARTING.search(text):
+        return Line("starting", (match[1],))
+    if match := _HEAD.search(text):
+        return Line("head", tuple(match[1].split()))
     if _ENDS.search(text):
         return Line("ends")
     return _table_line(_MESSAGE.sub(r"\1", text))
 
 
 def _table_line(text: str) -> Line:
-    if found := _ROW.search(text):
-        return Line("row", (*found.groups()[:3], *found[4].split()))
+    if match := _ROW.search(text):
+        return Line("row", (*match.groups()[:3], *match[4].split()))
     values = tuple(_PREFIX.sub("", text).split())
     if values and all(_VALUE.fullmatch(value) for value in values):
         return Line("values", values)
@@ -104,16 +104,16 @@ def _table_line(text: str) -> Line:
 
 def program_of(text: str) -> str:
     """Return the collective of a program such as `./build/all_reduce_perf` in a line; empty without one."""
-    found = _PROGRAM.search(text)
-    return found[1] if found else ""
+    match = _PROGRAM.search(text)
+    return match[1] if match else ""
 
 
 def library_of(text: str) -> str:
     """Return the version of NCCL, such as 2.21.5, that a line states; empty without one."""
-    if found := _LIBRARY.search(text):
-        return found[1]
-    if found := _LIBRARY_CODE.search(text):
-        code = int(found[1])
+    if match := _LIBRARY.search(text):
+        return match[1]
+    if match := _LIBRARY_CODE.search(text):
+        code = int(match[1])
         return f"{code // 10_000}.{code // 100 % 100}.{code % 100}"
     return ""
 

@@ -23,19 +23,19 @@ class Row:
         Its number in the file.
     size_bytes
         As printed.
-    kind
+    variant
         (type, redop, root) as printed; empty where a test has no such column.
     time_us
         Of one collective, out of place where the test has that.
     algbw_gb_s, busbw_gb_s
         As printed, to two decimals.
     wrong, checked_in_place
-        Whether results were wrong, and whether those in place were checked at all (`N/A`).
+        True if results were wrong; if in-place results were checked (not `N/A`).
     """
 
     line: int
     size_bytes: int
-    kind: tuple[str, str, str]
+    variant: tuple[str, str, str]
     time_us: float
     algbw_gb_s: float
     busbw_gb_s: float
@@ -52,7 +52,7 @@ class Test:
     path
         The file, for messages.
     line
-        Where it begins.
+        Its first line.
     """
 
     path: str
@@ -75,7 +75,7 @@ class Test:
 
     @property
     def in_place(self) -> bool:
-        """Whether it was measured in place only."""
+        """True if it was measured in place only."""
         return self.columns is not None and sum(name in ("time", "cputime") for name in self.columns) < _PAIR
 
     def add_rank(self, rank: Rank, line: int) -> None:
@@ -102,7 +102,7 @@ class Test:
         Raises
         ------
         InputError
-            If a row has other values than the columns say.
+            If a row has other values than columns.
         """
         if begin:
             self.check_whole()
@@ -133,7 +133,7 @@ class Test:
             raise self._bad(line, "a row that is cut short", " ".join(words), f"{wanted} values")
 
     def _wanted(self, words: tuple[str, ...]) -> int:
-        """Return how many words a row has; without a line of column names, what its first words suggest."""
+        """Return the number of words of a row, by column names, or by its first words if there are none."""
         if self.columns is not None:
             return 3 + len(self.columns) + ("timestamp" in self.columns)
         named = len(words) > 3 and not words[3][:1].isdigit()  # a redop
@@ -179,14 +179,16 @@ class Test:
             )
         expected = row.size_bytes / row.time_us / 1e3
         if abs(expected - row.algbw_gb_s) > 0.02 + 0.06 * expected:
-            what = "size, time and algbw do not fit together"
-            found = f"{row.size_bytes} bytes, {row.time_us} us, {row.algbw_gb_s} GB/s"
-            raise self._bad(row.line, what, found, f"about {expected:.2f} GB/s: bytes, us and 10^9 byte/s")
+            problem = "size, time and algbw do not fit together"
+            values = f"{row.size_bytes} bytes, {row.time_us} us, {row.algbw_gb_s} GB/s"
+            raise self._bad(
+                row.line, problem, values, f"about {expected:.2f} GB/s: bytes, us and 10^9 byte/s"
+            )
         if max(row.algbw_gb_s, row.busbw_gb_s) > MAX_GB_S:
             raise self._bad(row.line, "no bandwidth of GPUs", row.busbw_gb_s, f"GB/s up to {MAX_GB_S:g}")
 
-    def _bad(self, line: int, what: str, found: object, allowed: str) -> InputError:
-        return InputError(what, where=f"{self.path}, line {line}", found=found, allowed=allowed)
+    def _bad(self, line: int, problem: str, value: object, allowed: str) -> InputError:
+        return InputError(problem, where=f"{self.path}, line {line}", found=value, allowed=allowed)
 
 
 def tests_of(lines: Iterable[str], path: str) -> list[Test]:
@@ -215,39 +217,39 @@ def tests_of(lines: Iterable[str], path: str) -> list[Test]:
         library = library_of(text) or library
         _take(tests[-1], line, number)
         tests[-1].library = library
-        if line.kind in ("head", "row"):  # whose command line came before; the next has another
+        if line.type in ("head", "row"):  # after its command line; the next test has another
             tests[-1].program, hint = tests[-1].program or hint, ""
     _close(tests[-1])
     return [test for test in tests if test.rows or test.begun or test.started or test.notes]
 
 
 def _is_next(test: Test, line: Line) -> bool:
-    """Return whether a line belongs to another test than the lines before it."""
-    if line.kind == "begins":
+    """Return whether a line begins another test."""
+    if line.type == "begins":
         return test.begun or bool(test.rows)
-    if line.kind == "starting":
+    if line.type == "starting":
         return test.started or bool(test.rows)
-    return line.kind in ("rank", "head") and bool(test.rows or test.pending)
+    return line.type in ("rank", "head") and bool(test.rows or test.pending)
 
 
 def _take(test: Test, line: Line, number: int) -> None:
-    if line.kind == "begins":
+    if line.type == "begins":
         test.begun = True
-    elif line.kind == "starting":
+    elif line.type == "starting":
         test.started = True
         test.program = line.words[0].removesuffix("_mpi").removesuffix("_perf")
-    elif line.kind == "rank" and line.rank is not None:
+    elif line.type == "rank" and line.rank is not None:
         test.add_rank(line.rank, number)
-    elif line.kind == "head":
+    elif line.type == "head":
         test.columns = _checked_columns(line.words, f"{test.path}, line {number}")
-    elif line.kind in ("row", "values"):
-        test.add_words(line.words, number, begin=line.kind == "row")
-    elif line.kind == "ends":
+    elif line.type in ("row", "values"):
+        test.add_words(line.words, number, begin=line.type == "row")
+    elif line.type == "ends":
         test.check_whole()
 
 
 def _close(test: Test) -> None:
-    """End a test; an unfinished last row comes from a program that was ended."""
+    """End a test; an unfinished last row is that of a killed program."""
     if test.pending is not None:
         test.notes.append(f"{test.path}, line {test.pending[0]}: the last row is cut short")
         test.pending = None

@@ -1,9 +1,9 @@
 """Measured runs from logs of nccl-tests and rccl-tests, as these programs print them.
 
-The collective of a log comes from its line `# Collective test starting`, a command line in it, the file's
-name, or its columns and the ratio of its bandwidths; machines and GPUs from its lines `# Rank`. What a log
-does not say the user must give. Nothing is dropped silently: whatever is not a run of one of the five
-collectives on equal machines is listed in `Logs.notes`.
+The collective of a log is that of its line `# Collective test starting`, a command line in it, the file's
+name, or its columns and the ratio of its bandwidths; machines and GPUs are those of its lines `# Rank`. The
+user must set facts that a log does not state. Nothing is dropped silently: all that is not a run of one of
+the five collectives on equal machines is listed in `Logs.notes`.
 """
 
 from collections import Counter
@@ -21,13 +21,13 @@ from netmodels.nccl.log_tests import Row, Test, tests_of
 from netmodels.nccl.model import NcclCollective
 from netmodels.nccl.runs import MeasuredRun, bus_factor
 
-COLLECTIVES: dict[str, NcclCollective] = {plain(each): each for each in get_args(NcclCollective)}
+COLLECTIVES: dict[str, NcclCollective] = {plain(name): name for name in get_args(NcclCollective)}
 COLLECTIVES["sendrecv"] = "send_receive"
 """Collectives by the letters of their names, including those of the programs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LogFacts:
     """Facts about logs that do not state them.
 
     Parameters
@@ -35,12 +35,12 @@ class Given:
     collective
         The collective that was run.
     machines, gpus_per_machine
-        Where.
+        Machines of the run, and GPUs on each.
 
     Raises
     ------
     InputError
-        If there is no such collective, or only one of the numbers is given.
+        If there is no such collective, or only one of the numbers is set.
     """
 
     collective: NcclCollective | None = None
@@ -58,16 +58,16 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """What logs contain.
+    """Content of logs.
 
     Parameters
     ----------
     runs
-        In the order of the files, and in these.
+        Runs in the order of the files, and of their lines.
     notes
-        What was left out, and why; one line each.
+        Omitted parts with the reason; one line each.
     doubts
-        Evidence against something that was kept.
+        Evidence against runs that were kept.
     gpus
         Names of the GPUs with the first file that has each, if logs state them.
     libraries
@@ -88,54 +88,54 @@ class Logs:
             for name in ("runs", "notes", "doubts")
         )
         gpus, libraries = (
-            {name: path for part in reversed(parts) for name, path in getattr(part, each).items()}
-            for each in ("gpus", "libraries")
+            {name: path for part in reversed(parts) for name, path in getattr(part, column).items()}
+            for column in ("gpus", "libraries")
         )
         return cls(_named(runs), notes, gpus, libraries, doubts)
 
 
-def read_log(path: Path, given: Given | None = None) -> Logs:
+def read_log(path: Path, facts: LogFacts | None = None) -> Logs:
     """Read a log.
 
     Parameters
     ----------
     path
         The file, plain or gzipped.
-    given
-        What it does not state.
+    facts
+        Facts that it does not state.
 
     Raises
     ------
     InputError
-        If it cannot be read or understood, with file, line, what was found and what is allowed.
+        If it cannot be read or understood, with file, line, the value found and the allowed values.
     """
     tests = tests_of(text_of(path).splitlines(), str(path))
     if not any(test.rows for test in tests):
         raise _no_table(path)
-    return Logs.joined([_logs_of(test, path, given or Given()) for test in tests])
+    return Logs.joined([_logs_of(test, path, facts or LogFacts()) for test in tests])
 
 
-def _logs_of(test: Test, path: Path, given: Given) -> Logs:
-    runs, notes = _runs_of(test, path, given)
+def _logs_of(test: Test, path: Path, facts: LogFacts) -> Logs:
+    runs, notes = _runs_of(test, path, facts)
     gpus = {rank.gpu: str(path) for rank in test.ranks.values() if rank.gpu}
     libraries = {test.library: str(path)} if test.library else {}
     return Logs(
-        tuple(runs), (*test.notes, *notes), gpus, libraries, tuple(_doubts(test, given)) if runs else ()
+        tuple(runs), (*test.notes, *notes), gpus, libraries, tuple(_doubts(test, facts)) if runs else ()
     )
 
 
-def _runs_of(test: Test, path: Path, given: Given) -> tuple[list[MeasuredRun], list[str]]:
-    """Return the runs of a test, one for each type, operation and cycle, and notes on what is left out."""
+def _runs_of(test: Test, path: Path, facts: LogFacts) -> tuple[list[MeasuredRun], list[str]]:
+    """Return the runs of a test, one for each type, operation and cycle, and notes on omitted parts."""
     unfit = _unfit(test)
     if unfit:
         return [], [f"{test.where}: {unfit}"]
     if test.program and plain(test.program) not in COLLECTIVES:
         return [], [f"{test.where}: {test.program}, not one of {', '.join(get_args(NcclCollective))}"]
-    roots = {row.kind[2] for row in test.rows} - {"", "-1"}
+    roots = {row.variant[2] for row in test.rows} - {"", "-1"}
     if roots:
         return [], [f"{test.where}: root {min(roots)}, as of a broadcast or reduce; neither is supported"]
-    collective = _collective(test, path, given)
-    machines, gpus = _place(test, given)
+    collective = _collective(test, path, facts)
+    machines, gpus = _place(test, facts)
     _check_factor(test, collective, machines * gpus)
     if machines * gpus == 1:
         return [], [f"{test.where}: one GPU alone communicates with none"]
@@ -156,21 +156,21 @@ def _runs_of(test: Test, path: Path, given: Given) -> tuple[list[MeasuredRun], l
     return runs, notes
 
 
-def _doubts(test: Test, given: Given) -> Iterable[str]:
-    """Yield what speaks against the runs of a test."""
+def _doubts(test: Test, facts: LogFacts) -> Iterable[str]:
+    """Yield evidence against the runs of a test."""
     wrong = [row.line for row in test.rows if row.wrong]
     if wrong:
         yield f"{test.where}: wrong results in {len(wrong)} rows, from line {wrong[0]} on; their times count"
-    place = _place(test, given)
-    if given.machines and place != (given.machines, given.gpus_per_machine):
+    place = _place(test, facts)
+    if facts.machines and place != (facts.machines, facts.gpus_per_machine):
         yield (
-            f"{test.where}: its lines `# Rank` say {place[0]} x {place[1]} GPUs, which counts; "
+            f"{test.where}: its lines `# Rank` have {place[0]} x {place[1]} GPUs, which counts; "
             "machines and gpus_per_machine are for logs without them"
         )
 
 
 def _unfit(test: Test) -> str:
-    """Return why a test has no times of one communicator; empty if it has."""
+    """Return the reason why a test has no times of one communicator; empty if it has."""
     if not test.rows:
         return "no row was printed"
     if test.columns is not None and "cputime" in test.columns:
@@ -185,20 +185,20 @@ def _unfit(test: Test) -> str:
 
 def _series(test: Test) -> list[list[Row]]:
     """Return the rows by type, operation and root, and by cycle if sizes repeat."""
-    found: dict[tuple[object, ...], list[Row]] = {}
+    series: dict[tuple[object, ...], list[Row]] = {}
     seen: Counter[tuple[object, ...]] = Counter()
     for row in test.rows:
         if row.size_bytes:
-            size = row.kind, row.size_bytes
-            found.setdefault((row.kind, seen[size]), []).append(row)
+            size = row.variant, row.size_bytes
+            series.setdefault((row.variant, seen[size]), []).append(row)
             seen[size] += 1
-    return list(found.values())
+    return list(series.values())
 
 
 def _settings(test: Test, row: Row) -> str:
     words = [
         f"NCCL {test.library}" if test.library else "",
-        *row.kind[:2],
+        *row.variant[:2],
         "in place" if test.in_place else "",
     ]
     return ", ".join(word for word in words if word and word != "none")
@@ -215,46 +215,46 @@ def _named(runs: Iterable[MeasuredRun]) -> tuple[MeasuredRun, ...]:
     return tuple(named)
 
 
-# --- which collective
+# --- the collective
 
 
-def _collective(test: Test, path: Path, given: Given) -> NcclCollective:
-    named = COLLECTIVES.get(plain(test.program)) or _in_name(path) or given.collective
+def _collective(test: Test, path: Path, facts: LogFacts) -> NcclCollective:
+    named = COLLECTIVES.get(plain(test.program)) or _in_name(path) or facts.collective
     if named:
         return named
-    possible = _possible(test, _count(test, given))
+    possible = _possible(test, _count(test, facts))
     if len(possible) == 1:
         return possible[0]
     raise InputError(
-        "the log does not say which collective",
+        "the log does not name its collective",
         where=test.where,
-        found=f"redop {test.rows[0].kind[1] or 'missing'}, busbw / algbw {_ratio(test.rows)[0]:.4g}",
+        found=f"redop {test.rows[0].variant[1] or 'missing'}, busbw / algbw {_ratio(test.rows)[0]:.4g}",
         allowed=f"collective={', '.join(possible or get_args(NcclCollective))}; or that in the file's name",
     )
 
 
 def _in_name(path: Path) -> NcclCollective | None:
-    """Return the collective that a file is named after."""
+    """Return the collective in a file's name."""
     name = plain(path.name)
-    found = {collective for each, collective in COLLECTIVES.items() if each in name}
-    return min(found) if len(found) == 1 else None
+    named = {collective for letters, collective in COLLECTIVES.items() if letters in name}
+    return min(named) if len(named) == 1 else None
 
 
 def _possible(test: Test, gpus: int | None) -> list[NcclCollective]:
     """Return the collectives that the columns and the ratio of the bandwidths allow."""
     names: list[NcclCollective] = ["all_to_all", "send_receive"]
     if all(row.checked_in_place for row in test.rows):  # else they are not done in place
-        reduces = test.rows[0].kind[1] not in ("", "none")
+        reduces = test.rows[0].variant[1] not in ("", "none")
         names = ["all_reduce", "reduce_scatter", "send_receive"] if reduces else ["all_gather", *names]
     ratio, slack = _ratio(test.rows)
     counts = [gpus] if gpus else range(2, 4097)
-    return [each for each in names if any(abs(bus_factor(each, n) - ratio) <= slack for n in counts)]
+    return [name for name in names if any(abs(bus_factor(name, n) - ratio) <= slack for n in counts)]
 
 
 def _ratio(rows: Sequence[Row]) -> tuple[float, float]:
-    """Return busbw / algbw of the fastest row, and how far rounding may take it off."""
-    row = max(rows, key=lambda each: each.algbw_gb_s)
-    if row.algbw_gb_s < 0.1:  # two decimals say nothing
+    """Return busbw / algbw of the fastest row, and its possible error by rounding."""
+    row = max(rows, key=lambda row: row.algbw_gb_s)
+    if row.algbw_gb_s < 0.1:  # two decimals are not enough
         return 1.0, 1.0
     return row.busbw_gb_s / row.algbw_gb_s, 0.02 / row.algbw_gb_s + 1e-3
 
@@ -272,34 +272,34 @@ def _check_factor(test: Test, collective: NcclCollective, gpus: int) -> None:
         )
 
 
-# --- where
+# --- the machines
 
 
-def _place(test: Test, given: Given) -> tuple[int, int]:
-    """Return machines and GPUs per machine: what the log says, else what is given."""
+def _place(test: Test, facts: LogFacts) -> tuple[int, int]:
+    """Return machines and GPUs per machine: those of the log, else those that the user set."""
     if test.ranks:
         machines = _gpus_by_machine(test)
         return len(machines), machines[0]
-    if given.machines and given.gpus_per_machine:
-        return given.machines, given.gpus_per_machine
+    if facts.machines and facts.gpus_per_machine:
+        return facts.machines, facts.gpus_per_machine
     ratio, _ = _ratio(test.rows)
     raise InputError(
-        "the log does not say where it ran",
+        "the log does not name its machines",
         where=test.where,
         found=f"no line `# Rank 0 ... on HOST device 0`, busbw / algbw {ratio:.4g}",
         allowed="the whole log, or machines=N gpus_per_machine=M",
     )
 
 
-def _count(test: Test, given: Given) -> int | None:
-    """Return the GPUs of a test, if anything says so."""
+def _count(test: Test, facts: LogFacts) -> int | None:
+    """Return the number of GPUs of a test, if known."""
     if test.ranks:
         return len(test.ranks)
-    return given.machines * given.gpus_per_machine if given.machines and given.gpus_per_machine else None
+    return facts.machines * facts.gpus_per_machine if facts.machines and facts.gpus_per_machine else None
 
 
 def _gpus_by_machine(test: Test) -> list[int]:
-    """Return the GPUs of each machine; a GPU listed twice by a host stands for two machines of one name."""
+    """Return the GPUs of each machine; a GPU listed twice by a host means two machines of one name."""
     hosts: dict[str, Counter[tuple[int, str]]] = {}
     for rank in test.ranks.values():
         hosts.setdefault(rank.host, Counter())[rank.device] += 1
@@ -314,13 +314,13 @@ def _gpus_by_machine(test: Test) -> list[int]:
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file; bytes that are not UTF-8 stand in no table."""
+    """Return the text of a file; bytes that are not UTF-8 are in no table."""
     return read_text(path, "nccl-tests log", lenient=True)
 
 
 def _no_table(path: Path) -> InputError:
     text = text_of(path)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    what = "no row of nccl-tests or rccl-tests" if first else "an empty file"
+    problem = "no row of nccl-tests or rccl-tests" if first else "an empty file"
     allowed = "a log as printed, with rows `size count type redop root time algbw busbw #wrong ...`"
-    return InputError(what, where=str(path), found=first, allowed=allowed)
+    return InputError(problem, where=str(path), found=first, allowed=allowed)

@@ -16,24 +16,24 @@ from netmodels.inputs.errors import InputError
 from netmodels.inputs.naming import allowed_names
 from netmodels.nccl.log_lines import plain
 from netmodels.nccl.log_tests import MAX_GB_S, MAX_US
-from netmodels.nccl.logs import COLLECTIVES, Given, Logs, read_log, text_of
+from netmodels.nccl.logs import COLLECTIVES, LogFacts, Logs, read_log, text_of
 from netmodels.nccl.model import NcclCollective
 from netmodels.nccl.runs import MeasuredRun
 
 _COLUMNS = ("collective", "machines", "gpus_per_machine", "bytes", "time_us")
-_MOST = {"machines": 1_000_000, "gpus_per_machine": 1024, "bytes": 2**53}
+_MAX = {"machines": 1_000_000, "gpus_per_machine": 1024, "bytes": 2**53}
 _MAX_FILES = 1000  # of a folder: more are a home directory
 
 
 def files_of(names: Sequence[str], field: str) -> tuple[list[Path], list[Path]]:
-    """Return the named files, and those in named folders, in order, each once.
+    """Return the named files, and those in named folders, in order, without repetition.
 
     Parameters
     ----------
     names
         Files, folders and patterns.
     field
-        Where they are named, for messages.
+        Field that contains the names, for messages.
 
     Raises
     ------
@@ -45,22 +45,22 @@ def files_of(names: Sequence[str], field: str) -> tuple[list[Path], list[Path]]:
     for name in names:
         path = Path(name).expanduser()
         if path.is_dir():
-            found = list(islice((each for each in path.rglob("*") if each.is_file()), _MAX_FILES + 1))
-            if len(found) > _MAX_FILES:
+            files = list(islice((file for file in path.rglob("*") if file.is_file()), _MAX_FILES + 1))
+            if len(files) > _MAX_FILES:
                 allowed = f"a folder of logs, up to {_MAX_FILES} files; or a pattern such as 'logs/*.out'"
                 raise InputError("too many files", where=field, found=name, allowed=allowed)
-            found = sorted(each for each in found if each.name[0] != ".")
-            inside.update(dict.fromkeys(found))
+            files = sorted(file for file in files if file.name[0] != ".")
+            inside.update(dict.fromkeys(files))
         else:
-            found = [path] if path.exists() else sorted(map(Path, glob.glob(str(path), recursive=True)))
-            named.update(dict.fromkeys(each for each in found if not each.is_dir()))
-        if not found:
+            files = [path] if path.exists() else sorted(map(Path, glob.glob(str(path), recursive=True)))
+            named.update(dict.fromkeys(file for file in files if not file.is_dir()))
+        if not files:
             allowed = "logs of nccl-tests or CSV tables: files, folders, patterns such as 'logs/*.out'"
             raise InputError("no such file", where=field, found=name, allowed=allowed)
     return list(named), [path for path in inside if path not in named]
 
 
-def read_measurements(names: Sequence[str], field: str, given: Given | None = None) -> Logs:
+def read_measurements(names: Sequence[str], field: str, facts: LogFacts | None = None) -> Logs:
     """Return all runs of logs and tables.
 
     Parameters
@@ -68,9 +68,9 @@ def read_measurements(names: Sequence[str], field: str, given: Given | None = No
     names
         Files, folders and patterns.
     field
-        Where they are named, for messages.
-    given
-        What logs do not say.
+        Field that contains the names, for messages.
+    facts
+        Facts that logs do not state.
 
     Raises
     ------
@@ -79,28 +79,28 @@ def read_measurements(names: Sequence[str], field: str, given: Given | None = No
         folder that are not measurements are noted instead.
     """
     named, inside = files_of(names, field)
-    logs = [_read(path, given or Given()) for path in named]
+    logs = [_read(path, facts or LogFacts()) for path in named]
     for path in inside:
         try:
-            logs.append(_read(path, given or Given()))
+            logs.append(_read(path, facts or LogFacts()))
         except InputError as error:
             if not error.what.startswith(("no row of", "an empty file")):
                 raise
             logs.append(Logs(notes=(f"{path}: {error.what}",)))
     read = Logs.joined(logs)
     if not read.runs:
-        found = "; ".join(read.notes[:3])
-        raise InputError("no usable run", where=field, found=found, allowed="see the reasons")
+        reasons = "; ".join(read.notes[:3])
+        raise InputError("no usable run", where=field, found=reasons, allowed="see the reasons")
     if len(read.gpus) > 1:
-        found = "; ".join(f"{gpu} in {path}" for gpu, path in read.gpus.items())
-        raise InputError("runs on different GPUs", where=field, found=found, allowed="one cluster a call")
+        places = "; ".join(f"{gpu} in {path}" for gpu, path in read.gpus.items())
+        raise InputError("runs on different GPUs", where=field, found=places, allowed="one cluster per call")
     return read
 
 
-def _read(path: Path, given: Given) -> Logs:
+def _read(path: Path, facts: LogFacts) -> Logs:
     if path.name.removesuffix(".gz").endswith(".csv"):
         return read_table(path)
-    return read_log(path, given)
+    return read_log(path, facts)
 
 
 def read_table(path: Path) -> Logs:
@@ -109,7 +109,7 @@ def read_table(path: Path) -> Logs:
     Raises
     ------
     InputError
-        With file and line, the value found and what is allowed.
+        With file and line, the value found and the allowed values.
     """
     lines = text_of(path).splitlines()
     rows = csv.DictReader(lines)
@@ -120,8 +120,10 @@ def read_table(path: Path) -> Logs:
     for number, row in enumerate(rows, 2):
         cells = _Cells({name: value for name, value in row.items() if name}, f"{path}, line {number}")
         if None in row:
-            found = ", ".join(row[None])
-            raise InputError("cells without a column", where=cells.where, found=found, allowed="one a column")
+            rest = ", ".join(row[None])
+            raise InputError(
+                "cells without a column", where=cells.where, found=rest, allowed="one per column"
+            )
         key = (
             cells.text("run"),
             cells.collective(),
@@ -129,21 +131,21 @@ def read_table(path: Path) -> Logs:
             cells.whole("gpus_per_machine"),
         )
         if key[2:] == (1, 1):
-            what = "one GPU alone communicates with none"
-            raise InputError(what, where=cells.where, found="1 x 1", allowed="2 GPUs or more")
+            problem = "one GPU alone communicates with none"
+            raise InputError(problem, where=cells.where, found="1 x 1", allowed="2 GPUs or more")
         size, time_us = cells.whole("bytes"), cells.time_us()
         known = runs.setdefault(key, {})
         if size in known:
-            what = f"the same size as in line {known[size][1]}"
-            allowed = "each size of a run once; a column `run` tells equal runs apart"
-            raise InputError(what, where=cells.where, found=size, allowed=allowed)
+            problem = f"the same size as in line {known[size][1]}"
+            allowed = "each size of a run once; a column `run` distinguishes equal runs"
+            raise InputError(problem, where=cells.where, found=size, allowed=allowed)
         known[size] = time_us, number
         if cells.text("gpu"):
             gpus.setdefault(cells.text("gpu"), str(path))
         if cells.text("nccl"):
             libraries.setdefault(cells.text("nccl"), str(path))
     if not runs:
-        raise InputError("an empty file", where=str(path), found="no rows", allowed="one row a size")
+        raise InputError("an empty file", where=str(path), found="no rows", allowed="one row per size")
     return Logs(tuple(_run(path, key, points) for key, points in runs.items()), (), gpus, libraries)
 
 
@@ -182,19 +184,19 @@ class _Cells:
         return (self._cells.get(name) or "").strip()
 
     def collective(self) -> NcclCollective:
-        found = COLLECTIVES.get(plain(self.text("collective")))
-        if found is None:
+        collective = COLLECTIVES.get(plain(self.text("collective")))
+        if collective is None:
             names = get_args(NcclCollective)
             raise self._bad("collective", "unknown collective", allowed_names(self.text("collective"), names))
-        return found
+        return collective
 
     def whole(self, name: str) -> int:
         try:
             value = float(self.text(name))
         except ValueError:
             value = 0.0
-        if not 1 <= value <= _MOST[name] or value != int(value):
-            raise self._bad(name, "not a whole number", f"1 to {_MOST[name]}")
+        if not 1 <= value <= _MAX[name] or value != int(value):
+            raise self._bad(name, "not a whole number", f"1 to {_MAX[name]}")
         return int(value)
 
     def time_us(self) -> float:
@@ -209,5 +211,5 @@ class _Cells:
             raise self._bad("time_us", "too short for its bytes", allowed)
         return value
 
-    def _bad(self, name: str, what: str, allowed: str) -> InputError:
-        return InputError(what, where=f"{self.where}, {name}", found=self.text(name), allowed=allowed)
+    def _bad(self, name: str, problem: str, allowed: str) -> InputError:
+        return InputError(problem, where=f"{self.where}, {name}", found=self.text(name), allowed=allowed)

@@ -3,46 +3,47 @@
 With n GPUs on m machines in r racks, at most g on one machine, S bytes (as nccl-tests counts them), and the
 parameters of `netmodels.nccl.parameters`,
 
-    W       what leaves the machine that sends least (`sends_gb_s`): NCCL gives all machines as many
-            channels as the one with the fewest has (src/init.cc). A ring leaves a rack once, and of trees as
-            much passes a rack's uplink as a machine's port: one machine of a job has all of the uplink
+    W       bandwidth out of the machine with the least (`sends_gb_s`): NCCL gives all machines the number
+            of channels of the one with the fewest (src/init.cc). A ring leaves a rack once, and of trees a
+            rack's uplink carries the same bytes as a machine's port: one machine of a job has all of the
+            uplink
     I, C    bandwidth inside a machine (`inside_gb_s`), and through one (`channels_gb_s`, or I)
     D       2 (g - 1) machine.step + 2 (lg(m / r) rack.step + lg(r) network.step) (1 + skew (lg(m) - 1))
-    far     r (network.step - rack.step), 0 if less, and in one rack: what a round of a ring takes longer
+    far     r (network.step - rack.step), 0 if less, and in one rack: added time of a round of a ring
 
     pipe(L, b, k)   L + b + 2 k sqrt(L b) / sqrt(1 + (2 k / 5)^2 b / L)
                     A pipeline of depth L over b: with the best of constant chunks it takes
                     L + b + 2 sqrt(L b). NCCL's chunks stop growing, so that filling costs at most 5 L.
     chunks(L, b, k) L + b + k b / sqrt(1 + (k / 5)^2 (b / L)^2)
-                    The same with as many chunks as the depth asks for, however large: filling costs a share
+                    The same with the number of chunks that the depth requires: filling costs a share
                     k of b, until chunks are as large as NCCL's buffers (src/enqueue.cc: a tree's chunks are
                     halved while a channel has fewer than a number that grows with the depth).
     two(L, b)       min(pipe(start + L, b / ll_share, ll_pipeline), chunks(start + bulk L, b, pipeline))
                     NCCL's protocols: LL is quick and narrow (every 8 bytes carry a flag of 4), Simple slow
-                    and wide; LL128 lies between.
+                    and wide; LL128 is between.
 
     all-reduce
       one machine   two(D, 2 (n - 1) / n S / min(I, max(1, 2 (n - 1) / (n + 1)) machine.gpu))
-                    Where no run shows the switch, I is at least what passes a machine (`channels_gb_s`).
+                    Where no run shows the switch, I is at least `channels_gb_s`.
                     Reduction in the switch sends (n + 1) / n of S through each link, a ring 2 (n - 1) / n.
       machines      min(two(D, max(c S / W, 2 (n - 1) / n S / C)), ring(max(S, n ring_from_mb)))
                     ring(S) = start + 2 (n - 1) bulk_round + 2 far + 2 (n - 1) / n S / min(W, C)
                     A double binary tree, and a ring. c: in a tree 2 bytes pass a machine's network for each
                     of S, but 1 on two machines, a root and a leaf. So two machines, and only two, reach more
                     than the bandwidth of their network. NCCL leaves the tree at a size that grows with the
-                    GPUs, not where the ring becomes faster; below it a tree costs at most what the ring
-                    costs there, so that no message takes longer than a larger one.
+                    GPUs, not where the ring becomes faster; below it a tree costs at most the ring's
+                    cost there, so that no message takes longer than a larger one.
     all-gather, reduce-scatter
       one machine   b = (n - 1) / n S / machine.gpu
                     min(two((n - 1) round, b), start + (n - 1) bulk_round + b)
-                    A step inside a machine takes at most what one between machines does.
+                    A step inside a machine takes at most the time of one between machines.
       machines      b = (n - 1) / n S / min(W, C)
                     min(pipe(start + (n - 1) round + far, b / ll_share, ll_pipeline),
                         start + (n - 1) bulk_round + far + b)
     all-to-all      inside = S (g - 1) / n / machine.gpu
       one machine   chunks(start + n message min(1, machine.step / rack.step), inside, pipeline)
       machines      start + (n - p) message + far + max(inside, leaving), p GPUs on the smallest machine;
-                    leaving = most of S p (1 - p / n) / (exchange x what leaves) over machines with p GPUs
+                    leaving = max of S p (1 - p / n) / (exchange x bandwidth out) over machines with p GPUs
     send-receive    each GPU to the next: chunks(start + step, S / link, pipeline) with the link of one GPU on
                     the widest tier, times `exchange` where it leaves the machine
 
@@ -81,8 +82,8 @@ def collective_us(collective: NcclCollective, sizes_bytes: Floats, place: Place,
     collective
         The collective.
     sizes_bytes
-        As nccl-tests counts: of an all-gather the total over GPUs, of others what each GPU starts with; shape
-        (n,).
+        As nccl-tests counts: of an all-gather the total over GPUs, of others the size per GPU at the start;
+        shape (n,).
     place
         GPUs by rack and machine; more than one in all.
     nccl
@@ -102,12 +103,12 @@ class _Seen:
     units: tuple[tuple[int, int], ...]
 
     def leaves_gb_s(self, unit: tuple[int, int], nccl: NcclFabric) -> float:
-        """Return what leaves a machine, by the narrower of the tiers outside."""
+        """Return the bandwidth out of a machine, that of the narrower of the tiers outside."""
         rack = nccl.rack.sends_gb_s(*unit)
         return rack if self.racks == 1 else min(rack, nccl.network.sends_gb_s(*unit))
 
     def min_gb_s(self, nccl: NcclFabric) -> float:
-        """Return what leaves the machine that sends least; rings and trees leave a rack by one machine."""
+        """Return the least bandwidth out of a machine; rings and trees leave a rack by one machine."""
         rack = min(nccl.rack.sends_gb_s(*unit) for unit in self.units)
         if self.racks == 1:
             return rack
@@ -121,7 +122,7 @@ class _Seen:
         return 2 * (self.machine_gpus - 1) * nccl.machine.step_us + 2 * outside * skew
 
     def far_us(self, nccl: NcclFabric) -> float:
-        """Return what a round of a ring takes longer between racks than within one."""
+        """Return the added time of a round of a ring between racks, relative to one rack."""
         return self.racks * max(0.0, nccl.network.step_us - nccl.rack.step_us) if self.racks > 1 else 0.0
 
 

@@ -46,8 +46,8 @@ def derived(tiers: Tiers) -> NcclFabric:
 
 
 def _tier(dimensions: Sequence[Dimension], step: float) -> NcclTier:
-    narrowest = min(dimensions, key=lambda each: each.bandwidth_bytes_per_ns)
-    hops_ns = max((2 if each.kind == "switch" else 1) * each.latency_ns for each in dimensions)
+    narrowest = min(dimensions, key=lambda dimension: dimension.bandwidth_bytes_per_ns)
+    hops_ns = max((2 if dimension.kind == "switch" else 1) * dimension.latency_ns for dimension in dimensions)
     return NcclTier(
         max(step * hops_ns / 1e3, 1e-3),
         _EFFICIENCY * narrowest.bandwidth_bytes_per_ns,

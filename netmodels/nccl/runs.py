@@ -27,10 +27,10 @@ class MeasuredRun:
     collective
         The collective.
     machines, gpus_per_machine
-        Where it ran.
+        Machines of the run, and GPUs on each.
     points
         (bytes, time in us, out of place), by bytes. Bytes as printed: those of an all-gather are the total
-        over ranks, of all others what each rank starts with.
+        over ranks, of all others the size per rank at the start.
     source
         Origin, in one line.
     settings

@@ -1,11 +1,11 @@
 """From an architecture to a profile: the time of an iteration divided over layers and phases.
 
 Times are those of the reference GPU, speed 1, assumed to be an H100. They come from published measurements
-where there are any, else they are estimated from multiply-accumulates; the profile's source says which.
+where there are any, else they are estimated from multiply-accumulates, as recorded in the profile's source.
 
 Other GPUs. A time that was measured on a V100 counts at relative speed 0.25: training ResNet-50 in fp32, a
-V100 does about 375 images a second, and the reference GPU 1,490 (512 images in 343.055 ms). Synergy trains
-all but LSTM in mixed precision (its ResNet-50 does about 750 images a second), so its times at 0.25 are those
+V100 does about 375 images/s, and the reference GPU 1,490 (512 images in 343.055 ms). Synergy trains
+all but LSTM in mixed precision (its ResNet-50 does about 750 images/s), so its times at 0.25 are those
 of a reference GPU that does so too.
 
 Estimates. 6 floating-point operations per multiply-accumulate (forward 2, backward 4), at a sustained rate:
@@ -61,7 +61,7 @@ class Estimated:
     operations_per_s
         Floating-point operations that the reference GPU sustains.
     source
-        How it was estimated, continuing "compute per iteration".
+        Method of the estimate, continuing "compute per iteration".
     """
 
     operations_per_s: Fraction
@@ -80,14 +80,14 @@ class Estimated:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a model trains on one GPU.
+    """Training of a model on one GPU.
 
     Parameters
     ----------
     batch
         Samples of the iteration.
     compute
-        Where the time of the iteration comes from.
+        Origin of the iteration time.
     bytes_per_parameter
         Of the gradients that are sent.
     """
@@ -108,18 +108,20 @@ def _muri(iteration_us: int) -> Measured:
 
 
 def _synergy(iteration_us: int) -> Measured:
-    """Return a whole iteration of the Synergy authors' profile, with as many CPUs as it can use."""
+    """Return a whole iteration of the Synergy authors' profile, with all CPUs that it can use."""
     return _on_v100(iteration_us, "Synergy", "whole iteration with CPUs enough")
 
 
-def _on_v100(iteration_us: int, paper: str, what: str) -> Measured:
-    source = f"as measured by the authors of the {paper} paper ({what}, V100 at speed {float(V100_SPEED)})"
+def _on_v100(iteration_us: int, paper: str, quantity: str) -> Measured:
+    source = (
+        f"as measured by the authors of the {paper} paper ({quantity}, V100 at speed {float(V100_SPEED)})"
+    )
     return Measured(iteration_us, source, V100_SPEED)
 
 
 def _macs(shapes: Sequence[LayerShape], batch: int) -> int:
     """Return the multiply-accumulates of the forward pass of a batch."""
-    return batch * sum(each.macs for each in shapes)
+    return batch * sum(shape.macs for shape in shapes)
 
 
 _RESNET50, _RESNET50_BATCH = _dally(343_055), 512
@@ -154,8 +156,8 @@ TRAINING: Mapping[str, Training] = MappingProxyType(
         "MobileNetV2": Training(512, _synergy(458_000)),
         "MobileNetV3": Training(512, _dally(8_288)),
         "ShuffleNet": Training(128, _muri(59_000)),
-        # The Dally authors' table of BERT lists 66 of 145 layers, and the total is theirs for what they
-        # listed: an understatement of a whole BERT.
+        # The Dally authors' table of BERT lists 66 of 145 layers, and the total is that of the listed
+        # ones: an understatement of a whole BERT.
         "BERT-large": Training(256, _dally(15_196_139)),
         "GPT-2": Training(4, _muri(410_000)),
         # The paper's 25,000 word pieces of each language over 8 GPUs, in sentences of 25.
@@ -194,19 +196,19 @@ def timed_profile(name: str, shapes: Sequence[LayerShape]) -> Profile:
     training = TRAINING[name]
     weights = [
         macs
-        for place, each in enumerate(shapes)
-        for macs in (each.macs, each.macs if place else 0, each.macs)
+        for place, shape in enumerate(shapes)
+        for macs in (shape.macs, shape.macs if place else 0, shape.macs)
     ]
     parts = divide(training.compute.iteration_ns(_macs(shapes, training.batch)), weights)
     layers = tuple(
         Layer(
-            each.name,
+            shape.name,
             forward_ns=parts[3 * place],
             input_gradient_ns=parts[3 * place + 1],
             weight_gradient_ns=parts[3 * place + 2],
-            gradient_bytes=training.bytes_per_parameter * (each.weights + each.riders),
+            gradient_bytes=training.bytes_per_parameter * (shape.weights + shape.extras),
         )
-        for place, each in enumerate(shapes)
+        for place, shape in enumerate(shapes)
     )
     source = (
         f"architecture as published; compute per iteration {training.compute.source}, batch {training.batch}"
@@ -220,7 +222,7 @@ def divide(total: int, weights: Sequence[int]) -> list[int]:
     Parameters
     ----------
     total
-        What to divide.
+        The number to divide.
     weights
         Whole numbers >= 0, at least one more than 0. A weight of 0 gets nothing.
     """

@@ -18,7 +18,7 @@ class Layer:
     forward_ns, input_gradient_ns, weight_gradient_ns
         Compute times of one iteration on one GPU.
     gradient_bytes
-        What the layer all-reduces; 0 for nothing.
+        Bytes that the layer all-reduces; 0 for none.
     update_ns
         Delay between the end of its all-reduce and the earliest end of the iteration (ASTRA-sim 1.0's update
         delay). Runs beside everything else and is never scaled.
@@ -45,7 +45,7 @@ class Profile:
     layers
         First to last.
     source
-        Where the figures come from.
+        Origin of the figures.
     factor
         Factor by which the compute times have been multiplied; set by `scaled`.
     launch_ns
@@ -80,7 +80,7 @@ class Profile:
         _check_figure(f"profile {self.name}, launch_ns", self.launch_ns)
         # No layer needs the input gradient of layer 0: it is never computed.
         compute_ns = sum(
-            each.forward_ns + each.input_gradient_ns + each.weight_gradient_ns for each in self.layers
+            layer.forward_ns + layer.input_gradient_ns + layer.weight_gradient_ns for layer in self.layers
         )
         object.__setattr__(self, "compute_ns", compute_ns - self.layers[0].input_gradient_ns)
         object.__setattr__(self, "digest", digest_of(_record(self)))
@@ -195,6 +195,6 @@ def _check_figure(where: str, value: object) -> None:
 
 
 def _record(profile: Profile) -> list[object]:
-    """Return what answers depend on, as plain values."""
-    layers = [[getattr(each, name) for name in _FIGURES] for each in profile.layers]
+    """Return the inputs of answers as plain values."""
+    layers = [[getattr(layer, name) for name in _FIGURES] for layer in profile.layers]
     return [profile.name, profile.factor, profile.launch_ns, layers]

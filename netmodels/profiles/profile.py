@@ -51,7 +51,7 @@ def get_profile(name: str) -> Profile:
         If there is no such model.
     """
     key = _plain(name)
-    names = {_plain(each): each for each in profile_names()} | _ALIASES
+    names = {_plain(known): known for known in profile_names()} | _ALIASES
     if key not in names:
         raise InputError(
             "unknown model", where="model", found=name, allowed=allowed_names(name, profile_names())

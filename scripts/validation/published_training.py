@@ -219,13 +219,13 @@ def _bert(width: int, blocks: int, tokens: int) -> list[LayerShape]:
     return [
         *_transformer(width, blocks, tokens, words=words, places=514)[:-1],
         linear("pooler", width, width),
-        linear("transform", width, width, times=MASKED_WORDS, riders=3),
+        linear("transform", width, width, times=MASKED_WORDS, extras=3),
         shared_head("head", width, words, times=MASKED_WORDS, biases=words),
     ]
 
 
 def _transformer(width: int, blocks: int, tokens: int, *, words: int, places: int) -> list[LayerShape]:
-    layers = [lookup("embeddings", words + places, width, riders=2)]
+    layers = [lookup("embeddings", words + places, width, extras=2)]
     for place in range(blocks):
         layers += attention(f"{place}", width, tokens, bias=1, norm=2)
         layers += feed_forward(f"{place}", width, 4 * width, tokens)
@@ -242,7 +242,7 @@ def second_profile(model: str, tokens: int, parameter_bytes: int) -> Profile:
     parts = iter(divide(SECOND_NS, weights))
     layers = (
         Layer(
-            each.name, next(parts), next(parts), next(parts), parameter_bytes * (each.weights + each.riders)
+            each.name, next(parts), next(parts), next(parts), parameter_bytes * (each.weights + each.extras)
         )
         for each in shapes
     )

@@ -23,13 +23,13 @@ def llama2_70b() -> list[LayerShape]:
 
 def _llama(blocks: int, width: int, inner: int, *, pair_width: int) -> list[LayerShape]:
     tokens = CONTEXT_TOKENS
-    layers = [lookup("embeddings", _WORDS, width, riders=1)]
+    layers = [lookup("embeddings", _WORDS, width, extras=1)]
     for place in range(blocks):
         name = f"layers.{place}"
         layers += attention(name, width, tokens, bias=0, norm=1, pair_width=pair_width)
         layers += [
-            linear(f"{name}.gate", width, inner, times=tokens, riders=0),
-            linear(f"{name}.up", width, inner, times=tokens, riders=0),
-            linear(f"{name}.down", inner, width, times=tokens, riders=1),
+            linear(f"{name}.gate", width, inner, times=tokens, extras=0),
+            linear(f"{name}.up", width, inner, times=tokens, extras=0),
+            linear(f"{name}.down", inner, width, times=tokens, extras=1),
         ]
-    return [*layers, linear("head", width, _WORDS, times=tokens, riders=0)]
+    return [*layers, linear("head", width, _WORDS, times=tokens, extras=0)]

@@ -21,7 +21,7 @@ def bert_large() -> list[LayerShape]:
     The embeddings are the first layer: a lookup, no multiplications, but a gradient as large as its tables.
     """
     width, tokens = 1024, BERT_TOKENS
-    layers = [lookup("embeddings", 30522 + 512 + 2, width, riders=2)]
+    layers = [lookup("embeddings", 30522 + 512 + 2, width, extras=2)]
     for place in range(24):
         name = f"encoder.{place}"
         layers += attention(name, width, tokens, bias=1, norm=2)
@@ -33,7 +33,7 @@ def transformer_base() -> list[LayerShape]:
     """Return the base Transformer for translation: 63.0 million parameters, 65 in the paper.
 
     Vaswani et al., arXiv:1706.03762: N=6, d_model=512, d_ff=2048, one table of 37,000 word pieces for both
-    languages and the output. The paper rounds, and does not say which layers have biases; here the
+    languages and the output. The paper rounds, and does not name the layers with biases; here the
     feed-forward layers have them and those of attention do not, as in the authors' tensor2tensor. Positions
     are computed, not learnt. A sample is a pair of sentences of `SENTENCE_TOKENS` word pieces each.
     """
@@ -63,7 +63,7 @@ def transformer_xl() -> list[LayerShape]:
     """
     width, words, tokens, memory = 512, 267_735, 192, 192
     # Two vectors that stand in for a query's position are shared by all layers: ready with the first.
-    layers = [lookup("embeddings", words, width, riders=2)]
+    layers = [lookup("embeddings", words, width, extras=2)]
     for place in range(16):
         name = f"layer.{place}"
         layers.append(lookup(f"{name}.positions", width, width))
@@ -83,10 +83,10 @@ def gpt2() -> list[LayerShape]:
     12 layers, width 768, 50,257 word pieces, tied to the output. Sequences of 1024 tokens, as Muri trains
     it.
 
-    A block begins with its normalisations, so each rides with what comes before it.
+    A block begins with its normalisations, so each is counted with the layer before it.
     """
     width, words, tokens = 768, 50257, 1024
-    layers = [lookup("embeddings", words + tokens, width, riders=2)]
+    layers = [lookup("embeddings", words + tokens, width, extras=2)]
     for place in range(12):
         name = f"h.{place}"
         layers += attention(name, width, tokens, bias=1, norm=2)

@@ -1,6 +1,6 @@
 """Building blocks of the architectures: the weights and the work of a layer.
 
-Each model is a list of layers in the order of the forward pass: weights, what rides with them, and the
+Each model is a list of layers in the order of the forward pass: weights, extra parameters, and the
 multiply-accumulates of one sample. A bias and a normalisation ride with the layer that they follow: their
 gradients are ready at the same time, and a real framework sends them in one bucket. So the totals are the
 published parameter counts, all of them.
@@ -24,7 +24,7 @@ class LayerShape:
         Its name in the model.
     weights
         Parameters of its weight tensor, or tensors of one lookup layer.
-    riders
+    extras
         Parameters of its bias and of the normalisation that follows it.
     macs
         Multiply-accumulates of the forward pass of one sample.
@@ -32,12 +32,12 @@ class LayerShape:
 
     name: str
     weights: int
-    riders: int
+    extras: int
     macs: int
 
 
 def convolution(
-    name: str, channels: tuple[int, int], taps: int, positions: int, *, groups: int = 1, riders: int = 2
+    name: str, channels: tuple[int, int], taps: int, positions: int, *, groups: int = 1, extras: int = 2
 ) -> LayerShape:
     """Return a convolution of any number of dimensions.
 
@@ -53,22 +53,22 @@ def convolution(
         Points of the output: the product of its sides.
     groups
         Number of groups of channels; as many as channels: a depthwise convolution.
-    riders
+    extras
         Per output channel: 1 for a bias, 2 for a batch normalisation, 3 for both.
     """
     weights = channels[0] // groups * channels[1] * taps
-    return LayerShape(name, weights, riders * channels[1], weights * positions)
+    return LayerShape(name, weights, extras * channels[1], weights * positions)
 
 
 def square(
-    name: str, channels: tuple[int, int], kernel: int, pixels: int, *, groups: int = 1, riders: int = 2
+    name: str, channels: tuple[int, int], kernel: int, pixels: int, *, groups: int = 1, extras: int = 2
 ) -> LayerShape:
     """Return a convolution of images; `kernel` and `pixels` are the sides of its kernel and its output."""
-    return convolution(name, channels, kernel * kernel, pixels * pixels, groups=groups, riders=riders)
+    return convolution(name, channels, kernel * kernel, pixels * pixels, groups=groups, extras=extras)
 
 
 def linear(
-    name: str, inputs: int, outputs: int, *, times: int = 1, riders: int = 1, macs: int = 0
+    name: str, inputs: int, outputs: int, *, times: int = 1, extras: int = 1, macs: int = 0
 ) -> LayerShape:
     """Return a fully connected layer.
 
@@ -80,18 +80,18 @@ def linear(
         Features.
     times
         How often a sample goes through it, once for each of its tokens.
-    riders
+    extras
         Per output: 1 for a bias; 2 more for a layer normalisation, 1 more for a root-mean-square one.
     macs
         Multiply-accumulates beside those with the weights, for products of activations.
     """
     weights = inputs * outputs
-    return LayerShape(name, weights, riders * outputs, weights * times + macs)
+    return LayerShape(name, weights, extras * outputs, weights * times + macs)
 
 
-def lookup(name: str, rows: int, width: int, *, riders: int = 0) -> LayerShape:
-    """Return an embedding table; `riders` are per column."""
-    return LayerShape(name, rows * width, riders * width, 0)
+def lookup(name: str, rows: int, width: int, *, extras: int = 0) -> LayerShape:
+    """Return an embedding table; `extras` are per column."""
+    return LayerShape(name, rows * width, extras * width, 0)
 
 
 def shared_head(name: str, width: int, classes: int, *, times: int, biases: int = 0) -> LayerShape:
@@ -100,7 +100,7 @@ def shared_head(name: str, width: int, classes: int, *, times: int, biases: int 
 
 
 def lstm(
-    name: str, inputs: int, width: int, steps: int, *, directions: int = 1, biases: int = 2, riders: int = 0
+    name: str, inputs: int, width: int, steps: int, *, directions: int = 1, biases: int = 2, extras: int = 0
 ) -> LayerShape:
     """Return a layer of long short-term memory: four gates, each of inputs and state.
 
@@ -116,11 +116,11 @@ def lstm(
         2: one more layer of the same size, which reads from the end.
     biases
         Bias vectors: cuDNN (and so PyTorch) keeps two, TensorFlow one.
-    riders
+    extras
         Parameters of the normalisation that follows, per feature of the state.
     """
     weights = directions * 4 * width * (inputs + width)
-    return LayerShape(name, weights, directions * 4 * width * biases + riders * width, weights * steps)
+    return LayerShape(name, weights, directions * 4 * width * biases + extras * width, weights * steps)
 
 
 def attention(
@@ -160,15 +160,15 @@ def attention(
     asked = tokens if context is None else context
     pairs = width if pair_width is None else pair_width
     return [
-        linear(f"{name}.query", width, width, times=tokens, riders=bias),
-        linear(f"{name}.key", width, pairs, times=asked, riders=bias),
-        linear(f"{name}.value", width, pairs, times=asked, riders=bias),
+        linear(f"{name}.query", width, width, times=tokens, extras=bias),
+        linear(f"{name}.key", width, pairs, times=asked, extras=bias),
+        linear(f"{name}.value", width, pairs, times=asked, extras=bias),
         linear(
             f"{name}.attention",
             width,
             width,
             times=tokens,
-            riders=bias + norm,
+            extras=bias + norm,
             macs=products * tokens * asked * width,
         ),
     ]
@@ -178,5 +178,5 @@ def feed_forward(name: str, width: int, inner: int, tokens: int) -> list[LayerSh
     """Return the two layers of a Transformer's feed-forward part, with biases and a layer normalisation."""
     return [
         linear(f"{name}.intermediate", width, inner, times=tokens),
-        linear(f"{name}.output", inner, width, times=tokens, riders=3),
+        linear(f"{name}.output", inner, width, times=tokens, extras=3),
     ]

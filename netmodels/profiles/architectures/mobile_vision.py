@@ -66,7 +66,7 @@ def mobilenet_v2() -> list[LayerShape]:
 def mobilenet_v3_small() -> list[LayerShape]:
     """Return MobileNetV3-small: 2.54 million parameters.
 
-    The Dally paper does not say which MobileNetV3 it means, but its skew of 0.41 and the authors' measured
+    The Dally paper does not name its variant of MobileNetV3, but its skew of 0.41 and the authors' measured
     layer times (52 weights, last layer 1024 x 1000) are the small model's; the large one's skew would be
     0.23, which Tiresias would call low.
     """

@@ -9,8 +9,8 @@ def gnmt() -> list[LayerShape]:
 
     Wu et al., arXiv:1609.08144, in the smaller form of MLPerf training (rnn_translator), which Synergy runs:
     four layers each in encoder and decoder (the paper: eight), 1024 wide, one table of 32,320 word pieces
-    for both languages; the output layer has weights of its own. The first decoder layer's output asks the
-    encoder (normalised additive attention), and what it finds goes into all later decoder layers. A sample
+    for both languages; the output layer has weights of its own. The first decoder layer's output queries
+    the encoder (normalised additive attention), and the result enters all later decoder layers. A sample
     is a pair of sentences of `SENTENCE_TOKENS` word pieces each.
     """
     width, words, tokens = 1024, 32_320, SENTENCE_TOKENS
@@ -21,7 +21,7 @@ def gnmt() -> list[LayerShape]:
         lstm("encoder.1", 2 * width, width, tokens),
         *(lstm(f"encoder.{place}", width, width, tokens) for place in (2, 3)),
         lstm("decoder.0", width, width, tokens),
-        linear("attention.query", width, width, times=tokens, riders=0),
+        linear("attention.query", width, width, times=tokens, extras=0),
         # Riding along: the vector that turns sums into scores, its length and its bias.
         LayerShape("attention.key", width * width, 2 * width + 1, tokens * width * width + scores),
         *(lstm(f"decoder.{place}", 2 * width, width, tokens) for place in (1, 2, 3)),
@@ -57,7 +57,7 @@ def bat() -> list[LayerShape]:
     parts = ("transform", "gate")
     return [
         lookup("characters", 262, 8),
-        convolution("character_filters", (8, width), 5, words * (letters - 5 + 1), riders=1),
+        convolution("character_filters", (8, width), 5, words * (letters - 5 + 1), extras=1),
         *(linear(f"highway.{place}.{part}", both, both, times=words) for place in (0, 1) for part in parts),
         lstm("contextual", both, width, words, directions=2, biases=1),
         linear("attention", 3 * both, 1, times=text * question, macs=text * (question + 1) * both),

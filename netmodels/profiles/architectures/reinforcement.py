@@ -22,8 +22,8 @@ def a2c() -> list[LayerShape]:
 
 def _body() -> list[LayerShape]:
     return [
-        square("conv1", (4, 32), 8, 20, riders=1),
-        square("conv2", (32, 64), 4, 9, riders=1),
-        square("conv3", (64, 64), 3, 7, riders=1),
+        square("conv1", (4, 32), 8, 20, extras=1),
+        square("conv2", (32, 64), 4, 9, extras=1),
+        square("conv3", (64, 64), 3, 7, extras=1),
         linear("fc4", 64 * 7 * 7, 512),
     ]

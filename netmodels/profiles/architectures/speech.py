@@ -13,14 +13,14 @@ def deepspeech() -> list[LayerShape]:
     """
     width, steps = 1024, 615
     layers = [
-        convolution("conv.0", (1, 32), 41 * 11, 81 * steps, riders=3),
-        convolution("conv.1", (32, 32), 21 * 11, 41 * steps, riders=3),
+        convolution("conv.0", (1, 32), 41 * 11, 81 * steps, extras=3),
+        convolution("conv.1", (32, 32), 21 * 11, 41 * steps, extras=3),
     ]
     inputs = 32 * 41
     for place in range(5):
-        layers.append(lstm(f"rnn.{place}", inputs, width, steps, directions=2, riders=2))
+        layers.append(lstm(f"rnn.{place}", inputs, width, steps, directions=2, extras=2))
         inputs = width
-    return [*layers, linear("fc", width, 29, times=steps, riders=0)]
+    return [*layers, linear("fc", width, 29, times=steps, extras=0)]
 
 
 def m5() -> list[LayerShape]:
@@ -32,11 +32,11 @@ def m5() -> list[LayerShape]:
     Archive.
     """
     length = 160_000 // 4
-    layers = [convolution("conv1", (1, 128), 80, length, riders=3)]
+    layers = [convolution("conv1", (1, 128), 80, length, extras=3)]
     inputs = 128
     for place, outputs in enumerate((128, 256, 512), 2):
         length //= 4
-        layers.append(convolution(f"conv{place}", (inputs, outputs), 3, length, riders=3))
+        layers.append(convolution(f"conv{place}", (inputs, outputs), 3, length, extras=3))
         inputs = outputs
     return [*layers, linear("fc", inputs, 10)]
 
@@ -50,17 +50,17 @@ def wavenet() -> list[LayerShape]:
     default.
     """
     channels, collected, levels, length = 32, 512, 256, 100_000
-    layers = [convolution("causal", (levels, channels), 2, length, riders=0)]
+    layers = [convolution("causal", (levels, channels), 2, length, extras=0)]
     for place in range(50):
         name = f"dilated.{place}"
         layers += [
-            convolution(f"{name}.filter", (channels, channels), 2, length, riders=1),
-            convolution(f"{name}.gate", (channels, channels), 2, length, riders=1),
-            convolution(f"{name}.dense", (channels, channels), 1, length, riders=1),
-            convolution(f"{name}.skip", (channels, collected), 1, length, riders=1),
+            convolution(f"{name}.filter", (channels, channels), 2, length, extras=1),
+            convolution(f"{name}.gate", (channels, channels), 2, length, extras=1),
+            convolution(f"{name}.dense", (channels, channels), 1, length, extras=1),
+            convolution(f"{name}.skip", (channels, collected), 1, length, extras=1),
         ]
     return [
         *layers,
-        convolution("post.0", (collected, collected), 1, length, riders=1),
-        convolution("post.1", (collected, levels), 1, length, riders=1),
+        convolution("post.0", (collected, collected), 1, length, extras=1),
+        convolution("post.1", (collected, levels), 1, length, extras=1),
     ]

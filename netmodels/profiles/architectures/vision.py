@@ -16,11 +16,11 @@ CLASSES = 1000
 def alexnet() -> list[LayerShape]:
     """Return AlexNet: 61.1 million parameters."""
     return [
-        square("features.0", (3, 64), 11, 55, riders=1),
-        square("features.3", (64, 192), 5, 27, riders=1),
-        square("features.6", (192, 384), 3, 13, riders=1),
-        square("features.8", (384, 256), 3, 13, riders=1),
-        square("features.10", (256, 256), 3, 13, riders=1),
+        square("features.0", (3, 64), 11, 55, extras=1),
+        square("features.3", (64, 192), 5, 27, extras=1),
+        square("features.6", (192, 384), 3, 13, extras=1),
+        square("features.8", (384, 256), 3, 13, extras=1),
+        square("features.10", (256, 256), 3, 13, extras=1),
         linear("classifier.1", 256 * 6 * 6, 4096),
         linear("classifier.4", 4096, 4096),
         linear("classifier.6", 4096, CLASSES),
@@ -43,14 +43,14 @@ def vgg19() -> list[LayerShape]:
 
 
 def _vgg(counts: Sequence[int]) -> list[LayerShape]:
-    """Return a VGG with so many convolutions before each halving of the image."""
+    """Return a VGG with the numbers of convolutions before each halving of the image."""
     layers: list[LayerShape] = []
     channels = 3
     for stage, count in enumerate(counts):
         outputs = min(64 << stage, 512)
         for _ in range(count):
             name = f"conv{len(layers) + 1}"
-            layers.append(square(name, (channels, outputs), 3, 224 >> stage, riders=1))
+            layers.append(square(name, (channels, outputs), 3, 224 >> stage, extras=1))
             channels = outputs
     return [
         *layers,

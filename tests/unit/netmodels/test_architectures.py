@@ -125,30 +125,30 @@ def test_layers_with_equal_names_or_negative_values_are_refused(name):
     """Two layers of one name could not be told apart; nothing weighs or works less than nothing."""
     layers = ARCHITECTURES[name]()
     assert len({each.name for each in layers}) == len(layers)
-    assert all(min(each.weights, each.riders, each.macs) >= 0 for each in layers)
-    assert all(each.weights + each.riders + each.macs for each in layers)
+    assert all(min(each.weights, each.extras, each.macs) >= 0 for each in layers)
+    assert all(each.weights + each.extras + each.macs for each in layers)
 
 
 def test_convolutions_by_hand():
     """4 channels to 6, 3 taps, 5 positions: 72 weights, 6 biases, 360; in two groups half of both."""
-    whole = convolution("a", (4, 6), 3, 5, riders=1)
-    assert (whole.weights, whole.riders, whole.macs) == (72, 6, 360)
+    whole = convolution("a", (4, 6), 3, 5, extras=1)
+    assert (whole.weights, whole.extras, whole.macs) == (72, 6, 360)
     assert convolution("a", (4, 6), 3, 5, groups=2).macs == 180
 
 
 def test_recurrent_layers_by_hand():
     """4 gates of 3 units that see 2 inputs and 3 states: 60 weights, 24 biases, worked at each of 5 steps."""
     one = lstm("a", 2, 3, 5)
-    assert (one.weights, one.riders, one.macs) == (60, 24, 300)
+    assert (one.weights, one.extras, one.macs) == (60, 24, 300)
     both = lstm("a", 2, 3, 5, directions=2, biases=1)
-    assert (both.weights, both.riders, both.macs) == (120, 24, 600)
+    assert (both.weights, both.extras, both.macs) == (120, 24, 600)
 
 
 def test_attention_by_hand():
     """Width 4, 3 tokens that ask 5 with keys 2 wide: 3 x 16, 5 x 8 twice, 3 x 16 + 2 x 3 x 5 x 4 = 168."""
     layers = attention("a", 4, 3, bias=1, norm=2, context=5, pair_width=2)
     assert [each.weights for each in layers] == [16, 8, 8, 16]
-    assert [each.riders for each in layers] == [4, 2, 2, 12]
+    assert [each.extras for each in layers] == [4, 2, 2, 12]
     assert [each.macs for each in layers] == [48, 40, 40, 168]
 
 
@@ -160,7 +160,7 @@ def test_shared_weights_count_once():
 
 def parameters_of(name):
     """Return all parameters of a model."""
-    return sum(each.weights + each.riders for each in ARCHITECTURES[name]())
+    return sum(each.weights + each.extras for each in ARCHITECTURES[name]())
 
 
 def measured_bytes(file):

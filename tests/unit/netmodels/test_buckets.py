@@ -89,7 +89,7 @@ def test_a_bucket_waits_for_the_longest_update_of_its_layers():
 @pytest.mark.parametrize(
     ("name", "buckets_mib"),
     [
-        # MiB, riders included: fc 7.816 closes the first bucket; layer4 from its end, 1x1 and 3x3 kernels
+        # MiB, extras included: fc 7.816 closes the first bucket; layer4 from its end, 1x1 and 3x3 kernels
         # 4.016 + 9.004 + 4.004 + 4.016 + 9.004 = 30.043 >= 25; so on, 97.492 in all
         ("ResNet50", (7.816, 30.043, 25.039, 25.320, 9.274)),
         # 4097 x 1000, 4097 x 4096 and 25089 x 4096: a bucket each; convolutions of 512 x 512 x 9 (9.002) by

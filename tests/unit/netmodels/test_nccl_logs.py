@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netmodels.inputs.errors import InputError
-from netmodels.nccl.logs import Given, Logs, read_log
+from netmodels.nccl.logs import LogFacts, Logs, read_log
 
 POINTS = ((1024, 20.0), (1_048_576, 64.0), (1_073_741_824, 5000.0))
 COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "send_receive")
@@ -22,7 +22,7 @@ def read(tmp_path: Path) -> Callable[..., Logs]:
     def reader(text: str | bytes, name: str = "run.log", **given: object) -> Logs:
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return read_log(path, Given(**given))  # type: ignore[arg-type]
+        return read_log(path, LogFacts(**given))  # type: ignore[arg-type]
 
     return reader
 
@@ -52,7 +52,7 @@ def test_all_gather_and_all_to_all_differ_by_their_in_place_check(printed_log, r
     """Both send 15/16 of the bytes; results of an all-to-all in place are never checked: N/A."""
     assert read(printed_log(POINTS, collective="all_to_all")).runs[0].collective == "all_to_all"
     text = printed_log(POINTS, collective="all_gather")
-    with pytest.raises(InputError, match="does not say which collective") as caught:
+    with pytest.raises(InputError, match="does not name its collective") as caught:
         read(text)
     assert "all_gather, all_to_all" in caught.value.allowed
     assert read(text, collective="all_gather").runs[0].collective == "all_gather"
@@ -116,7 +116,7 @@ def test_gzip_is_recognised_by_its_content(printed_log, read):
 def test_without_ranks_the_place_is_asked_for(printed_log, read):
     """A pasted table: 30/16 says 16 GPUs, but not on how many machines; 7 + 7 is refused by that ratio."""
     text = "\n".join(line for line in printed_log(POINTS).splitlines() if "Rank" not in line)
-    with pytest.raises(InputError, match="does not say where") as caught:
+    with pytest.raises(InputError, match="does not name its machines") as caught:
         read(text)
     assert "1.875" in str(caught.value)
     assert read(text, machines=4, gpus_per_machine=4).runs[0].machines == 4
@@ -210,7 +210,7 @@ def test_values_of_a_log_override_given_values(printed_log, read):
     logs = read(printed_log(POINTS), machines=4, gpus_per_machine=4)
     assert (logs.runs[0].machines, logs.runs[0].gpus_per_machine) == (2, 8)
     (doubt,) = logs.doubts
-    assert "say 2 x 8 GPUs" in doubt
+    assert "have 2 x 8 GPUs" in doubt
     assert not read(printed_log(POINTS), machines=2, gpus_per_machine=8).doubts
 
 
