@@ -1,7 +1,7 @@
 """Put the errors of pydantic, Hydra, OmegaConf, YAML and the file system into our form."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from traceback import walk_tb
 from typing import Any
@@ -85,9 +85,7 @@ def from_validation(
     chosen = next(detail for detail in details if len(detail["loc"]) == deepest)
     kind = chosen["type"]
     unknown = kind in ("extra_forbidden", "unexpected_keyword_argument")
-    path = [part for part in chosen["loc"] if isinstance(part, int) or not _TAGS.search(part)]
-    if unknown and path[-1:] != [chosen["loc"][-1]]:
-        path.append(chosen["loc"][-1])  # as the user wrote it
+    path = _path(chosen["loc"], whole=unknown)
     field = ".".join([where] * bool(where) + [str(part) for part in path])
     if unknown:
         known = [name for name in _fields(model, path[:-1]) or names if name != path[-1]]
@@ -103,11 +101,16 @@ def from_validation(
         text = str(chosen["ctx"]["error"])
         what, _, mend = text.partition("; ")
         return InputError(what, where=field, found=_concerned(_plain(chosen["input"]), text), allowed=mend)
-    same = [
-        d for d in details if d["loc"][: len(path)] == chosen["loc"][: len(path)] and len(d["loc"]) == deepest
-    ]
+    start = chosen["loc"][: len(path)]
+    same = [d for d in details if (d["loc"][: len(path)], len(d["loc"])) == (start, deepest)]
     allowed = " or ".join(dict.fromkeys(in_words(detail["type"], detail["msg"]) for detail in same))
     return InputError("wrong value", where=field, found=_plain(chosen["input"]), allowed=allowed)
+
+
+def _path(loc: Sequence[int | str], *, whole: bool) -> list[int | str]:
+    """Return the place of a problem without pydantic's tags; a name of the user's at its end if `whole`."""
+    path = [part for part in loc if isinstance(part, int) or not _TAGS.search(part)]
+    return [*path, loc[-1]] if whole and path[-1:] != [loc[-1]] else path
 
 
 def from_call(error: TypeError, where: str, names: tuple[str, ...]) -> InputError | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from pydantic import Field
 
 from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
@@ -149,19 +150,11 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> list[Point]:
     if several := next((each for name, each in swept.items() if name in ("csv", "plot")), None):
         where, found = several.get_key_element(), several.input_line
         raise InputError("not several values", where=where, found=found, allowed="one value")
-    pairs = None
-    if all(key in swept for key in _PAIRED):
-        lists = [[f"{key}={value}" for value in swept[key].sweep_string_iterator()] for key in _PAIRED]
-        if len(lists[0]) != len(lists[1]):
-            found = f"{len(lists[0])} workloads, {len(lists[1])} paths"
-            raise InputError(
-                "not of one length", where="workload.path", found=found, allowed="a path a workload"
-            )
-        pairs = list(zip(*lists, strict=True))
     combinations = list(dict.fromkeys(map(tuple, chain(*BasicSweeper.split_arguments(parsed, None)))))
-    if pairs is not None:
-        combinations = [each for each in combinations if _pair(each) in pairs]
-        combinations.sort(key=lambda each: pairs.index(_pair(each)))
+    if all(key in swept for key in _PAIRED):
+        pairs = _pairs(swept)
+        combinations = [values for values in combinations if _pair(values) in pairs]
+        combinations.sort(key=lambda values: pairs.index(_pair(values)))
     points = []
     compose = composer("describe", config_dir)
     for combination in combinations:
@@ -173,6 +166,17 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> list[Point]:
         name = ", ".join([_called(raw, values.get("workload")), *jobs])
         points.append(Point(validated(DescribeConfig, raw), name, ", ".join(case)))
     return points
+
+
+def _pairs(swept: Mapping[str, Override]) -> list[tuple[str, ...]]:
+    """Return workloads and their files; raise InputError if there are not as many of both."""
+    lists = [[f"{key}={value}" for value in swept[key].sweep_string_iterator()] for key in _PAIRED]
+    if len(lists[0]) != len(lists[1]):
+        found = f"{len(lists[0])} workloads, {len(lists[1])} paths"
+        raise InputError(
+            "not of one length", where="workload.path", found=found, allowed="a path for each workload"
+        )
+    return list(zip(*lists, strict=True))
 
 
 def _pair(combination: Sequence[str]) -> tuple[str, ...]:

@@ -54,16 +54,8 @@ def check_jobs(
 
 def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
     """Return the largest allowed demand if this one can never be met, else an empty string."""
-    span = demand.max_machines or len(machines)
     if not demand.gpus:
-        cpus = _most((m.cpus for m in machines), span)
-        memory = _most((m.memory_bytes for m in machines), span)
-        allowed = f"1..{cpus:.0f} CPUs, up to {memory:.0f} bytes of memory"
-        if not 1 <= demand.cpus <= cpus or demand.memory_bytes > memory:
-            return allowed
-        has = np.array([(m.cpus, m.memory_bytes) for m in machines], dtype=np.int64)
-        fits = find_cpus(has[:, 0], has[:, 1], demand) is not None
-        return "" if fits else f"{allowed}, both on the same {span} machines"
+        return _cpu_misfit(demand, machines)
     if demand.elastic and not (
         1 <= demand.min_gpus <= demand.gpus <= demand.max_gpus
         and demand.step >= 1
@@ -72,20 +64,38 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
         return "1 <= min_gpus <= gpus <= max_gpus, in steps of at least 1 from min_gpus"
     most = _max_gpus(demand, machines)
     if 1 <= demand.targets()[0] <= most + 1e-9:
-        if not demand.cpus and not demand.memory_bytes:
-            return ""
-        usable = _usable(demand, machines)
-        gpus = largest_target(demand, machines)
-        if any(_most(sizes, span) + 1e-9 >= gpus for sizes in _pools(usable, demand, gpus)):
-            return ""
-        cpus, memory = max(m.cpus for m in usable), max(m.memory_bytes for m in usable)
-        return f"the resources beside GPUs: up to {cpus} CPUs and {memory} bytes of memory per machine"
+        return _input_misfit(demand, machines)
     types = f" of type {' or '.join(demand.gpu_types)}" if demand.gpu_types else ""
     limit = f" on {demand.max_machines} machines" if demand.max_machines else ""
     if not most and any(mark in types for mark in ",;"):
         return f"no job: there are no GPUs{types}; separate several types with | (V100|T4)"
     room = f"1..{int(most + 1e-9)} GPUs{types}{limit}" if most else f"no job: there are no GPUs{types}"
     return f"{room}; enlarge the cluster (cluster.machines) or leave such jobs out (workload.max_gpus)"
+
+
+def _cpu_misfit(demand: Demand, machines: Sequence[Machine]) -> str:
+    """Return the allowed demands of CPU-only jobs if this one cannot be met, else an empty string."""
+    span = demand.max_machines or len(machines)
+    cpus = _most((m.cpus for m in machines), span)
+    memory = _most((m.memory_bytes for m in machines), span)
+    allowed = f"1..{cpus:.0f} CPUs, up to {memory:.0f} bytes of memory"
+    if not 1 <= demand.cpus <= cpus or demand.memory_bytes > memory:
+        return allowed
+    sizes = np.array([(m.cpus, m.memory_bytes) for m in machines], dtype=np.int64)
+    fits = find_cpus(sizes[:, 0], sizes[:, 1], demand) is not None
+    return "" if fits else f"{allowed}, both on the same {span} machines"
+
+
+def _input_misfit(demand: Demand, machines: Sequence[Machine]) -> str:
+    """Return the CPUs and memory allowed beside GPUs that fit if these do not, else an empty string."""
+    if not demand.cpus and not demand.memory_bytes:
+        return ""
+    usable, span = _usable(demand, machines), demand.max_machines or len(machines)
+    gpus = largest_target(demand, machines)
+    if any(_most(sizes, span) + 1e-9 >= gpus for sizes in _pools(usable, demand, gpus)):
+        return ""
+    cpus, memory = max(m.cpus for m in usable), max(m.memory_bytes for m in usable)
+    return f"the resources beside GPUs: up to {cpus} CPUs and {memory} bytes of memory per machine"
 
 
 def largest_target(demand: Demand, machines: Sequence[Machine]) -> int:

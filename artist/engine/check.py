@@ -46,6 +46,10 @@ class PlanCheck:
             ((job, after),) = plan.changes.items()
             if after and self._is_plain_start(job, after) and not self._without_room(after.slices):
                 return
+        self._check_end_state(plan)
+
+    def _check_end_state(self, plan: Plan) -> None:
+        """Raise `PlanError` if the jobs and machines that the plan changes could not be so after it."""
         more: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # GPUs, CPUs, memory beyond now
         grouped = False
         for job, after in plan.changes.items():
@@ -86,7 +90,11 @@ class PlanCheck:
             return False
         if len(slices) > 1 and (demand.max_machines or not self._cluster.uniform):
             return False
-        last, left, n, accepts = -1, demand.gpus, self._n_machines, self._machines.accepts
+        return self._are_plain(slices, demand.gpus)
+
+    def _are_plain(self, slices: tuple[Slice, ...], gpus: int) -> bool:
+        """Return whether slices are well formed, on machines that take new work, and have `gpus` in all."""
+        last, left, n, accepts = -1, gpus, self._n_machines, self._machines.accepts
         for s in slices:
             m, count, cpus, memory = s if type(s) is Slice else (n, 0, 0, 0)
             whole = type(m) is type(count) is type(cpus) is type(memory) is int
@@ -155,13 +163,13 @@ class PlanCheck:
                 step = f" in steps of {demand.step}" if demand.elastic and demand.step > 1 else ""
                 raise self._error(job, f"gets {gpus} GPUs; allowed: {allowed}{step}")
         if demand.gpu_types or (len(slices) > 1 and not demand.mixed_types and not self._cluster.uniform):
-            types = {self._cluster.machines[s.machine].gpu_type for s in slices}
-            if demand.gpu_types and not types <= set(demand.gpu_types):
-                raise self._error(
-                    job, f"gets GPUs of type {sorted(types)}; allowed: {list(demand.gpu_types)}"
-                )
-            if len(types) > 1 and not demand.mixed_types:
-                raise self._error(job, f"gets mixed GPU types {sorted(types)}; allowed: one type")
+            self._check_gpu_types(job, demand, {self._cluster.machines[s.machine].gpu_type for s in slices})
+
+    def _check_gpu_types(self, job: int, demand: Demand, types: set[str]) -> None:
+        if demand.gpu_types and not types <= set(demand.gpu_types):
+            raise self._error(job, f"gets GPUs of type {sorted(types)}; allowed: {list(demand.gpu_types)}")
+        if len(types) > 1 and not demand.mixed_types:
+            raise self._error(job, f"gets mixed GPU types {sorted(types)}; allowed: one type")
 
     def _check_shifts(self, plan: Plan) -> None:
         for job, shift_ns in plan.shifts.items():

@@ -18,6 +18,21 @@ from netmodels.inputs.files import read_text
 _MAX_S = 4e9  # 126 years, within 64 bits of nanoseconds
 _COLUMNS = {change: f"{change}_s" for change in ("start", "resume", "restart", "migrate", "resize", "retune")}
 
+_DELAYS = {
+    "start": "a first start",
+    "resume": "a start on the same machines after a stop",
+    "restart": "a start on other machines after a stop",
+    "migrate": "a move",
+    "resize": "a change of size",
+    "retune": "a change of CPUs or memory",
+}
+_LOSSES: dict[OnStop, str] = {
+    "keep": "loses no work",
+    "lose_iteration": "loses its unfinished iteration",
+    "lose_since_checkpoint": "loses its work since its last checkpoint",
+    "lose_all": "starts over",
+}
+
 
 class OverheadParameters(BaseModel):
     """Delays in seconds, during which a job holds its GPUs without progress.
@@ -91,6 +106,24 @@ class Overheads:
             since = max(1, round(every_ns / compute_ns)) if mode == "lose_since_checkpoint" else 1
             iterations.append(0 if mode == "lose_all" else since)
         return iterations
+
+    def describe(self) -> str:
+        """Return delays and losses in clauses, for a report."""
+        p = self.parameters
+        costs = [
+            f"{word} {value:g} s" for name, word in _DELAYS.items() if (value := getattr(p, f"{name}_s"))
+        ]
+        clauses = ["starting, moving and preempting a job cost no time"]
+        if p.table is not None:
+            clauses = [f"delays by model and GPUs from {p.table.name}"]
+        elif costs:
+            clauses = [f"delays while GPUs are held: {', '.join(costs)}"]
+        if p.notice_s:
+            clauses.append(f"finishes are noticed every {p.notice_s:g} s")
+        clauses.append(f"a stopped job {_LOSSES[p.on_stop]}")
+        if p.cpu_on_stop is not None:
+            clauses.append(f"a stopped CPU-only job {_LOSSES[p.cpu_on_stop]}")
+        return "; ".join(clauses)
 
     def _on_stop(self, on_stop: OnStop | None, demand: Demand) -> OnStop:
         """Return the work that a stop loses: the job's own value, else that of its job type, else of all."""

@@ -39,6 +39,10 @@ class Exact(Estimates):
         """Return ones, shape (n_jobs,)."""
         return np.ones(len(jobs))
 
+    def describe(self) -> str:
+        """Return the beliefs in a clause, for a report."""
+        return "policies that ask for durations are told the true ones"
+
 
 @dataclass(config={"extra": "forbid"})
 class Noise(Estimates):
@@ -51,6 +55,10 @@ class Noise(Estimates):
         """Return uniform factors, shape (n_jobs,)."""
         rng = child_generator(self.seed, "estimates")
         return np.maximum(rng.uniform(1 - self.level, 1 + self.level, len(jobs)), 1e-6)
+
+    def describe(self) -> str:
+        """Return the beliefs in a clause, for a report."""
+        return f"policies that ask for durations are told noisy ones (level {self.level:g})"
 
 
 @dataclass(config={"extra": "forbid"})
@@ -70,3 +78,7 @@ class WrongFraction(Estimates):
         wrong = rng.random(len(jobs)) < self.fraction
         factors = rng.uniform(1 - self.error, 1 + self.error, len(jobs))
         return np.where(wrong, np.maximum(factors, 1e-6), 1.0)
+
+    def describe(self) -> str:
+        """Return the beliefs in a clause, for a report."""
+        return f"policies that ask for durations are told wrong ones of {self.fraction:.0%} of the jobs"

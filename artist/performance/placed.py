@@ -8,11 +8,11 @@ from typing import Self
 import numpy as np
 
 from artist.core.arrays import Floats, Ints
-from artist.core.cluster import Allocation, Cluster
+from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec, Stages
 from artist.performance.api import Changed, Running
-from artist.performance.bandwidth import Models, drawn_bandwidth
+from artist.performance.bandwidth import Models, drawn_bandwidth, drawn_by
 from artist.performance.couplings.api import Coupling
 from artist.performance.couplings.groups import Groups
 from artist.performance.couplings.interleaved import Interleaved
@@ -135,6 +135,11 @@ class PlacedPerformance:
     def bandwidth(self, machine: int, running: Running) -> Mapping[int, float]:
         """Return the memory bandwidth in bytes/s that each job on a machine draws there."""
         return drawn_bandwidth(machine, running, self._drawing)
+
+    def drawn(self, spec: JobSpec, allocation: Allocation, here: Slice) -> float:
+        """Return the memory bandwidth in bytes/s that a job draws on one of its slices."""
+        known = spec.demand.memory_bandwidth_bytes_per_s or (spec.demand.gpus and spec.model)
+        return drawn_by(spec, allocation, here, self._drawing) if known else 0.0
 
     def at_resources(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, cpus: Ints, memory_bytes: Ints

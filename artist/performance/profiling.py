@@ -71,6 +71,15 @@ class OptimisticProfiling(Exact):
                 delays[number] = seconds_to_ns(points * self.minutes_per_point * 60)
         return delays
 
+    def describe(self) -> str:
+        """Return the beliefs in a clause, for a report."""
+        delays = "measuring delays first runs" if self.charge else "measuring takes no time"
+        noise = f"up to {self.noise:.0%} off" if self.noise else "exact"
+        return (
+            "policies believe a few measured CPU counts and the rest filled in, "
+            f"{delays}, and measurements are {noise}"
+        )
+
 
 class JobProfile(NamedTuple):
     """What was measured of jobs of one model and number of GPUs.

@@ -18,6 +18,7 @@ from artist.core.job import JobSpec
 from artist.core.result import JOB_COLUMNS, RunResult
 from artist.recording import arrow
 from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
+from artist.recording.topic import Table
 from artist.units import NS_PER_S
 
 PIECE_ROWS = 1 << 16
@@ -60,21 +61,16 @@ def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> 
         yield pa.table({"time_s": _seconds(ends), **gauges})
 
 
-def step_tables(
-    times_ns: Ints, columns: Mapping[str, npt.NDArray[Any]], rows: int = PIECE_ROWS
-) -> Iterator[Any]:
-    """Yield resources, tiers, pools or cores.parquet: step functions, the last row at the end of the run."""
+def topic_tables(table: Table, rows: int = PIECE_ROWS) -> Iterator[Any]:
+    """Yield a table of a topic."""
+    times_ns, columns = table
+    if times_ns is None:
+        arrays = (arrow.numbers(c) if isinstance(c, np.ndarray) else arrow.texts(c) for c in columns.values())
+        yield pa.table(dict(zip(columns, arrays, strict=True)))
+        return
     for part in _parts(len(times_ns), rows):
         named = {name: arrow.numbers(column[part]) for name, column in columns.items()}
         yield pa.table({"time_s": _seconds(times_ns[part]), **named})
-
-
-def link_tables(totals: Mapping[str, npt.NDArray[Any] | Sequence[str | None]]) -> Iterator[Any]:
-    """Yield links.parquet: one row a link, `Traffic.totals`."""
-    columns = totals.items()
-    yield pa.table(
-        {name: arrow.numbers(of) if isinstance(of, np.ndarray) else arrow.texts(of) for name, of in columns}
-    )
 
 
 def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, Ints]:

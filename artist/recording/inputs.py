@@ -1,6 +1,7 @@
 """What jobs got for their input, CPUs and memory, against their best case: columns and numbers. Pure."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from artist.core.result import RunResult
 from artist.recording.metrics import distribution
 from artist.recording.names import INPUT_COLUMNS
 from artist.recording.recorder import FINISH, MIGRATE, START, Recorder
+from artist.recording.topic import Topic
 from artist.units import seconds_to_ns
 
 SHORT_S = 4 * 3600.0  # jobs are short below it (Synergy, OSDI 2022, section 5.3.1)
@@ -27,6 +29,21 @@ class Inputs(Protocol):
 
     def best_case(self, spec: JobSpec, cluster: Cluster) -> tuple[int, int]:
         """Return the least CPUs and bytes of memory, in all, with which a job reaches its highest speed."""
+
+
+class InputColumns(Topic):
+    """What jobs got for their input; the recorder has seen the whole run."""
+
+    def __init__(self, recorder: Recorder, inputs: Inputs) -> None:
+        self._recorder, self._inputs = recorder, inputs
+
+    def job_columns(self, result: RunResult) -> Mapping[str, Floats]:
+        """Return `input_columns`."""
+        return input_columns(result, self._recorder, self._inputs)
+
+    def summary_entries(self, result: RunResult) -> Mapping[str, Any]:
+        """Return `summarise_inputs`."""
+        return summarise_inputs(result)
 
 
 def input_columns(result: RunResult, recorder: Recorder, inputs: Inputs) -> dict[str, Floats]:

@@ -1,7 +1,7 @@
 """The numbers of summary.json, made from a result. Pure."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from artist.core.cluster import TIERS
 from artist.core.result import RunResult
-from artist.recording.pools import Pools
-from artist.recording.resources import Resources
+from artist.recording.topic import Topic
 from artist.units import NS_PER_S, ns_to_seconds
 
 
@@ -22,9 +21,8 @@ def summarise(
     network_distinct: int,
     network_fallbacks: int = 0,
     network_carried: int = 0,
-    resources: Resources | None = None,
-    pools: Pools | None = None,
-    more: Mapping[str, Any] | None = None,
+    topics: Sequence[Topic] = (),
+    setting: Mapping[str, Mapping[str, str]] | None = None,
     run: dict[str, Any],
 ) -> dict[str, Any]:
     """Return summary.json.
@@ -43,12 +41,10 @@ def summarise(
         How many of them its fallback answered.
     network_carried
         For how many of them the answer was carried over from a placement that the model can express.
-    resources
-        What was in use, closed, if that was recorded.
-    pools
-        Who had which machines, closed, if there are several pools.
-    more
-        Further numbers, such as `summarise_inputs` makes.
+    topics
+        Closed, in the order of their entries.
+    setting
+        Sentences on the run, by topic and part.
     run
         What may differ between equal runs: wall_s, network, network_calls, cache_hits, version, code, host.
     """
@@ -70,9 +66,7 @@ def summarise(
         "comm_overhead": _comm_overhead(columns["exposed_comm_ns"], columns["compute_ns"]),
         "gpu_utilization": _ratio(result.compute_gpu_ns, result.capacity_gpu_ns),
         "gpu_allocated": _ratio(result.busy_gpu_ns, result.capacity_gpu_ns),
-        **({} if resources is None else resources.means(result)),
-        **({} if pools is None else pools.summary()),
-        **(more or {}),
+        **{name: entry for topic in topics for name, entry in topic.summary_entries(result).items()},
         "preemptions": int(columns["preemptions"].sum()),
         "migrations": int(columns["migrations"].sum()),
         "placements": {tier: int(result.placements.get(tier, 0)) for tier in TIERS},
@@ -81,6 +75,7 @@ def summarise(
         "network_carried": network_carried,
         "events": result.events,
         "seed": seed,
+        **({"setting": setting} if setting else {}),
         "run": dict(run),
     }
 

@@ -29,3 +29,5 @@ CPU_COLUMNS = ("cpus", "cpus_last")  # of jobs.parquet, where jobs are CPU-only
 ON_LOAN = "on_loan_s"  # of jobs.parquet, where machines begin in several pools
 RECLAIMED = ("idle", "flexible", "preempting", "preempted_jobs")  # of `reclaims` in the summary, and, as
 # reclaimed_idle ..., totals up to a time in pools.parquet
+
+NO_COMMUNICATION = "none, communication takes no time"  # the sentence of a run without a network model

@@ -12,9 +12,11 @@ from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.compact_jobs import field_of
 from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Start, Stop
 from artist.core.job import JobSpec
+from artist.core.result import RunResult
 from artist.core.view import Signal
-from artist.recording.names import RECLAIMED
+from artist.recording.names import ON_LOAN, POOLS_FILE, RECLAIMED
 from artist.recording.reclaims import Reclaims
+from artist.recording.topic import Table, Topic
 from artist.units import NS_PER_S
 
 _PRESENT = {"fail": False, "left": False, "join": True}
@@ -28,7 +30,7 @@ def has_pools(cluster: Cluster) -> bool:
     return len({machine.pool for machine in cluster.machines}) > 1
 
 
-class Pools:
+class Pools(Topic):
     """Observer of machines and GPUs by pool; close it when the run has ended.
 
     A pool of whose name there is a signal serves something else: the signal is the share of its machines that
@@ -119,6 +121,18 @@ class Pools:
                 self.columns[f"{name}_taken"] = np.array(counts)[row]
         for name, signal in self._signals.items():
             self._follow(name, *signal.up_to(_EVER))
+
+    def tables(self) -> Mapping[str, Table]:
+        """Return the pools over time, of a closed run."""
+        return {POOLS_FILE: Table(self.times_ns, self.columns)}
+
+    def job_columns(self, result: RunResult) -> Mapping[str, Floats]:
+        """Return for each job the time that it held machines on loan, in s."""
+        return {ON_LOAN: np.array(self.on_loan_ns) / NS_PER_S}
+
+    def summary_entries(self, result: RunResult) -> Mapping[str, Any]:
+        """Return `summary`."""
+        return self.summary()
 
     def summary(self) -> dict[str, Any]:
         """Return the summary of a closed run.

@@ -12,17 +12,20 @@ job runs, and the memory of its processes and of what it caches; nothing while a
 
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
+
+import numpy as np
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.job import JobSpec, Stages
 from artist.core.result import RunResult
 from artist.recording.blocking import Blocked
-from artist.recording.names import BLOCKING, RESOURCE_COLUMNS, RESOURCES, SHARES
+from artist.recording.names import BLOCKING, RESOURCE_COLUMNS, RESOURCES, RESOURCES_FILE, SHARES
+from artist.recording.topic import Table, Topic
 
 _ONE = 1 << 60  # parts of a GPU, CPU or byte: whole numbers, so that sums come back to 0 exactly
 _PRESENT = {"fail": False, "left": False, "join": True}
@@ -43,7 +46,7 @@ class _Running:
     stages: Stages | None = None
 
 
-class Resources:
+class Resources(Topic):
     """Observer that records what is in use, and how blocked jobs are, in 48 or 88 bytes per change.
 
     Parameters
@@ -117,6 +120,15 @@ class Resources:
         self._end_delays(end_ns)
         self._open_row(end_ns)
         self._write_row(end_ns)
+
+    def tables(self) -> Mapping[str, Table]:
+        """Return the use of resources over time, of a closed run."""
+        values = np.array(self.row_values).reshape(len(self.row_ns), len(self.columns)).T
+        return {RESOURCES_FILE: Table(np.array(self.row_ns), dict(zip(self.columns, values, strict=True)))}
+
+    def summary_entries(self, result: RunResult) -> Mapping[str, Any]:
+        """Return `means`."""
+        return self.means(result)
 
     def means(self, result: RunResult) -> dict[str, Any]:
         """Return the summary of a closed run: means over its GPUs' time, and over its time."""

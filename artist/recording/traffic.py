@@ -19,7 +19,8 @@ from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Change, Event, Finish, Gauges, Reprice, Start, Stop
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
-from artist.recording.names import LINK_USES
+from artist.recording.names import LINK_USES, LINKS_FILE, SLOWDOWN, TIERS_FILE
+from artist.recording.topic import Table, Topic
 from netmodels.api import FULL, Link, Sending
 
 SendingOf = Callable[[JobSpec, Allocation, Cluster], Sending | None]
@@ -52,7 +53,7 @@ class _Sender:
     counted: float = 0.0
 
 
-class Traffic:
+class Traffic(Topic):
     """Observer that records the use of links, in 8 bytes and 24 for each tier per change.
 
     Parameters
@@ -126,6 +127,20 @@ class Traffic:
         self._settle()
         self._end_row()
         self._write_row()
+
+    def tables(self) -> Mapping[str, Table]:
+        """Return the use of links by tier over time, and of each link in all, of a closed run."""
+        values = np.array(self.row_values).reshape(len(self.row_ns), len(self.columns)).T
+        tiers = Table(np.array(self.row_ns), dict(zip(self.columns, values, strict=True)))
+        return {TIERS_FILE: tiers, LINKS_FILE: Table(None, self.totals())}
+
+    def job_columns(self, result: RunResult) -> Mapping[str, Floats]:
+        """Return the slowdown of each job."""
+        return {SLOWDOWN: slowdowns(result)}
+
+    def summary_entries(self, result: RunResult) -> Mapping[str, Any]:
+        """Return `summarise_contention`."""
+        return summarise_contention(result)
 
     def totals(self) -> dict[str, Any]:
         """Return the columns of links.parquet, of a closed run: a row for each link.

@@ -11,13 +11,11 @@ from artist.report.figures.catalogue import drawings
 from artist.report.figures.facets import max_drawn
 from artist.report.images import all_drawn
 from artist.report.page.comparison_table import comparison_table
-from artist.report.page.links_table import links_table
-from artist.report.page.members_table import TOP_MEMBERS, members_table
+from artist.report.page.grouped_tables import TOP_MEMBERS, links_table, members_table, steps_table
 from artist.report.page.page import Section, report_page
-from artist.report.page.steps_table import steps_table
 from artist.report.words.answers import answers, has_choice
 from artist.report.words.cautions import cautions
-from artist.report.words.kinds import kinds
+from artist.report.words.job_types import job_types
 from artist.report.words.notes import (
     LINKS,
     MORE_COLUMNS,
@@ -32,8 +30,7 @@ from artist.report.words.pools import pools
 from artist.report.words.setting import setting
 from artist.results.compare import Comparison
 from artist.results.digest import Digest, digest
-from artist.results.jobcolumns import PARTS
-from artist.results.kinds import has_kinds, read_cpus_kept, read_interference
+from artist.results.job_types import has_job_types, read_cpus_kept, read_interference
 from artist.results.links import has_contention, top_contended
 from artist.results.profiling import read_profiling
 from artist.results.run import Run
@@ -83,9 +80,7 @@ def report_files(
         ("Traces, to open in ui.perfetto.dev", [(f"{group.name}:", name) for name, group in pairs]),
         ("Runs", [_entry(group.name, run, output) for group in comparison.groups for run in group.runs]),
     )
-    gpus = [float(each.gauges["capacity_gpus"].mean[0]) for each in digests]
-    delayed = any(each.parts_s[PARTS.index("overheads")] > 0 for each in digests)
-    more = [*pools(digests), *kinds(comparison, competing, _interference(comparison))]
+    more = [*pools(digests), *job_types(comparison, competing, _interference(comparison))]
     choice = has_choice(comparison)
     page = report_page(
         lead(comparison),
@@ -94,7 +89,7 @@ def report_files(
         (
             ("Every policy in a sentence", each_policy(comparison, competing, digests) if choice else []),
             ("More findings", more),
-            ("What was simulated and assumed", setting(comparison, gpus, delayed=delayed)),
+            ("What was simulated and assumed", setting(comparison)),
         ),
         tables,
         figures,
@@ -107,7 +102,7 @@ def report_files(
 
 def _interference(comparison: Comparison) -> dict[int, float]:
     """Return by row, where runs have both kinds of jobs, the share of the time of GPU jobs that it took."""
-    rows = [row for row, each in enumerate(comparison.groups) if all(map(has_kinds, each.runs))]
+    rows = [row for row, each in enumerate(comparison.groups) if all(map(has_job_types, each.runs))]
     found = {row: read_interference(comparison.groups[row].runs) for row in rows}
     return {row: share for row, share in found.items() if share is not None}
 

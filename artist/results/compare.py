@@ -93,9 +93,7 @@ def compare(runs: Sequence[Run]) -> Comparison:
         groups.setdefault((config, _code(run)), []).append(run)
     configs = [config for config, _ in groups]
     facts = [_facts(group[0]) for group in groups.values()]
-    varied = [
-        key for key in dict.fromkeys(k for f in facts for k in f) if len({f.get(key) for f in facts}) > 1
-    ]
+    varied = _varied(facts)
     keys = [POLICY, *(key for key in _telling_keys(facts, varied) if key != POLICY)]
     along = tuple(key for key in varied if key not in keys and _is_set(key, facts, varied))
     if len(set(configs)) < len(configs):
@@ -107,6 +105,12 @@ def compare(runs: Sequence[Run]) -> Comparison:
     order = sorted(range(len(members)), key=lambda i: _place(keys, values[i], members[i], given))
     groups_named = _named(keys, [values[i] for i in order], [members[i] for i in order])
     return Comparison(tuple(keys), groups_named, along, older)
+
+
+def _varied(facts: Sequence[_Facts]) -> list[str]:
+    """Return the keys whose values differ, in order of first appearance."""
+    keys = dict.fromkeys(key for fact in facts for key in fact)
+    return [key for key in keys if len({fact.get(key) for fact in facts}) > 1]
 
 
 def _newest(runs: Sequence[Run]) -> tuple[dict[tuple[_Key, int], Run], tuple[Run, ...]]:

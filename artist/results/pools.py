@@ -7,7 +7,7 @@ import numpy as np
 
 from artist.recording.names import POOLS_FILE, RECLAIMED
 from artist.results.run import Run
-from artist.results.steps import Floats, thin_steps
+from artist.results.steps import Floats, mean_at, thin_steps
 
 _TABLE = POOLS_FILE.removesuffix(".parquet")
 _SO_FAR = tuple(f"reclaimed_{name}" for name in RECLAIMED)  # totals up to a time
@@ -90,18 +90,12 @@ def _pool(run: Run, name: str, columns: Collection[str]) -> Pool:
 
 
 def _thinned(times_s: Floats, pool: Pool, edges: Floats) -> Pool:
-    def mean(values: Floats) -> Floats:
-        return _closed(thin_steps(times_s, values, edges)[0], values)
-
+    gpus, held = (mean_at(times_s, column, edges) for column in (pool.gpus, pool.held))
     if pool.needed is None or pool.short is None:
-        return Pool(pool.name, mean(pool.gpus), mean(pool.held))
-    worst = _closed(thin_steps(times_s, pool.short, edges)[2], pool.short)
-    return Pool(pool.name, mean(pool.gpus), mean(pool.held), mean(pool.needed), mean(pool.short), worst)
-
-
-def _closed(spans: Floats, values: Floats) -> Floats:
-    """Return numbers of spans with the last one of the run for its end."""
-    return np.append(spans, values[-1])
+        return Pool(pool.name, gpus, held)
+    needed, short = (mean_at(times_s, column, edges) for column in (pool.needed, pool.short))
+    worst = np.append(thin_steps(times_s, pool.short, edges)[2], pool.short[-1])
+    return Pool(pool.name, gpus, held, needed, short, worst)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,20 +81,30 @@ def contest(comparison: Comparison, wanted: str | None = None) -> Contest:
     picked = [_picked(group.shown, at_policy) for group in comparison.groups]
     names = lettered or labels(_picked(comparison.keys, at_policy), picked)
     match = _default(comparison, at_policy) if wanted is None else _matching(comparison, wanted)
-    baseline = [0] * len(comparison.groups)
-    named = [
-        _key_index(comparison.keys, pair.partition("=")[0].strip()) for pair in (wanted or "").split(",")
-    ]
-    told_by_policy = all(at is not None and of_policy(comparison.keys[at]) for at in named)
-    for scenario in scenarios:
-        own = [row for row in scenario.rows if row in match]
-        for row in scenario.rows:
-            likest = [(_alike(comparison, row, each), -each) for each in own if told_by_policy]
-            first = own[0] if own else match[0] if wanted is not None else scenario.rows[0]
-            baseline[row] = -max(likest)[1] if likest else first
+    baseline = _baselines(comparison, scenarios, match, wanted)
     clipped = [clip(name, _LONG) for name in names]
-    told_apart = len(set(clipped)) == len(set(names))
-    return Contest(scenarios, tuple(clipped if told_apart else names), tuple(baseline), wanted is not None)
+    distinct = len(set(clipped)) == len(set(names))
+    return Contest(scenarios, tuple(clipped if distinct else names), baseline, wanted is not None)
+
+
+def _baselines(
+    comparison: Comparison, scenarios: Sequence[Scenario], match: Sequence[int], wanted: str | None
+) -> tuple[int, ...]:
+    """Return the baseline of each row, from the rows that match what is wanted, or by default."""
+    baseline = [0] * len(comparison.groups)
+    keys = [pair.partition("=")[0].strip() for pair in (wanted or "").split(",")]
+    at = [_key_index(comparison.keys, key) for key in keys]
+    by_policy = all(i is not None and of_policy(comparison.keys[i]) for i in at)
+    for scenario in scenarios:
+        candidates = [row for row in scenario.rows if row in match]
+        for row in scenario.rows:
+            if candidates and by_policy:
+                baseline[row] = -max((_alike(comparison, row, other), -other) for other in candidates)[1]
+            elif candidates:
+                baseline[row] = candidates[0]
+            else:
+                baseline[row] = scenario.rows[0] if wanted is None else match[0]
+    return tuple(baseline)
 
 
 def _alike(comparison: Comparison, row: int, other: int) -> int:

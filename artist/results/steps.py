@@ -1,9 +1,57 @@
-"""Long step functions made short enough to draw, without changing how they look. Pure."""
+"""Step functions of time, long ones made short enough to draw without changing how they look."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    from artist.results.run import Run
+
 Floats = npt.NDArray[np.float64]
+
+
+class Steps(NamedTuple):
+    """Step functions of time, shape (n,); a number holds from its time on, and the last time ends the run.
+
+    Attributes
+    ----------
+    thinned
+        Whether numbers are means over spans of time.
+    """
+
+    times_s: Floats
+    columns: dict[str, Floats]
+    thinned: bool
+
+
+def read_steps(run: "Run", tables: Mapping[str, Sequence[str]], bins: int) -> Steps:
+    """Read columns of tables of a run, of long runs means over `bins` spans of time.
+
+    Raises
+    ------
+    InputError
+        If a table is damaged.
+    """
+    read = [(run.numbers(table, ["time_s", *names]), names) for table, names in tables.items()]
+    times_s = np.unique(np.concatenate([columns[0] for columns, _ in read]))
+    thinned = len(times_s) > 2 * bins
+    if thinned:
+        times_s = np.linspace(0.0, times_s[-1], bins + 1)
+    columns = {
+        name: mean_at(own_s, values, times_s)
+        if thinned
+        else values[np.searchsorted(own_s, times_s, side="right") - 1]
+        for (own_s, *columns), names in read
+        for name, values in zip(names, columns, strict=True)
+    }
+    return Steps(times_s, columns, thinned)
+
+
+def mean_at(times_s: Floats, values: Floats, edges: Floats) -> Floats:
+    """Return the mean of a step function in each span, with its last value for the end of the run."""
+    return np.append(thin_steps(times_s, values, edges)[0], values[-1])
 
 
 def thin_steps(times: Floats, values: Floats, edges: Floats) -> tuple[Floats, Floats, Floats]:

@@ -41,7 +41,9 @@ class Sweep(Frames):
         """One row a run: its settings, then summary.json, nested keys joined by dots (`jct_s.mean`)."""
         import pandas as pd
 
-        facts = pd.json_normalize([run.summary for run in self.runs]).drop(columns=[POLICY, SEED])
+        left_out = (POLICY, SEED, "setting")  # the last is text for reports
+        numbers = [{k: v for k, v in run.summary.items() if k not in left_out} for run in self.runs]
+        facts = pd.json_normalize(numbers)
         return pd.concat([pd.DataFrame(self.settings), facts], axis="columns")
 
     def table(self, name: str) -> "pd.DataFrame":

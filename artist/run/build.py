@@ -40,6 +40,7 @@ from artist.run.lost_time import tell_of_pace, watched
 from artist.run.notes import tell_notes, tell_of_idle, warn_without_links, warn_without_needs
 from artist.run.parts import part, parts
 from artist.run.pools import check_fits, check_pools
+from artist.run.setting import Setting, describe_run
 from artist.units import seconds_to_ns
 from netmodels.api import (
     AnalyticalModel,
@@ -80,6 +81,7 @@ class Simulation:
     stop: StopRule
     signals: Mapping[str, Signal]
     input_files: tuple[Path, ...]
+    setting: Setting
 
     def run(self, observers: Sequence[Observer]) -> RunResult:
         """Run to the end.
@@ -189,6 +191,15 @@ def build(config: Config) -> Simulation:
     performance = build_performance(
         config.performance, network, topology.fabric, system, profiles, compute, stall, contention
     )
+    described = {
+        "policy": policy,
+        "workload": source,
+        "arrivals": arrivals,
+        "signals": series,
+        "overheads": overheads,
+        "estimates": estimates,
+        "network": network.model,
+    }
     return Simulation(
         config,
         jobs,
@@ -201,10 +212,8 @@ def build(config: Config) -> Simulation:
         estimates,
         stop,
         signals,
-        _files_of(
-            (policy, source, arrivals, series, overheads, estimates, network.model, *performance.own_parts),
-            config.model_dump(),
-        ),
+        _files_of((*described.values(), *performance.own_parts), config.model_dump()),
+        describe_run(config, described, jobs, cluster, topology, system, performance.own_parts),
     )
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 from artist.performance.profiling import OptimisticProfiling
-from artist.recording.kinds import Kinds
+from artist.recording.inputs import InputColumns
+from artist.recording.job_types import JobTypes
+from artist.recording.topic import Topic
 from artist.run.config import PerformanceConfig
 from netmodels.api import AnalyticalModel, SystemSettings
 from netmodels.fabric.system import idle_settings
@@ -22,13 +24,15 @@ def tell_notes(policy: object, cluster: Cluster, jobs: Sequence[JobSpec]) -> Non
         _log.info("policy %s: %s", type(policy).__name__, note, extra={"note": True})
 
 
-def tell_of_lack(kinds: Kinds, jobs: Sequence[JobSpec]) -> None:
+def tell_of_lack(topics: Sequence[Topic], jobs: Sequence[JobSpec]) -> None:
     """Warn of GPU jobs that had no CPUs because CPU-only jobs had them, where jobs need CPUs."""
-    if kinds.without_cpus:
+    needs = any(isinstance(topic, InputColumns) for topic in topics)
+    job_types = next((topic for topic in topics if isinstance(topic, JobTypes)), None)
+    if needs and job_types is not None and job_types.without_cpus:
         note = "%d of %d GPU jobs held no CPUs at times, when they go on at a hundredth of their speed: %s"
         cause = "CPU-only jobs had those of the machine, and these jobs do not wait for any"
         gpu_jobs = sum(spec.demand.gpus > 0 for spec in jobs)
-        _log.warning(note, len(kinds.without_cpus), gpu_jobs, cause, extra={"note": True})
+        _log.warning(note, len(job_types.without_cpus), gpu_jobs, cause, extra={"note": True})
 
 
 def tell_of_idle(model: object, system: SystemSettings, said: Sequence[str]) -> None:

@@ -24,15 +24,15 @@ from artist.data import program_version
 from artist.errors import InputError, PlanError, StuckError
 from artist.performance.input_use import InputUse
 from artist.recording.folder import write_run
-from artist.recording.inputs import summarise_inputs
-from artist.recording.kind_numbers import summarise_kinds
-from artist.recording.kinds import Kinds, has_cpu_jobs
+from artist.recording.inputs import InputColumns
+from artist.recording.job_types import JobTypes, has_cpu_jobs
 from artist.recording.metrics import summarise
 from artist.recording.names import CONFIG, LOG, RESOURCES_FILE
 from artist.recording.pools import Pools, has_pools
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
-from artist.recording.traffic import Traffic, summarise_contention
+from artist.recording.topic import Observing, Topic
+from artist.recording.traffic import Traffic
 from artist.run.ahead import ask_ahead
 from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
@@ -169,38 +169,21 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
     )
     jobs, cluster = simulation.jobs, simulation.cluster  # jobs as the engine numbers them, by arrival
     recorder = Recorder(jobs, cluster, rates=config.output.rates)
-    stages, stall = simulation.performance.stages, simulation.performance.input_stall
-    inputs = None if stall is None else InputUse(stall)
-    resources = (
-        Resources(jobs, cluster, stages, None if inputs is None else inputs.in_use)
-        if config.output.resources
-        else None
-    )
-    pools = Pools(jobs, cluster, simulation.signals) if has_pools(cluster) else None
-    least = getattr(simulation.policy, "min_cpus_per_gpu", None)
-    kinds = Kinds(jobs, cluster, simulation.performance.bandwidth, least) if has_cpu_jobs(jobs) else None
-    performance, shared = simulation.performance, config.performance.contention != "none"
-    traffic = Traffic(jobs, cluster, performance.sending, performance.capacity) if shared else None
-    closed = [each for each in (resources, pools, kinds, traffic) if each is not None]
+    topics = _topics(simulation, recorder)
     with ExitStack() as stack:
-        observers: list[Observer] = [recorder, *closed]
+        observers: list[Observer] = [recorder, *(topic for topic in topics if isinstance(topic, Observing))]
         if shown:
             from artist.run.progress import ProgressBar
 
             observers.append(stack.enter_context(ProgressBar(len(jobs))))
         result = simulation.run(observers)
-    for each in closed:
-        each.close(result.end_ns)
-    if kinds is not None and inputs is not None:
-        tell_of_lack(kinds, jobs)
+    for topic in topics:
+        if isinstance(topic, Observing):
+            topic.close(result.end_ns)
+    tell_of_lack(topics, jobs)
     tell_of_losses(result.columns)
     wall_s = perf_counter() - started
     log.info("stopped by %s after %d events in %.2f s", result.stopped_by, result.events, wall_s)
-    more = {} if inputs is None else summarise_inputs(result)
-    if kinds is not None:
-        more |= summarise_kinds(result, kinds)
-    if traffic is not None:
-        more |= summarise_contention(result)
     summary = summarise(
         result,
         policy=request.policy,
@@ -208,9 +191,8 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
         network_distinct=len(network.distinct),
         network_fallbacks=network.fallbacks,
         network_carried=network.carried,
-        resources=resources,
-        pools=pools,
-        more=more,
+        topics=topics,
+        setting=simulation.setting,
         run={
             "wall_s": round(wall_s, 3),
             "network": f"{type(network.model).__name__} {network.version}",
@@ -222,8 +204,27 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
         },
     )
     series = getattr(simulation.policy, "series", ())
-    write_run(scratch, result, recorder, summary, series, resources, inputs, pools, kinds, traffic)
+    write_run(scratch, result, recorder, summary, series, topics)
     return summary
+
+
+def _topics(simulation: Simulation, recorder: Recorder) -> list[Topic]:
+    """Return what the run records beside its events, in the order of its columns."""
+    jobs, cluster, performance = simulation.jobs, simulation.cluster, simulation.performance
+    inputs = None if performance.input_stall is None else InputUse(performance.input_stall)
+    topics: list[Topic] = []
+    if simulation.config.output.resources:
+        topics.append(Resources(jobs, cluster, performance.stages, inputs.in_use if inputs else None))
+    if inputs is not None:
+        topics.append(InputColumns(recorder, inputs))
+    if has_pools(cluster):
+        topics.append(Pools(jobs, cluster, simulation.signals))
+    if has_cpu_jobs(jobs):
+        min_cpus_per_gpu = getattr(simulation.policy, "min_cpus_per_gpu", None)
+        topics.append(JobTypes(jobs, cluster, performance.drawn, min_cpus_per_gpu))
+    if simulation.config.performance.contention != "none":
+        topics.append(Traffic(jobs, cluster, performance.sending, performance.capacity))
+    return topics
 
 
 def _unforeseen(error: BaseException, request: Request) -> Outcome:

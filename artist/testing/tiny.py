@@ -18,7 +18,7 @@ from artist.core.view import ClusterView, Policy
 from artist.engine.engine import Engine
 from artist.engine.machines import MachineTable
 from artist.performance.api import Changed, Running
-from artist.performance.bandwidth import drawn_bandwidth
+from artist.performance.bandwidth import drawn_bandwidth, drawn_by
 from artist.performance.couplings.groups import members_touched
 from artist.performance.formulas.opportunistic import slowdowns
 from artist.performance.formulas.packing import busy_share
@@ -100,6 +100,10 @@ class PlainPerformance:
     def bandwidth(self, machine: int, running: Running) -> Mapping[int, float]:
         """Return the bandwidth of the demands, up to the caps."""
         return drawn_bandwidth(machine, running)
+
+    def drawn(self, spec: JobSpec, allocation: Allocation, here: Slice) -> float:
+        """Return the bandwidth of the demand on a slice, up to the cap."""
+        return drawn_by(spec, allocation, here, None)
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return parts of the changed jobs and of their groups."""

@@ -82,6 +82,10 @@ class TraceArrivals(Rule):
         start = from_zero(table)
         return start.assign(submit_s=start["submit_s"] + self.parameters.first_s)
 
+    def describe(self) -> str:
+        """Return the rule in a clause, for a report."""
+        return "arrivals as in the source"
+
 
 class BatchArrivals(Rule):
     """All jobs arrive at 0 s."""
@@ -92,6 +96,10 @@ class BatchArrivals(Rule):
     def apply(self, table: Table, cluster_gpus: float) -> Table:
         """Return the jobs, all at 0 s."""
         return table.assign(submit_s=0.0)
+
+    def describe(self) -> str:
+        """Return the rule in a clause, for a report."""
+        return "all jobs arrive at once"
 
 
 class PoissonArrivals(Rule):
@@ -127,6 +135,12 @@ class PoissonArrivals(Rule):
         draws = child_generator(self.parameters.seed, "arrivals").exponential(mean_s, gaps)
         return ordered.assign(submit_s=np.concatenate([[0.0], np.cumsum(draws)]))
 
+    def describe(self) -> str:
+        """Return the rule in a clause, for a report."""
+        rate = self.parameters.jobs_per_hour
+        at = f" at load {self.parameters.load:g}" if rate is None else f", {rate:g} jobs per hour"
+        return f"Poisson arrivals{at}"
+
 
 class CompressArrivals(Rule):
     """Arrivals of the trace, all multiplied by the one factor that gives `load` on the cluster."""
@@ -154,3 +168,7 @@ class CompressArrivals(Rule):
         start, factor = from_zero(table), now / self.parameters.load
         _need_soon(float(start["submit_s"].max()) * factor)
         return start.assign(submit_s=start["submit_s"] * factor)
+
+    def describe(self) -> str:
+        """Return the rule in a clause, for a report."""
+        return f"arrivals squeezed or stretched to load {self.parameters.load:g}"

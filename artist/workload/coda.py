@@ -140,6 +140,8 @@ class CodaTable(Strict):
 class CodaTrace:
     """Jobs like those of the CODA paper's trace: GPU jobs and CPU jobs of 20 users."""
 
+    names_models = True  # of every job, so that parameters.models is not asked
+
     class Parameters(SourceParameters):
         """Parameters besides those of every source.
 
@@ -168,6 +170,10 @@ class CodaTrace:
         names = ("generator_coda.yaml", "measured/cpu_side_coda.yaml")
         self.input_files: tuple[Path, ...] = tuple(data_path("traces", name) for name in names)
         self.trace_gpu = "GTX1080Ti"
+
+    def describe(self) -> str:
+        """Return the source of the jobs in a clause, for a report."""
+        return "jobs drawn as in the CODA paper"
 
     def table(self) -> Table:
         """Return all jobs as a canonical table, in order of arrival."""

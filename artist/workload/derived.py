@@ -55,6 +55,8 @@ Split = tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]
 class DerivedTrace:
     """Jobs of the Synergy paper's production-derived traces."""
 
+    names_models = True  # of every job, so that parameters.models is not asked
+
     class Parameters(SourceParameters):
         """Parameters besides those of every source.
 
@@ -89,6 +91,10 @@ class DerivedTrace:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (data_path("traces", "measured/input_sensitivity.yaml"),)
         self.trace_gpu = "V100"
+
+    def describe(self) -> str:
+        """Return the source of the jobs in a clause, for a report."""
+        return "jobs drawn as in the Synergy paper"
 
     def table(self) -> Table:
         """Return all jobs as a canonical table, in order of arrival."""

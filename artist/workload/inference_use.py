@@ -86,6 +86,11 @@ class InferenceUse:
         inference = Series(times_ns, values)
         return {USE: inference, USE + NEXT: inference.ahead()}
 
+    def describe(self) -> str:
+        """Return the use in a clause, for a report."""
+        p = self.parameters
+        return f"inference uses {p.trough:.0%} to {p.peak:.0%} of its machines, {p.mean:.0%} on average"
+
     def _drawn(self, n: int) -> Floats:
         """Return the values of the first days, shape (n,)."""
         p = self.parameters

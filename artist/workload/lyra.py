@@ -180,6 +180,10 @@ class LyraTrace:
         self.input_files: tuple[Path, ...] = (path,)
         self.trace_gpu = TRAINING_GPU
 
+    def describe(self) -> str:
+        """Return the source of the jobs in a clause, for a report."""
+        return "jobs drawn as in the Lyra paper"
+
     def table(self) -> Table:
         """Return all jobs as a canonical table, in order of arrival.
 

@@ -17,6 +17,7 @@ TABLE_1_MODELS = ("AlexNet", "VGG11", "MobileNetV3", "ResNet18", "ResNet50", "BE
 """Models of Table 1 of the Dally paper."""
 
 
+_MAX_NAMED = 6
 Weight = Annotated[float, Field(gt=0, le=1e12)]  # a sum of them must not overflow
 
 
@@ -66,6 +67,13 @@ class ModelRule(Strict):
             return (GpuRange(weights=self.weights or {}),)
         names = (self.names or ()) if self.rule == "uniform" else (self.name or "",)
         return (GpuRange(weights=dict.fromkeys(names, 1.0)),)
+
+    def describe(self) -> str:
+        """Return the rule in a clause, for a report; empty where it takes more than one."""
+        if self.rule == "uniform" and self.names:
+            names = ", ".join(self.names) if len(self.names) <= _MAX_NAMED else f"{len(self.names)} models"
+            return f"models drawn evenly from {names} where jobs name none"
+        return f"model {self.name} where jobs name none" if self.rule == "fixed" else ""
 
 
 def assign_models(table: Table, rule: ModelRule, seed: int) -> Table:

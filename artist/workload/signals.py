@@ -83,6 +83,10 @@ class NoSignals:
         """Return an empty mapping."""
         return {}
 
+    def describe(self) -> str:
+        """Return an empty text: there is nothing to report."""
+        return ""
+
 
 class FileSignals:
     """The columns of a CSV file."""
@@ -97,6 +101,10 @@ class FileSignals:
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, _GROUP)
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
+
+    def describe(self) -> str:
+        """Return the file in a clause, for a report."""
+        return f"signals from {self.parameters.path.name}"
 
     def series(self) -> Mapping[str, Series]:
         """Read the file and return its series by name.

@@ -162,6 +162,10 @@ class SyntheticTrace:
         """Return all jobs as a canonical table, in order of arrival."""
         return self.table_at(1.0)
 
+    def describe(self) -> str:
+        """Return the source of the jobs in a clause, for a report."""
+        return f"synthetic jobs like those of {self.parameters.preset}"
+
     def table_at(self, relative_time: float) -> Table:
         """Return all jobs as `table` does, for GPUs on which they take `relative_time` of their run time."""
         chosen = self.parameters

@@ -128,31 +128,46 @@ def _residuals(
     return residuals
 
 
+_NEEDS: dict[str, tuple[set[str], ...]] = {  # of a free parameter: facts on the runs, any one set of them
+    "ll_share": ({"reduces"}, {"rings"}),
+    "ll_pipeline": ({"reduces"}, {"rings"}),
+    "pipeline": ({"reduces"}, {"inside"}, {"sends"}),
+    "bulk": ({"reduces"}, {"inside", "rings"}),
+    "machine_step": ({"reduces", "inside"},),
+    "rack_step": ({"reduces", "across"},),
+    "round_us": ({"rings"},),
+    "bulk_round_us": ({"across", "rings"}, {"across", "reduces", "several"}),
+    "message_us": ({"exchanges"},),
+    "exchange": ({"across", "exchanges"}, {"across", "sends"}),
+    "rack_gb_s": ({"across", "several", "reduces"}, {"across", "several", "rings"}),
+    "machine_gb_s": ({"inside, not reducing"},),
+    "switch_gb_s": ({"inside, reducing"},),
+    "channels_gb_s": ({"across", "reduces"}, {"across", "rings"}),
+    "skew": ({"reduces on several sizes"},),
+    "ring_from_mb": ({"reduces on 3 machines", "several"},),
+}
+
+
 def free_parameters(runs: Sequence[MeasuredRun]) -> tuple[str, ...]:
     """Return the names of the parameters that the runs determine; at most six for one run."""
     done = {run.collective for run in runs}
-    reduces, rings = "all_reduce" in done, bool(done & {"all_gather", "reduce_scatter"})
-    one, many = any(run.machines == 1 for run in runs), any(run.machines > 1 for run in runs)
-    places = {run.machines for run in runs if run.machines > 2 and run.collective == "all_reduce"}
-    wanted = {
-        "ll_share": reduces or rings,
-        "ll_pipeline": reduces or rings,
-        "pipeline": reduces or (one and not reduces) or "send_receive" in done,
-        "bulk": reduces or (one and rings),
-        "machine_step": reduces and one,
-        "rack_step": reduces and many,
-        "round_us": rings,
-        "bulk_round_us": many and (rings or (reduces and len(runs) > 1)),
-        "message_us": "all_to_all" in done,
-        "exchange": many and bool(done & {"all_to_all", "send_receive"}),
-        "rack_gb_s": many and (reduces or rings) and len(runs) > 1,
-        "machine_gb_s": any(run.machines == 1 and run.collective != "all_reduce" for run in runs),
-        "switch_gb_s": any(run.machines == 1 and run.collective == "all_reduce" for run in runs),
-        "channels_gb_s": many and (reduces or rings),
-        "skew": len(places) > 1,
-        "ring_from_mb": bool(places) and len(runs) > 1,
+    inside = {run.collective for run in runs if run.machines == 1}
+    sizes = {run.machines for run in runs if run.machines > 2 and run.collective == "all_reduce"}
+    facts = {
+        "reduces": "all_reduce" in done,
+        "rings": not done.isdisjoint({"all_gather", "reduce_scatter"}),
+        "sends": "send_receive" in done,
+        "exchanges": "all_to_all" in done,
+        "inside": bool(inside),
+        "across": any(run.machines > 1 for run in runs),
+        "several": len(runs) > 1,
+        "inside, not reducing": bool(inside - {"all_reduce"}),
+        "inside, reducing": "all_reduce" in inside,
+        "reduces on 3 machines": bool(sizes),
+        "reduces on several sizes": len(sizes) > 1,
     }
-    return tuple(name for name, free in wanted.items() if free)
+    known = {name for name, holds in facts.items() if holds}
+    return tuple(name for name, needs in _NEEDS.items() if any(needed <= known for needed in needs))
 
 
 def _value(nccl: NcclFabric, name: str) -> float:

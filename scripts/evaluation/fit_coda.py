@@ -24,8 +24,7 @@ from fit_lyra import table
 from artist.app.composing import composed
 from artist.core.job import JobSpec
 from artist.data import data_path
-from artist.recording.kind_numbers import summarise_kinds
-from artist.recording.kinds import Kinds
+from artist.recording.job_types import JobTypes, summarise_job_types
 from artist.run.build import build, check_config
 from artist.units import NS_PER_S
 
@@ -94,10 +93,10 @@ def of_waits(submit_s: Floats, wait_s: Floats, with_gpus: npt.NDArray[np.bool_])
     }
 
 
-def of_use(kinds: Kinds, told: dict[str, float], first_ns: int, last_ns: int) -> dict[str, float]:
+def of_use(job_types: JobTypes, told: dict[str, float], first_ns: int, last_ns: int) -> dict[str, float]:
     """Return how GPUs and CPUs are used between two times, from a closed run and its summary by kind."""
-    columns = kinds.columns | kinds.inner
-    spans_ns = np.diff(kinds.times_ns.clip(first_ns, last_ns))
+    columns = job_types.columns | job_types.inner
+    spans_ns = np.diff(job_types.times_ns.clip(first_ns, last_ns))
     held = columns["busy_gpus"][:-1] / columns["capacity_gpus"][:-1]
     cpus = (columns["cpus_of_gpu_jobs"] + columns["cpus_of_cpu_jobs"]) / columns["capacity_cpus"]
     order = np.argsort(held, kind="stable")
@@ -116,17 +115,17 @@ def run(policy: str, seed: int, overrides: Sequence[str]) -> dict[str, float]:
     overrides = [*SETTING, f"policy={policy}", f"seed={seed}", *overrides]
     simulation = build(check_config(composed(overrides)))
     jobs = simulation.jobs
-    kinds = Kinds(jobs, simulation.cluster, simulation.performance.bandwidth)
-    result = simulation.run([kinds])
-    kinds.close(result.end_ns)
+    job_types = JobTypes(jobs, simulation.cluster, simulation.performance.drawn)
+    result = simulation.run([job_types])
+    job_types.close(result.end_ns)
     times_s = {name: result.columns[f"{name}_ns"] / NS_PER_S for name in ("submit", "first_start", "finish")}
     wait_s = times_s["first_start"] - times_s["submit"]
     with_gpus = np.array([job.demand.gpus > 0 for job in jobs])
     run_s = (times_s["finish"] - times_s["first_start"])[with_gpus]
-    told = summarise_kinds(result, kinds)["kinds"]
+    told = summarise_job_types(result, job_types)["kinds"]
     return {
         **of_waits(times_s["submit"], wait_s, with_gpus),
-        **of_use(kinds, told, jobs[0].submit_ns, jobs[-1].submit_ns),
+        **of_use(job_types, told, jobs[0].submit_ns, jobs[-1].submit_ns),
         **of_requests([job for job in jobs if job.demand.gpus], run_s, read_best_cpus()),
     }
 

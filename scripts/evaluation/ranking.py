@@ -18,11 +18,15 @@ from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
 from statistics import mean
+from typing import TYPE_CHECKING
 
 from artist.drawing.looks import example_lines, marked_look, style
 from artist.drawing.panels import head, label_rows, legend, panels
 from artist.results.folder import find_runs, read_run
 from artist.results.interval import interval_95
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 POLICIES = ("fifo", "tiresias", "dally", "synergy")
 """That are ranked."""
@@ -134,6 +138,15 @@ def _percent(factor: float) -> str:
     return f"{more:+.0f}" if abs(more) >= 10 else f"{more:+.1f}".replace("-0.0", "0").replace("+0.0", "0")
 
 
+def _draw_factors(axes: "Axes", hours: Hours, points: Sequence[Point], number: int, aside: float) -> None:
+    """Draw the factors of one policy at the points that were run, with intervals."""
+    spans = [(x, geometric(factors(hours, point))) for x, point in enumerate(points) if point in hours]
+    drawn = [(x, *span) for x, span in spans if span is not None]
+    whiskers = [[mid - low for _, mid, low, _ in drawn], [high - mid for _, mid, _, high in drawn]]
+    look = marked_look(number) | {"markevery": None, "capsize": 2, "elinewidth": 0.8}
+    axes.errorbar([x + aside for x, *_ in drawn], [mid for _, mid, _, _ in drawn], yerr=whiskers, **look)
+
+
 def draw(hours: Hours, path: Path) -> None:
     """Draw the factors by oversubscription."""
     ratios = sorted({point.ratio for point in hours if point.ratio is not None})
@@ -143,14 +156,8 @@ def draw(hours: Hours, path: Path) -> None:
         figure, places = panels(len(fabrics), 2.6, policies, shared=False, max_columns=2)
         for axes, fabric in zip(places, fabrics, strict=True):
             for number, policy in enumerate(policies):
-                there = [Point(fabric, policy, ratio) for ratio in ratios]
-                found = [geometric(factors(hours, each)) if each in hours else None for each in there]
-                drawn = [(x, each) for x, each in enumerate(found) if each is not None]
-                x = [at + _ASIDE * (number - (len(policies) - 1) / 2) for at, _ in drawn]
-                middle = [each[0] for _, each in drawn]
-                whiskers = [[m - low for _, (m, low, _) in drawn], [high - m for _, (m, _, high) in drawn]]
-                look = marked_look(number) | {"markevery": None, "capsize": 2, "elinewidth": 0.8}
-                axes.errorbar(x, middle, yerr=whiskers, **look)
+                points = [Point(fabric, policy, ratio) for ratio in ratios]
+                _draw_factors(axes, hours, points, number, _ASIDE * (number - (len(policies) - 1) / 2))
             axes.set_yscale("log")
             axes.set_xlim(-0.3, len(ratios) - 0.7)
             low, high = axes.get_ylim()

@@ -42,7 +42,7 @@ ALLOWED = {
         *("artist.results", "artist.recording.names", "artist.tables.grid", "artist.errors"),
         "netmodels.inputs.schema",
     ),
-    "artist.report.words": ("artist.report.words", "artist.results"),
+    "artist.report.words": ("artist.report.words", "artist.results", "artist.recording.names"),
     "artist.report.page": ("artist.report.page", "artist.results"),
     "artist.report.claims": (
         *("artist.report.claims", "artist.report.page", "artist.results", "artist.tables.grid"),

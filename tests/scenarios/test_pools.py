@@ -199,8 +199,8 @@ def test_use_of_the_story(story: tuple[Pools, RunResult, Recorder]) -> None:
 def test_jobs_of_the_story(story: tuple[Pools, RunResult, Recorder], tmp_path: Path) -> None:
     """Job a is on m4 for 30 s, b on m3 and e on m2 for 12 s; e takes 2 to 4 GPUs, others what they ask."""
     pools, result, recorder = story
-    summary = summarise(result, policy="p", seed=0, network_distinct=0, pools=pools, run={})
-    write_run(tmp_path, result, recorder, summary, pools=pools)
+    summary = summarise(result, policy="p", seed=0, network_distinct=0, topics=[pools], run={})
+    write_run(tmp_path, result, recorder, summary, topics=[pools])
     run = read_run(tmp_path)
     assert list(run.jobs["on_loan_s"]) == [30, 12, 12, 0]
     assert run.jobs[["min_gpus", "max_gpus"]].to_numpy().tolist() == [[2, 2], [2, 2], [2, 4], [1, 1]]
@@ -212,7 +212,7 @@ def test_jobs_of_the_story(story: tuple[Pools, RunResult, Recorder], tmp_path: P
 def test_metrics_of_the_story(story: tuple[Pools, RunResult, Recorder]) -> None:
     """Each number has a name in tables; 1 preempted job of 4 that were submitted."""
     pools, result, _ = story
-    summary = summarise(result, policy="p", seed=0, network_distinct=0, pools=pools, run={})
+    summary = summarise(result, policy="p", seed=0, network_distinct=0, topics=[pools], run={})
     expected = {
         "combined_usage": 0.8,
         "training_usage": 244 / 268,

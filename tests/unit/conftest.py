@@ -189,12 +189,13 @@ def run_folder(result: RunResult, recorder: Recorder, summary: dict[str, Any]) -
         slow["finish_ns"] = (slow["submit_ns"] + slower * (slow["finish_ns"] - slow["submit_ns"])).astype(int)
         changed = replace(result, columns=slow)
         policy, seed = str(config["policy"]["name"]), int(config["seed"])
+        topics = () if resources is None else (resources,)
         write_run(
             folder,
             changed,
             recorder,
-            summarise(changed, policy=policy, seed=seed, network_distinct=2, resources=resources, run=RUN),
-            resources=resources,
+            summarise(changed, policy=policy, seed=seed, network_distinct=2, topics=topics, run=RUN),
+            topics=topics,
         )
         (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
         return folder

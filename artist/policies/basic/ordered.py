@@ -90,6 +90,14 @@ class Ordered:
             self._start(view, plan, waiting)
         return plan.done()
 
+    def describe(self) -> str:
+        """Return order and placement in a clause, for a report."""
+        order, placement = (
+            part if isinstance(part, str) else type(part).__name__ for part in (self.order, self.placement)
+        )
+        stops = "running jobs are stopped for those before them" if self.preemptive else "none is stopped"
+        return f"jobs run in the order {order}, with placement {placement}; {stops}"
+
     def _rank(self, jobs: JobColumns) -> Ints:
         if len(jobs) == 1:
             return _ONLY

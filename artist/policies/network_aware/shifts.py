@@ -12,7 +12,8 @@ Source: Rajasekaran et al., CASSINI, NSDI 2024, the affinity graph.
 Differs from the paper, which discards placements whose graph has a loop.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -53,26 +54,30 @@ def interleaved(uses: Mapping[int, LinkUse], kept_ns: Mapping[int, int] = _NONE)
         Shifts of jobs that keep them; only links of others count.
     """
     links = {link: jobs for link, jobs in _shared(uses).items() if any(job not in kept_ns for job in jobs)}
+    shift_ns = _joined_shifts(uses, links, kept_ns)
+    scores = {link: score(link, [(uses[job], shift_ns[job]) for job in jobs]) for link, jobs in links.items()}
+    return Interleaved({job: ns for job, ns in shift_ns.items() if job not in kept_ns}, scores)
+
+
+def _joined_shifts(
+    uses: Mapping[int, LinkUse], links: Mapping[LinkName, Sequence[int]], kept_ns: Mapping[int, int]
+) -> dict[int, int]:
+    """Return the shift of each job: link by link, sets of jobs that links join are turned against others."""
     shift_ns = {job: kept_ns.get(job, 0) for jobs in links.values() for job in jobs}
     kept = [job for job in shift_ns if job in kept_ns]
     tied = {job: [job] for job in shift_ns} | dict.fromkeys(kept, kept)
     for link, jobs in links.items():
-        first = sorted(
-            jobs, key=lambda job: job not in kept_ns
-        )  # those that keep their shifts are not turned
+        # Jobs that keep their shifts come first: these are not turned.
+        first = sorted(jobs, key=lambda job: job not in kept_ns)
         sets = list({tied[job][0]: tied[job] for job in first}.values())
-        here = [[(uses[job], shift_ns[job]) for job in each if job in jobs] for each in sets]
-        for each, turn_ns in zip(sets, turns(link, here), strict=True):
-            for job in each:
-                shift_ns[job] += turn_ns
-        joined = [job for each in sets for job in each]
-        tied |= dict.fromkeys(joined, joined)
+        here = [[(uses[job], shift_ns[job]) for job in joined if job in jobs] for joined in sets]
+        for joined, turn_ns in zip(sets, turns(link, here), strict=True):
+            shift_ns |= {job: shift_ns[job] + turn_ns for job in joined}
+        all_joined = list(chain.from_iterable(sets))
+        tied |= dict.fromkeys(all_joined, all_joined)
     first_ns = {job: 0 if kept else shift_ns[min(joined)] for job, joined in tied.items()}
-    for job in shift_ns:
-        if job not in kept_ns:
-            shift_ns[job] = (shift_ns[job] - first_ns[job]) % uses[job].iteration_ns
-    scores = {link: score(link, [(uses[job], shift_ns[job]) for job in jobs]) for link, jobs in links.items()}
-    return Interleaved({job: ns for job, ns in shift_ns.items() if job not in kept_ns}, scores)
+    turned = [job for job in shift_ns if job not in kept_ns]
+    return shift_ns | {job: (shift_ns[job] - first_ns[job]) % uses[job].iteration_ns for job in turned}
 
 
 def _shared(uses: Mapping[int, LinkUse]) -> dict[LinkName, list[int]]:

@@ -138,34 +138,53 @@ def _found(claim: Claim, evidence: Sequence[Evidence]) -> dict[str, dict[str, di
 
 
 def _place(claim: Claim, at: str, found: _BySeed) -> Place:
+    """Return the claim at one value, by the seeds that all of its policies have."""
     names = [_MINE, *map(str, range(len(claim.against)))]
     names += [_THERE + name for name in names] if claim.than_where is not None else []
     whose = [found.get(name, {}) for name in names]
-    seeds = sorted(seed for seed in whose[0] if all(seed in other for other in whose[1:]))
+    seeds = sorted(set(whose[0]).intersection(*whose[1:]))
     if not seeds:
-        who = [claim.policy, *claim.against]
-        named = [each.name if each else "such jobs" for each in who * (len(names) // len(who))]
-        missing = [name for name, runs in zip(named, whose, strict=True) if not runs]
-        return Place(at, Estimate(), 0, NOT_RUN, missing=tuple(dict.fromkeys(missing)))
+        return Place(at, Estimate(), 0, NOT_RUN, missing=_missing(claim, whose))
     numbers = [[one[seed][0] for one in whose] for seed in seeds]
     runs = [[one[seed][1] for seed in seeds] for one in whose]
-    every = [run for each in runs for run in each]
-    if not all(each.run.covered.whole for each in every):
+    if not all(run.run.covered.whole for of_one in runs for run in of_one):
         return Place(at, Estimate(), len(seeds), UNFINISHED)
     if not claim.against:
         ours = estimated([value for (value,) in numbers if isinstance(value, float)])
         assert ours.mean is not None
         return Place(at, ours, len(seeds), of_number(claim, ours.mean))
-    queueing_s = tuple(fmean(run.queueing_s for run in each) for each in runs)
-    changes = [_change_of(claim, each) for each in numbers]
-    if any(change is None for change in changes):
-        return Place(at, Estimate(), len(seeds), NO_RATIO, queueing_s)
-    picked_of = len(claim.values) if claim.take == "best" else 1
-    ours = estimated([change for change in changes if change is not None], picked_of)
+    return _change_at(claim, at, numbers, runs)
+
+
+def _missing(claim: Claim, whose: Sequence[Mapping[int, _Seen]]) -> tuple[str, ...]:
+    """Return the policies of a claim of which no run fits."""
+    who = [claim.policy, *claim.against]
+    names = [policy.name if policy else "such jobs" for policy in who * (len(whose) // len(who))]
+    return tuple(dict.fromkeys(name for name, runs in zip(names, whose, strict=True) if not runs))
+
+
+def _change_at(
+    claim: Claim, at: str, numbers: Sequence[Sequence[Value]], runs: Sequence[Sequence[Evidence]]
+) -> Place:
+    """Return a claim on a change at one value.
+
+    Parameters
+    ----------
+    numbers
+        By seed, the number of each policy.
+    runs
+        By policy, the run of each seed.
+    """
+    seeds = len(numbers)
+    queueing_s = tuple(fmean(run.queueing_s for run in of_one) for of_one in runs)
+    changes = [change for of_seed in numbers if (change := _change_of(claim, of_seed)) is not None]
+    if len(changes) < seeds:
+        return Place(at, Estimate(), seeds, NO_RATIO, queueing_s)
+    ours = estimated(changes, len(claim.values) if claim.take == "best" else 1)
     one_trace = all(map(_certain, runs))
     queues = claim.unqueued or any(map(_queue, runs))
-    verdict = of_change(claim, ours, len(seeds), one_trace=one_trace, queues=queues)
-    return Place(at, ours, len(seeds), verdict, queueing_s, reaches(claim, ours.mean), one_trace)
+    verdict = of_change(claim, ours, seeds, one_trace=one_trace, queues=queues)
+    return Place(at, ours, seeds, verdict, queueing_s, reaches(claim, ours.mean), one_trace)
 
 
 def _certain(runs: Sequence[Evidence]) -> bool:

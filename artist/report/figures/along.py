@@ -39,56 +39,73 @@ def along(comparison: Comparison, contest: Contest) -> Along | None:
 
     None if there is none, or too much else.
     """
-    groups = comparison.groups
-    own = [i for i, key in enumerate(comparison.keys) if of_policy(key)]
-    others = [i for i in range(len(comparison.keys)) if i not in own]
-    swept = next(
-        (i for i in others + own if len({g.values[i] for g in groups if is_number(g.values[i])}) > 1), None
-    )
+    swept = _swept(comparison)
     if swept is None:
         return None
-    rest = [i for i in others if i != swept]
-    there = [row for row, group in enumerate(groups) if is_number(group.values[swept])]
-    at = sorted({groups[row].values[swept] for row in there}, key=float)
-    policy = [i for i in own if i != swept]
-    of_row = {row: tuple(groups[row].shown[i] for i in policy) for row in there}
-    different = list(dict.fromkeys(of_row.values()))
-    lines = tuple(labels([comparison.keys[i] for i in policy], different))
-    names = {row: lines[different.index(shown)] for row, shown in of_row.items()}
+    groups = comparison.groups
+    value_of = {
+        row: group.values[swept] for row, group in enumerate(groups) if is_number(group.values[swept])
+    }
+    at = sorted(set(value_of.values()), key=float)
+    names = _line_names(comparison, swept, list(value_of))
+    lines = tuple(dict.fromkeys(names.values()))
+    rest = [i for i, key in enumerate(comparison.keys) if i != swept and not of_policy(key)]
     rows: dict[tuple[str, ...], dict[tuple[str, str], int]] = {}
-    for row in there:
-        kind = tuple(groups[row].shown[i] for i in rest)
-        rows.setdefault(kind, {})[names[row], groups[row].values[swept]] = row
+    for row, value in value_of.items():
+        scenario = tuple(groups[row].shown[i] for i in rest)
+        rows.setdefault(scenario, {})[names[row], value] = row
     if len(rows) > _MAX_SETS or len(lines) > _MAX_LINES or not 2 <= len(at) <= _MAX_VALUES:
         return None
-    keys = [comparison.keys[i] for i in rest]
-    telling = [len({kind[i] for kind in rows}) > 1 for i in range(len(rest))]
-    sets = tuple(
-        (
-            ", ".join(
-                spoken(key, [value])
-                for key, value, tells in zip(keys, kind, telling, strict=True)
-                if value and tells
-            ),
-            tuple(tuple(found.get((line, value), -1) for value in at) for line in lines),
-        )
-        for kind, found in rows.items()
-    )
+    titles = _set_titles([comparison.keys[i] for i in rest], list(rows))
+    row_sets = [
+        tuple(tuple(of_set.get((line, value), -1) for value in at) for line in lines)
+        for of_set in rows.values()
+    ]
     shown = {group.values[swept]: group.shown[swept] for group in groups}
-    known = list(dict.fromkeys(contest.contenders))
-    numbers = tuple(known.index(line) if line in known else i for i, line in enumerate(lines))
-    return Along(comparison.keys[swept], tuple(shown[value] for value in at), lines, numbers, sets)
+    contenders = list(dict.fromkeys(contest.contenders))
+    looks = tuple(contenders.index(line) if line in contenders else i for i, line in enumerate(lines))
+    texts = tuple(shown[value] for value in at)
+    return Along(comparison.keys[swept], texts, lines, looks, tuple(zip(titles, row_sets, strict=True)))
 
 
-def relative(found: Along, baseline: Sequence[int]) -> Along | None:
+def _swept(comparison: Comparison) -> int | None:
+    """Return the column of the first number that was swept over, those of policies last; None without one."""
+    in_order = sorted(range(len(comparison.keys)), key=lambda i: of_policy(comparison.keys[i]))
+    for i in in_order:
+        values = (group.values[i] for group in comparison.groups)
+        if len({value for value in values if is_number(value)}) > 1:
+            return i
+    return None
+
+
+def _line_names(comparison: Comparison, swept: int, rows: Sequence[int]) -> dict[int, str]:
+    """Return the contender of each row, named by its policy and the policy's settings."""
+    policy = [i for i, key in enumerate(comparison.keys) if of_policy(key) and i != swept]
+    shown = {row: tuple(comparison.groups[row].shown[i] for i in policy) for row in rows}
+    different = list(dict.fromkeys(shown.values()))
+    names = dict(zip(different, labels([comparison.keys[i] for i in policy], different), strict=True))
+    return {row: names[values] for row, values in shown.items()}
+
+
+def _set_titles(keys: Sequence[str], scenarios: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the values in which some scenarios differ, in words."""
+    varied = [len(set(values)) > 1 for values in zip(*scenarios, strict=True)]
+    titles = []
+    for scenario in scenarios:
+        known = [i for i, value in enumerate(scenario) if value and varied[i]]
+        titles.append(", ".join(spoken(keys[i], [scenario[i]]) for i in known))
+    return titles
+
+
+def relative(swept: Along, baseline: Sequence[int]) -> Along | None:
     """Return the lines that differ from their baselines; None if there are none."""
     kept = [
         number
-        for number in range(len(found.lines))
-        if any(row >= 0 and baseline[row] != row for _, rows in found.sets for row in rows[number])
+        for number in range(len(swept.lines))
+        if any(row >= 0 and baseline[row] != row for _, rows in swept.sets for row in rows[number])
     ]
     if not kept:
         return None
-    sets = tuple((name, tuple(rows[number] for number in kept)) for name, rows in found.sets)
-    lines, looks = tuple(found.lines[i] for i in kept), tuple(found.numbers[i] for i in kept)
-    return replace(found, lines=lines, numbers=looks, sets=sets)
+    sets = tuple((name, tuple(rows[number] for number in kept)) for name, rows in swept.sets)
+    lines, looks = tuple(swept.lines[i] for i in kept), tuple(swept.numbers[i] for i in kept)
+    return replace(swept, lines=lines, numbers=looks, sets=sets)

@@ -7,13 +7,12 @@ from artist.report.figures import (
     cdf,
     comm_overhead,
     contention,
-    cores_changed,
     elastic,
     jct_by_demand,
     jct_histogram,
     jct_parts,
     job_by_job,
-    kinds,
+    job_types,
     metrics_along,
     occupancy,
     over_time,
@@ -23,7 +22,6 @@ from artist.report.figures import (
     reclaims,
     resources,
     typical_jobs,
-    user_tails,
 )
 from artist.report.figures.drawing import Drawing
 from artist.results.compare import Comparison
@@ -54,9 +52,7 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
         jct_by_demand.drawing(digests, contest),
         *job_by_job.drawings(digests, contest),
         *typical_jobs.drawings(digests, contest),
-        *kinds.drawings(digests, contest),
-        *user_tails.drawings(digests, contest),
-        *cores_changed.drawings(digests, contest),
+        *job_types.drawings(digests, contest),
         over_time.drawing(digests, "queue_length", contest),
         *([over_time.drawing(digests, BLOCKING, contest)] if recorded else []),
         over_time.drawing(digests, "busy_gpus", contest),

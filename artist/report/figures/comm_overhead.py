@@ -38,10 +38,11 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
 
 def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw exposed communication over compute by model, a panel for each scenario and tier with such jobs."""
-    layout = facets([each.group for each in digests], contest)
-    found = [dict(each.overheads) for each in digests]
-    tiers = [tier for tier in TIERS if any(tier == at for each in found for _, at in each)]
-    models = sorted({model for each in found for model, _ in each})[:_MAX_MODELS]
+    layout = facets([digest.group for digest in digests], contest)
+    overheads = [dict(digest.overheads) for digest in digests]
+    pairs = {pair for of_row in overheads for pair in of_row}
+    tiers = sorted({tier for _, tier in pairs}, key=TIERS.index)
+    models = sorted({model for model, _ in pairs})[:_MAX_MODELS]
     both = [(tier, name, rows) for name, rows in layout.sets for tier in tiers] or [("", "", ())]
     most = max(len(rows) for _, rows in layout.sets)
     with style():
@@ -51,14 +52,12 @@ def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: flo
         )  # fmt: skip
         if not tiers:
             places[0].text(0.5, 0.5, "no job used several GPUs", ha="center", transform=places[0].transAxes)
-        values = [100 * max(value, _LEAST) for each in found for value in each.values()]
+        values = [100 * max(value, _LEAST) for of_row in overheads for value in of_row.values()]
         for axes, (tier, name, rows) in zip(places, both, strict=True):
             for i, row in enumerate(rows):
                 y = np.arange(len(models)) + 0.7 * ((i + 0.5) / len(rows) - 0.5)
-                x = [found[row].get((model, tier), np.nan) for model in models]
+                x = [overheads[row].get((model, tier), np.nan) for model in models]
                 axes.plot(100 * np.maximum(x, _LEAST), y, **layout.points[row])
-            for edge in range(1, len(models)):
-                axes.axhline(edge - 0.5, color="#dddddd", linewidth=0.6)
             if tier:
                 _overhead_axes(axes, models, values, last=axes in places[-columns(places) :])
                 head(axes, name, places, width_in, "\n" * bool(name) + TIER_NAMES[TIERS.index(tier)])
@@ -69,6 +68,8 @@ def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: flo
 def _overhead_axes(axes: Axes, models: Sequence[str], values: Sequence[float], *, last: bool) -> None:
     axes.set_yticks(range(len(models)), [clip(model, 14) for model in models], fontsize=8)
     axes.set_ylim(len(models) - 0.5, -0.5)
+    for edge in range(1, len(models)):
+        axes.axhline(edge - 0.5, color="#dddddd", linewidth=0.6)
     axes.grid(visible=False, axis="y")
     log_axis(axes, min(values), max(values))
     if last:

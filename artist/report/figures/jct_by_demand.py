@@ -12,7 +12,7 @@ from artist.drawing.panels import WIDTH_IN, columns, label_rows, legend, panels
 from artist.drawing.time_axis import log_time_axis
 from artist.report.figures.drawing import Drawing, pooled
 from artist.report.figures.facets import facets
-from artist.report.figures.kinds import have_kinds
+from artist.report.figures.job_types import have_job_types
 from artist.results.digest import Digest
 from artist.results.jobcolumns import DEMANDS
 from artist.results.scenarios import Contest
@@ -28,7 +28,7 @@ _CPU_JOBS = " CPU jobs, which ask for none, are left out."
 def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     """Return the figure."""
     draw = partial(jct_by_demand, digests, contest)
-    caption = _CAPTION + _CPU_JOBS * any(map(have_kinds, digests)) + pooled(digests)
+    caption = _CAPTION + _CPU_JOBS * any(map(have_job_types, digests)) + pooled(digests)
     return Drawing("jct_by_demand", "Completion time by size of job", caption, draw)
 
 

@@ -31,37 +31,52 @@ _FIRST = (*(metric for metric in METRICS if metric not in _COUNTS), *_COUNTS)
 def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
     """Return the table of all metrics: absolute, and as difference to the baseline."""
     groups = comparison.groups
-    order = [row for scenario in contest.scenarios for row in scenario.rows]
-    first = (
-        {scenario.rows[0] for scenario in contest.scenarios} if len(order) > len(contest.scenarios) else set()
-    )
-    columns = [Column(key, short_key(key), word=True) for key in comparison.keys]
-    cells = [[Cell(group.shown[i], group.values[i]) for group in groups] for i in range(len(comparison.keys))]
-    if any(group.letter for group in groups):
-        columns.insert(0, Column("row", "", word=True))
-        cells.insert(0, [Cell(group.letter, f"{row:04}") for row, group in enumerate(groups)])
-    approximated = stand_ins([run.summary for group in groups for run in group.runs])
-    for metric in (*_FIRST, *approximated, *MORE_METRICS):
-        compared = metric not in (*_COUNTS, *approximated)
-        estimates = [estimate(metric, [run.summary for run in group.runs]) for group in groups]
-        if metric.optional and all(each.mean is None for each in estimates):
-            continue
-        unit, factor = column_unit(metric.kind, [each.mean for each in estimates])
-        columns.append(
-            Column(metric.name, _title(metric), unit, more=metric in MORE_METRICS, compared=compared)
-        )
-        fair = [comparable(metric, group).mean for group in groups]
-        runs = [[run.summary for run in group.runs] for group in groups]
-        marks = [mark(each) * (metric.name == "finished") for each in runs]
-        found = _metric_cells(estimates, fair, contest, metric, factor, compared)
-        cells.append([replace(cell, text=cell.text + mark) for cell, mark in zip(found, marks, strict=True)])
+    columns = [*_setting_columns(comparison)]
+    stood_in = stand_ins([run.summary for group in groups for run in group.runs])
+    for metric in (*_FIRST, *stood_in, *MORE_METRICS):
+        compared = metric not in (*_COUNTS, *stood_in)
+        column = _metric_column(comparison, contest, metric, compared)
+        columns += [column] if column is not None else []
     if any(len(group.runs) > 1 for group in groups):
-        columns.append(Column("runs", "runs"))
-        cells.append([Cell(str(len(group.runs)), float(len(group.runs))) for group in groups])
-    rows = tuple(tuple(column[row] for column in cells) for row in order)
-    texts = tuple(_found_by(comparison, row) for row in order)
-    breaks = frozenset(at for at, row in enumerate(order) if at and row in first)
-    return DataTable("comparison", tuple(columns), rows, texts, breaks)
+        runs = [Cell(str(len(group.runs)), float(len(group.runs))) for group in groups]
+        columns.append((Column("runs", "runs"), runs))
+    order = [row for scenario in contest.scenarios for row in scenario.rows]
+    rows = tuple(tuple(cells[row] for _, cells in columns) for row in order)
+    texts = tuple(_search_text(comparison, row) for row in order)
+    first = {scenario.rows[0] for scenario in contest.scenarios}
+    several = len(order) > len(contest.scenarios)
+    breaks = frozenset(at for at, row in enumerate(order) if at and several and row in first)
+    return DataTable("comparison", tuple(column for column, _ in columns), rows, texts, breaks)
+
+
+def _setting_columns(comparison: Comparison) -> list[tuple[Column, list[Cell]]]:
+    """Return the columns of the settings, after that of the letters if there are any; cells by row."""
+    groups = comparison.groups
+    letters = [Cell(group.letter, f"{row:04}") for row, group in enumerate(groups)]
+    columns = [(Column("row", "", word=True), letters)] * any(group.letter for group in groups)
+    for i, key in enumerate(comparison.keys):
+        cells = [Cell(group.shown[i], group.values[i]) for group in groups]
+        columns.append((Column(key, short_key(key), word=True), cells))
+    return columns
+
+
+def _metric_column(
+    comparison: Comparison, contest: Contest, metric: Metric, compared: bool
+) -> tuple[Column, list[Cell]] | None:
+    """Return the column of a metric, cells by row; None where an optional one has no value."""
+    groups = comparison.groups
+    summaries = [[run.summary for run in group.runs] for group in groups]
+    estimates = [estimate(metric, of_row) for of_row in summaries]
+    if metric.optional and all(number.mean is None for number in estimates):
+        return None
+    unit, factor = column_unit(metric.kind, [number.mean for number in estimates])
+    column = Column(metric.name, _title(metric), unit, more=metric in MORE_METRICS, compared=compared)
+    fair = [comparable(metric, group).mean for group in groups]
+    cells = _metric_cells(estimates, fair, contest, metric, factor, compared)
+    if metric.name == "finished":
+        marks = map(mark, summaries)
+        cells = [replace(cell, text=cell.text + star) for cell, star in zip(cells, marks, strict=True)]
+    return column, cells
 
 
 def _metric_cells(
@@ -105,7 +120,7 @@ def _title(metric: Metric) -> str:
     return first[:-1] + second if first.endswith("-") else f"{first} {second}".strip()
 
 
-def _found_by(comparison: Comparison, row: int) -> str:
+def _search_text(comparison: Comparison, row: int) -> str:
     group = comparison.groups[row]
     pairs = [f"{short_key(key)}={value}" for key, value in zip(comparison.keys, group.shown, strict=True)]
     return " ".join([group.letter, *pairs, group.label]).lower().strip()

@@ -38,9 +38,8 @@ def answers(
     size = next((axis for axis in varied if axis.key in SIZES and axis.numeric), None)
     others = [axis for axis in varied if axis.numeric and axis is not size and axis.key != POLICY]
     told = len(others) + (fabric is not None) + (size is not None)
-    gpus = [float(each.gauges["capacity_gpus"].mean[0]) for each in digests]
-    pairs = [(float(each.parts_s[COMMUNICATION].sum()), float(each.parts_s[_COMPUTING])) for each in digests]
-    shares = [exposed / computing if computing > 0 else 0.0 for exposed, computing in pairs]
+    gpus = [float(digest.gauges["capacity_gpus"].mean[0]) for digest in digests]
+    shares = [_communication(digest) for digest in digests]
     said = [
         ("Careful", " ".join(text for _, text in careful)),
         _which(comparison, contest, found, told, doubted),
@@ -52,6 +51,12 @@ def answers(
         ("How sure", how_sure(comparison, contest, found)),
     ]
     return [(question, answer) for question, answer in said if answer]
+
+
+def _communication(digest: Digest) -> float:
+    """Return communication over computing, both summed over jobs."""
+    exposed, computing = float(digest.parts_s[COMMUNICATION].sum()), float(digest.parts_s[_COMPUTING])
+    return exposed / computing if computing > 0 else 0.0
 
 
 def has_choice(comparison: Comparison) -> bool:

@@ -110,33 +110,43 @@ def _widest(lines: Mapping[str, Sequence[float]]) -> str:
 
 
 def _axis(comparison: Comparison, columns: Sequence[int], growing: Collection[int]) -> Axis | None:
-    keys, rest = comparison.keys, [i for i in range(len(comparison.keys)) if i not in columns]
     means = [comparable(BY_NAME["jct_mean_s"], group).mean for group in comparison.groups]
-    found: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
-    for row, group in enumerate(comparison.groups):
-        if means[row] is not None:
-            value = tuple(group.shown[i] for i in columns)
-            found.setdefault(tuple(group.shown[i] for i in rest), {})[value] = row
-    at = sorted(
-        {value for line in found.values() for value in line}, key=lambda value: [*map(natural, value)]
-    )
-    whole = {common: line for common, line in found.items() if len(line) == len(at)}
+    rest = [i for i in range(len(comparison.keys)) if i not in columns]
+    known = [row for row, mean in enumerate(means) if mean is not None]
+    by_rest = _rows_by_value(comparison, known, columns, rest)
+    values = {value for line in by_rest.values() for value in line}
+    at = sorted(values, key=lambda value: [*map(natural, value)])
+    whole = {common: line for common, line in by_rest.items() if len(line) == len(at)}
     if len(at) < 2 or not whole:
         return None
-    of = labels([keys[i] for i in columns], at) if len(columns) > 1 else [value[0] for value in at]
-    if rest[:1] == [0]:
-        names = labels([keys[i] for i in rest], list(whole))
-    else:
-        names = [
-            ", ".join(spoken(keys[i], [value]) for i, value in zip(rest, common, strict=True))
-            for common in whole
-        ]
-    rows = {
-        name: tuple(line[value] for value in at) for name, line in zip(names, whole.values(), strict=True)
-    }
-    lines = {name: tuple(means[row] or 0.0 for row in line) for name, line in rows.items()}
-    widest = _widest(lines)
-    order = sorted(rows[widest], key=lambda row: means[row] or 0.0)
+    of = _value_names([comparison.keys[i] for i in columns], at)
+    names = _line_names([comparison.keys[i] for i in rest], list(whole), policies=rest[:1] == [0])
+    rows = {name: tuple(map(line.__getitem__, at)) for name, line in zip(names, whole.values(), strict=True)}
+    mean_jcts = {name: tuple(means[row] or 0.0 for row in line) for name, line in rows.items()}
+    order = sorted(rows[_widest(mean_jcts)], key=lambda row: means[row] or 0.0)
     shown = ratios(comparison.groups[order[-1]], comparison.groups[order[0]])
     chance = min(shown, default=0.0) <= 1 + LEVEL
-    return Axis(keys[columns[0]], tuple(of), rows, lines, growing, limit(comparison), chance)
+    key = comparison.keys[columns[0]]
+    return Axis(key, tuple(of), rows, mean_jcts, growing, limit(comparison), chance)
+
+
+def _rows_by_value(
+    comparison: Comparison, rows: Sequence[int], columns: Sequence[int], rest: Sequence[int]
+) -> dict[tuple[str, ...], dict[tuple[str, ...], int]]:
+    """Return rows by their values in some columns, and these by the values in the rest of them."""
+    by_rest: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
+    for row in rows:
+        value, common = (tuple(comparison.groups[row].shown[i] for i in of) for of in (columns, rest))
+        by_rest.setdefault(common, {})[value] = row
+    return by_rest
+
+
+def _value_names(keys: Sequence[str], values: Sequence[tuple[str, ...]]) -> list[str]:
+    return labels(keys, values) if len(keys) > 1 else [value[0] for value in values]
+
+
+def _line_names(keys: Sequence[str], lines: Sequence[tuple[str, ...]], *, policies: bool) -> list[str]:
+    """Return names of lines from their values of some keys, the first of which may be the policy."""
+    if policies:
+        return labels(keys, lines)
+    return [", ".join(spoken(key, [value]) for key, value in zip(keys, line, strict=True)) for line in lines]

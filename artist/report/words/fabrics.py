@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from artist.report.words.axes import Axis
-from artist.report.words.setting import gpu_types, is_free, speeds
+from artist.report.words.gpus import gpu_types, speeds
+from artist.report.words.setting import is_free
 from artist.report.words.wording import at_most, longer, often
 from artist.results.compare import Comparison
 from artist.results.measures import LEVEL, is_level
@@ -55,7 +56,7 @@ def no_part(comparison: Comparison, shares: Sequence[float] = ()) -> str:
     summed = max(shares, default=0.0)
     if max(mean, p95, summed) >= LEVEL:
         return ""
-    if all(is_free(run.config) for group in comparison.groups for run in group.runs):
+    if all(is_free(run) for group in comparison.groups for run in group.runs):
         return "These runs say nothing about the network: communication was set to take no time"
     text = "The network hardly matters: "
     if not any(summary["placements"][tier] for summary in summaries for tier in ("rack", "network")):

@@ -1,6 +1,7 @@
 """Sentences around the tables of a report: what was compared, and how to read it. Pure."""
 
-from artist.report.words.setting import machine_types, together
+from artist.report.words.gpus import machine_types
+from artist.report.words.setting import joined
 from artist.results.compare import CODE, Comparison, along_note
 from artist.results.coverage import coverage_notes, window_sizes
 from artist.results.names import short_key, spoken
@@ -98,7 +99,7 @@ def lead(comparison: Comparison) -> str:
     of = f"{jobs[0]}" if len(jobs) == 1 else f"{jobs[0]} to {jobs[-1]}"
     sizes = window_sizes([run.summary for group in comparison.groups for run in group.runs])
     window = f", times over {sizes} of them" if sizes else ""
-    machines = together(machine_types, [group.runs[0].config for group in comparison.groups])
+    machines = joined(machine_types(group.runs[0].config) for group in comparison.groups)
     return f"{text} of {of} jobs{window}: {'; '.join(varied)}. {_JCT}" + (
         f" Machines: {machines}." if machines else ""
     )

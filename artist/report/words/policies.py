@@ -34,24 +34,36 @@ def which(
 
     What is lowest, or within 1 % of it, everywhere is chosen for all cases at once.
     """
-    clear = [each for each in found if not each.even]
-    even = [each for each in found if each.even]
-    first = [[contest.contenders[row] for row in _leaders(each)] for each in clear]
-    always = [name for name in first[0] if all(name in own for own in first)] if clear else []
-    chosen = [listed(few(always or own)) for own in first]
-    groups = {name: [each for each, own in zip(clear, chosen, strict=True) if own == name] for name in chosen}
+    clear = [verdict for verdict in found if not verdict.even]
+    even = [verdict for verdict in found if verdict.even]
+    groups = _by_leaders(clear, contest)
     ranked = sorted(groups.items(), key=lambda pair: -len(pair[1]))[:MAX_CLAUSES]
     clauses = [_lead(name, cases, len(found), contest, growing) for name, cases in ranked]
     clauses += ["elsewhere others (table below)"] * (len(groups) > MAX_CLAUSES)
     if even:
-        apart = max(each.above(row) for each in even for row in each.scenario.rows)
-        least = f"at most {at_most(apart)} apart" if apart <= even[0].limit else "less than 1 s apart"
-        few_seeds = ", too little to tell from one seed" * (LEVEL < apart <= even[0].limit)
-        where = at_scenarios([each.scenario for each in even]).replace(": ", ", ") if clear else ""
-        clauses.append(f"{where}any, as mean JCTs are {least}{few_seeds}")
-    rivals = dict.fromkeys(contest.contenders[row] for each in clear for row in _rivals(each, comparison))
+        where = at_scenarios([verdict.scenario for verdict in even]).replace(": ", ", ") if clear else ""
+        clauses.append(f"{where}any, as mean JCTs are {_apart(even)}")
+    rivals = dict.fromkeys(contest.contenders[row] for of in clear for row in _rivals(of, comparison))
     doubt = f" Not certain against {listed(few(list(rivals)))}: see How sure." if rivals else ""
     return f"{begun('; '.join(clauses))}.{doubt}"
+
+
+def _by_leaders(clear: Sequence[Verdict], contest: Contest) -> dict[str, list[Verdict]]:
+    """Return verdicts by the names of their leaders, of those that lead everywhere if there are any."""
+    leaders = [[contest.contenders[row] for row in _leaders(verdict)] for verdict in clear]
+    always = [name for name in leaders[0] if all(name in names for names in leaders)] if clear else []
+    groups: dict[str, list[Verdict]] = {}
+    for verdict, names in zip(clear, leaders, strict=True):
+        groups.setdefault(listed(few(always or names)), []).append(verdict)
+    return groups
+
+
+def _apart(even: Sequence[Verdict]) -> str:
+    """Return the largest distance between mean JCTs that are level."""
+    apart = max(verdict.above(row) for verdict in even for row in verdict.scenario.rows)
+    if apart > even[0].limit:
+        return "less than 1 s apart"
+    return f"at most {at_most(apart)} apart" + ", too little to tell from one seed" * (apart > LEVEL)
 
 
 def lowest_by(comparison: Comparison, contest: Contest) -> Lowest | None:
@@ -99,20 +111,27 @@ def how_sure(comparison: Comparison, contest: Contest, found: Sequence[Verdict])
     seeds = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     text = f"Not very: each row is the mean of only {seeds}. "
     text = text if counts[-1] < LEAST else f"Rows are means over {seeds}. "
-    clear = [each for each in found if not each.even]
+    clear = [verdict for verdict in found if not verdict.even]
     if not clear:
         return text.strip() if found or len(comparison.groups) == 1 else ""
     how = "with 95 % confidence (Student's t, seed by seed)" if counts[0] >= LEAST else "with every seed"
-    met = [contest.contenders[row] for each in clear for row in _rest(each)]
-    open_ = [contest.contenders[row] for each in clear for row in _rivals(each, comparison)]
-    if not open_:
-        first = {listed(few([contest.contenders[row] for row in _leaders(each)])) for each in clear}
-        where = at_scenarios([each.scenario for each in clear]) if len(clear) < len(found) else ""
-        who = first.pop() if len(first) == 1 else "the policy with the lowest mean JCT"
-        return f"{text}{begun(where.replace(': ', ', ') + who)} came first {how}."
-    names = sorted(set(open_), key=met.index)
-    won = [f"{name} in {met.count(name) - open_.count(name)} of {_cases(met.count(name))}" for name in names]
-    return f"{text}Not settled: {how}, the lowest mean JCT is below that of {listed(few(won))}."
+    return text + _settled(comparison, contest, clear, how, everywhere=len(clear) == len(found))
+
+
+def _settled(
+    comparison: Comparison, contest: Contest, clear: Sequence[Verdict], how: str, *, everywhere: bool
+) -> str:
+    """Return that the leaders came first, or the policies against which that is open."""
+    others = [contest.contenders[row] for verdict in clear for row in _rest(verdict)]
+    rivals = [contest.contenders[row] for verdict in clear for row in _rivals(verdict, comparison)]
+    if not rivals:
+        leaders = {listed(few([contest.contenders[row] for row in _leaders(verdict)])) for verdict in clear}
+        where = "" if everywhere else at_scenarios([verdict.scenario for verdict in clear])
+        first = leaders.pop() if len(leaders) == 1 else "the policy with the lowest mean JCT"
+        return f"{begun(where.replace(': ', ', ') + first)} came first {how}."
+    cases = {name: others.count(name) for name in sorted(set(rivals), key=others.index)}
+    won = [f"{name} in {count - rivals.count(name)} of {_cases(count)}" for name, count in cases.items()]
+    return f"Not settled: {how}, the lowest mean JCT is below that of {listed(few(won))}."
 
 
 def _cases(count: int) -> str:

@@ -208,7 +208,7 @@ def test_it_is_written_and_read(
 ) -> None:
     """Two files more and a column, by name; without an observer none of them."""
     (tmp_path / "with").mkdir()
-    write_run(tmp_path / "with", result, None, summary | summarise_contention(result), traffic=use)
+    write_run(tmp_path / "with", result, None, summary | summarise_contention(result), topics=[use])
     run = read_run(tmp_path / "with")
     assert list(run.table("tiers").columns) == ["time_s", *use.columns]
     assert list(run.table("tiers")["machine_highest"]) == pytest.approx([0.25, 0.2, 0.7, 0.8, 0])

@@ -21,7 +21,7 @@ from artist.core.job import JobSpec
 from artist.engine.engine import Engine
 from artist.performance.api import Changed, Running
 from artist.recording.folder import write_run
-from artist.recording.inputs import summarise_inputs
+from artist.recording.inputs import InputColumns
 from artist.recording.metrics import summarise
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
@@ -74,14 +74,11 @@ def fed_run(tmp_path: Path) -> Callable[..., Run]:
         script = Scripted({0: lambda view, plan: [plan.place(j, on((j, 2, cpus, 50))) for j in (0, 1)]})
         result = Engine(jobs, cluster, script, performance, observers=(recorder, resources)).run()
         resources.close(result.end_ns)
-        kept = resources if recorded else None
-        more = summarise_inputs(result)
-        summary = summarise(
-            result, policy=policy, seed=seed, network_distinct=0, resources=kept, more=more, run={}
-        )
+        topics = [*([resources] if recorded else []), InputColumns(recorder, Needs())]
+        summary = summarise(result, policy=policy, seed=seed, network_distinct=0, topics=topics, run={})
         folder = tmp_path / f"{policy}-{racks}-{seed}"
         folder.mkdir()
-        write_run(folder, result, recorder, summary, resources=kept, inputs=Needs())
+        write_run(folder, result, recorder, summary, topics=topics)
         config = {"policy": {"name": policy}, "seed": seed, "cluster": {"racks": racks}}
         (folder / "config.yaml").write_text(yaml.safe_dump(config))
         return read_run(folder)

@@ -14,7 +14,7 @@ from artist.errors import InputError
 from artist.report.contents import report_files
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.page.links_table import links_table
+from artist.report.page.grouped_tables import links_table
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest
 from artist.results.folder import read_run
@@ -30,6 +30,8 @@ USES = {
     "rack_highest": [0, 0.3, 0.5, 0],
     "rack_contended": [0, 0, 0, 0],
 }
+
+TEXT = "jobs on the same links slow each other while they send at the same time"
 
 
 @pytest.fixture
@@ -70,7 +72,11 @@ def shared_run(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[...,
         }
         pq.write_table(pa.table(links), folder / "links.parquet")
         run = read_run(folder)
-        return replace(run, summary=run.summary | {"contention": {"slowdown": 1.125, "jobs": 1.0}})
+        more = {
+            "contention": {"slowdown": 1.125, "jobs": 1.0},
+            "setting": {"Network model": {"contention": TEXT}},
+        }
+        return replace(run, summary=run.summary | more)
 
     return make
 
@@ -178,7 +184,7 @@ def test_the_page_has_them(shared_run: Callable[..., Run], tmp_path: Path) -> No
         "Most contended links",
         "port of m1",
         "Slowed by contention:",
-        "jobs on the same links slow each other while they send at the same time",
+        TEXT,
     ):
         assert words in text, words
 

@@ -8,7 +8,7 @@ import pytest
 
 from artist.report.page.comparison_table import comparison_table
 from artist.report.page.datatable import Cell, Column, html_table, signed_per_cent
-from artist.report.page.members_table import members_table
+from artist.report.page.grouped_tables import members_table
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest
 from artist.results.folder import read_run

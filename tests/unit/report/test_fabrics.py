@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from artist.recording.names import NO_COMMUNICATION
 from artist.report.words.axes import axes
 from artist.report.words.fabrics import fabrics, no_part
 from artist.results.compare import Comparison, compare
@@ -131,10 +132,10 @@ def test_a_long_job_that_communicates_counts_by_its_time(make: Make) -> None:
 def test_without_a_network_nothing_is_said_of_it(make: Make) -> None:
     """Where communication was set to take no time in every run, that says nothing about networks."""
     made = make({"fifo": [[100.0], [100.0]]})
-    free = {"model": {"_target_": "artist.network.zero.ZeroModel"}}
-    made.groups[0].runs[0].config["network"] = free
+    free = {"Network model": {"model": NO_COMMUNICATION}}
+    made.groups[0].runs[0].summary["setting"] = free
     assert no_part(made).startswith("The network hardly matters")
-    made.groups[1].runs[0].config["network"] = free
+    made.groups[1].runs[0].summary["setting"] = free
     assert no_part(made) == (
         "These runs say nothing about the network: communication was set to take no time"
     )

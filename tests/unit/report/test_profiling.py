@@ -12,10 +12,10 @@ from artist.report.command import main
 from artist.report.contents import report_files
 from artist.report.figures.policy_series import policy_series, with_series
 from artist.report.page.datatable import DataTable
-from artist.report.page.steps_table import steps_table
+from artist.report.page.grouped_tables import steps_table
 from artist.results.compare import compare
 from artist.results.folder import read_run
-from artist.results.kinds import read_cpus_kept
+from artist.results.job_types import read_cpus_kept
 from artist.results.profiling import read_profiling
 from artist.results.run import Run
 from artist.results.scenarios import contest
@@ -110,7 +110,7 @@ def test_cpus_kept_by_model(kinds_run: Callable[..., Run]) -> None:
     steps = {"coda": {model: np.array([3.0]) for model in ("AlexNet", "BAT", "WaveNet")}}
     table = steps_table(steps, {"coda": read_cpus_kept([run, run])})
     assert table is not None
-    assert [column.title for column in table.columns[5:]] == ["CPUs a GPU asked", "CPUs a GPU kept"]
+    assert [column.title for column in table.columns[5:]] == ["CPUs per GPU asked", "CPUs per GPU kept"]
     assert [[row[0].text, *(cell.text for cell in row[5:])] for row in table.rows] == [
         ["AlexNet", "-", "3.50"],
         ["BAT", "2.00", "3.00"],

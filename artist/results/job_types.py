@@ -9,92 +9,26 @@ import numpy as np
 from artist.recording.names import CORES_FILE, CPU_COLUMNS
 from artist.results.jobcolumns import Flags, measured_jobs, read_jobs
 from artist.results.run import Run, Words
-from artist.results.steps import Floats, thin_steps
+from artist.results.steps import Floats, Steps, read_steps
 
 _TABLE = CORES_FILE.removesuffix(".parquet")
-_NAMES = {  # of the tables: in Kinds
-    "timeline": {"capacity_gpus": "gpus", "busy_gpus": "gpus_held"},
-    _TABLE: {
-        "gpus_used": "gpus_used",
-        "starved_gpus": "starved_gpus",
-        "capacity_cpus": "cpus",
-        "cpus_of_gpu_jobs": "cpus_of_gpu_jobs",
-        "cpus_of_cpu_jobs": "cpus_of_cpu_jobs",
-        "capacity_bytes_per_s": "bandwidth",
-        "bandwidth_bytes_per_s": "bandwidth_drawn",
-        "gpu_jobs_waiting": "gpu_jobs_waiting",
-        "cpu_jobs_waiting": "cpu_jobs_waiting",
-    },
+_COLUMNS = {
+    "timeline": ("capacity_gpus", "busy_gpus"),
+    _TABLE: (
+        *("gpus_used", "starved_gpus", "capacity_cpus", "cpus_of_gpu_jobs", "cpus_of_cpu_jobs"),
+        *("capacity_bytes_per_s", "bandwidth_bytes_per_s", "gpu_jobs_waiting", "cpu_jobs_waiting"),
+    ),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """Step functions of time, shape (n,); a number holds from its time on, and the last time ends the run.
-
-    Attributes
-    ----------
-    gpus, gpus_held, gpus_used, starved_gpus
-        GPUs there; held by jobs, and kept busy by them; idle for lack of CPUs while GPU jobs wait.
-    cpus, cpus_of_gpu_jobs, cpus_of_cpu_jobs
-        CPUs there, and held.
-    bandwidth, bandwidth_drawn
-        Memory bandwidth there, and drawn by jobs, in bytes/s.
-    gpu_jobs_waiting, cpu_jobs_waiting
-        Jobs.
-    thinned
-        Whether numbers are means over spans of time.
-    """
-
-    times_s: Floats
-    gpus: Floats
-    gpus_held: Floats
-    gpus_used: Floats
-    starved_gpus: Floats
-    cpus: Floats
-    cpus_of_gpu_jobs: Floats
-    cpus_of_cpu_jobs: Floats
-    bandwidth: Floats
-    bandwidth_drawn: Floats
-    gpu_jobs_waiting: Floats
-    cpu_jobs_waiting: Floats
-    thinned: bool = False
-
-
-def has_kinds(run: Run) -> bool:
-    """Return whether a run recorded kinds of jobs: some of its jobs ask for no GPUs."""
+def has_job_types(run: Run) -> bool:
+    """Return whether a run recorded types of jobs: some of its jobs ask for no GPUs."""
     return bool(run.columns(_TABLE))
 
 
-def read_kinds(run: Run, bins: int) -> Kinds:
-    """Read kinds of jobs over time, long runs as means over so many spans of time.
-
-    Raises
-    ------
-    InputError
-        If a table is damaged.
-    """
-    read = [(run.numbers(table, ["time_s", *names]), names) for table, names in _NAMES.items()]
-    times_s = np.unique(np.concatenate([columns[0] for columns, _ in read]))
-    thinned = len(times_s) > 2 * bins
-    if thinned:
-        times_s = np.linspace(0.0, times_s[-1], bins + 1)
-    made = {
-        name: _mean_at(columns[0], column, times_s) if thinned else _at(columns[0], column, times_s)
-        for columns, names in read
-        for column, name in zip(columns[1:], names.values(), strict=True)
-    }
-    return Kinds(times_s, **made, thinned=thinned)
-
-
-def _at(times_s: Floats, values: Floats, wanted_s: Floats) -> Floats:
-    found: Floats = values[np.searchsorted(times_s, wanted_s, side="right") - 1]
-    return found
-
-
-def _mean_at(times_s: Floats, values: Floats, edges: Floats) -> Floats:
-    """Return means of the spans, with the last number of the run for its end."""
-    return np.append(thin_steps(times_s, values, edges)[0], values[-1])
+def read_job_types(run: Run, bins: int) -> Steps:
+    """Read the columns of cores.parquet, and GPUs there and held; raise InputError if a table is damaged."""
+    return read_steps(run, _COLUMNS, bins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +48,12 @@ class Waits:
     of_gpu: Flags
     user: Words
 
-    def p99_s(self, kind: Flags | None = None) -> Floats:
+    def p99_s(self, of_type: Flags | None = None) -> Floats:
         """Return the 99th percentile of each user's jobs, or of those chosen; NaN for a user without any.
 
         The shape is (n_users,), in the order of `user.names`.
         """
-        chosen = np.ones(len(self.of_gpu), dtype=np.bool_) if kind is None else kind
+        chosen = np.ones(len(self.of_gpu), dtype=np.bool_) if of_type is None else of_type
         parts = (self.queueing_s[chosen & (self.user.codes == i)] for i in range(len(self.user.names)))
         return np.array([np.percentile(part, 99) if len(part) else np.nan for part in parts])
 

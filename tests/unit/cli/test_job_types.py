@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from artist.results.folder import read_run
-from artist.results.kinds import has_kinds, read_cpus_changed, read_kinds, read_waits
+from artist.results.job_types import has_job_types, read_cpus_changed, read_job_types, read_waits
 from artist.results.measures import BY_NAME
 from artist.results.run import Run
 
@@ -65,13 +65,13 @@ def test_runs_with_cpu_jobs_record_starved_gpus(run: Run) -> None:
 
 def test_tables_of_runs_with_cpu_jobs_can_be_read_back(run: Run) -> None:
     """C, g and f over time; g computes for 60 s, and nothing hinders it."""
-    assert has_kinds(run)
-    kinds = read_kinds(run, 100)
-    assert kinds.times_s[:4].tolist() == [0, 10, 50, 60]
-    assert kinds.gpu_jobs_waiting[:5].tolist() == [0, 1, 1, 1, 0]
-    assert kinds.cpus_of_cpu_jobs[:5].tolist() == [20, 20, 21, 20, 0]
-    assert kinds.cpus_of_gpu_jobs[:5].tolist() == [0, 0, 0, 0, 10]
-    assert set(kinds.bandwidth) == {256e9}
+    assert has_job_types(run)
+    steps = read_job_types(run, 100)
+    assert steps.times_s[:4].tolist() == [0, 10, 50, 60]
+    assert steps.columns["gpu_jobs_waiting"][:5].tolist() == [0, 1, 1, 1, 0]
+    assert steps.columns["cpus_of_cpu_jobs"][:5].tolist() == [20, 20, 21, 20, 0]
+    assert steps.columns["cpus_of_gpu_jobs"][:5].tolist() == [0, 0, 0, 0, 10]
+    assert set(steps.columns["capacity_bytes_per_s"]) == {256e9}
     assert read_waits(run).queueing_s.tolist() == [0, 90, 0, 0]
     assert read_waits(run).of_gpu.tolist() == [False, True, False, True]
     assert read_cpus_changed(run).tolist() == [0, 0]
@@ -98,4 +98,4 @@ def test_runs_without_cpu_jobs_are_as_they_were(artist: Artist) -> None:
     assert "kinds" not in json.loads(path.read_text())
     assert not (path.parent / "cores.parquet").exists()
     assert not {"cpus", "cpus_last"} & set(pd.read_parquet(path.parent / "jobs.parquet").columns)
-    assert not has_kinds(read_run(path.parent))
+    assert not has_job_types(read_run(path.parent))

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from artist.errors import InputError
-from artist.results.kinds import has_kinds, read_cpus_changed, read_kinds, read_waits
+from artist.results.job_types import has_job_types, read_cpus_changed, read_job_types, read_waits
 from artist.results.run import Run
 
 TIMES_S = [0.0, 5.0, 20.0, 22.5]
@@ -43,18 +43,19 @@ def run(paper_run: Run) -> Run:
 
 def test_times_are_those_of_both_tables(run: Run) -> None:
     """GPUs held change at 2, 6 and 10 s, all else at 5 and 20 s; what does not change holds on."""
-    kinds = read_kinds(run, 100)
-    assert kinds.times_s.tolist() == [0, 1, 2, 5, 6, 10, 20, 22.5]
-    assert kinds.gpus_held.tolist() == [2, 2, 4, 4, 2, 4, 4, 0]
-    assert kinds.gpus_used.tolist() == [1, 1, 1, 2, 2, 2, 4, 0]
-    assert kinds.starved_gpus.tolist() == [0, 0, 0, 2, 2, 2, 0, 0]
-    assert (set(kinds.gpus), set(kinds.cpus), set(kinds.bandwidth)) == ({4}, {8}, {100})
-    assert kinds.cpus_of_gpu_jobs.tolist() == [1, 1, 1, 2, 2, 2, 3, 0]
-    assert kinds.cpus_of_cpu_jobs.tolist() == [4, 4, 4, 4, 4, 4, 0, 0]
-    assert kinds.bandwidth_drawn.tolist() == [10, 10, 10, 20, 20, 20, 30, 0]
-    assert kinds.gpu_jobs_waiting.tolist() == [0, 0, 0, 1, 1, 1, 0, 0]
-    assert kinds.cpu_jobs_waiting.tolist() == [3, 3, 3, 0, 0, 0, 0, 0]
-    assert not kinds.thinned
+    steps = read_job_types(run, 100)
+    assert steps.times_s.tolist() == [0, 1, 2, 5, 6, 10, 20, 22.5]
+    assert steps.columns["busy_gpus"].tolist() == [2, 2, 4, 4, 2, 4, 4, 0]
+    assert steps.columns["gpus_used"].tolist() == [1, 1, 1, 2, 2, 2, 4, 0]
+    assert steps.columns["starved_gpus"].tolist() == [0, 0, 0, 2, 2, 2, 0, 0]
+    there = ("capacity_gpus", "capacity_cpus", "capacity_bytes_per_s")
+    assert [set(steps.columns[name]) for name in there] == [{4}, {8}, {100}]
+    assert steps.columns["cpus_of_gpu_jobs"].tolist() == [1, 1, 1, 2, 2, 2, 3, 0]
+    assert steps.columns["cpus_of_cpu_jobs"].tolist() == [4, 4, 4, 4, 4, 4, 0, 0]
+    assert steps.columns["bandwidth_bytes_per_s"].tolist() == [10, 10, 10, 20, 20, 20, 30, 0]
+    assert steps.columns["gpu_jobs_waiting"].tolist() == [0, 0, 0, 1, 1, 1, 0, 0]
+    assert steps.columns["cpu_jobs_waiting"].tolist() == [3, 3, 3, 0, 0, 0, 0, 0]
+    assert not steps.thinned
 
 
 def test_long_runs_are_averaged(run: Run) -> None:
@@ -62,11 +63,11 @@ def test_long_runs_are_averaged(run: Run) -> None:
 
     Used: 5 + 2 x 6.25 = 17.5, then 2 x 8.75 + 4 x 2.5 = 27.5 GPU s.
     """
-    kinds = read_kinds(run, 2)
-    assert kinds.times_s.tolist() == [0, 11.25, 22.5]
-    assert kinds.gpus_held.tolist() == pytest.approx([33 / 11.25, 4, 0])
-    assert kinds.gpus_used.tolist() == pytest.approx([17.5 / 11.25, 27.5 / 11.25, 0])
-    assert kinds.thinned
+    steps = read_job_types(run, 2)
+    assert steps.times_s.tolist() == [0, 11.25, 22.5]
+    assert steps.columns["busy_gpus"].tolist() == pytest.approx([33 / 11.25, 4, 0])
+    assert steps.columns["gpus_used"].tolist() == pytest.approx([17.5 / 11.25, 27.5 / 11.25, 0])
+    assert steps.thinned
 
 
 def test_waits_by_kind_and_user(run: Run) -> None:
@@ -107,14 +108,14 @@ def test_jobs_that_asked_for_no_cpus_do_not_count(run: Run) -> None:
     assert read_cpus_changed(run).tolist() == [-5]
 
 
-def test_a_run_says_whether_it_has_kinds(paper_run: Run) -> None:
+def test_a_run_says_whether_it_has_job_types(paper_run: Run) -> None:
     """No table; a table; a damaged one, which is refused."""
-    assert not has_kinds(paper_run)
+    assert not has_job_types(paper_run)
     path = paper_run.folder / "cores.parquet"
     pq.write_table(pa.table({"time_s": TIMES_S}), path)
-    assert has_kinds(paper_run)
+    assert has_job_types(paper_run)
     with pytest.raises(InputError, match="columns are missing"):
-        read_kinds(paper_run, 100)
+        read_job_types(paper_run, 100)
     path.write_bytes(b"PAR1")
     with pytest.raises(InputError, match="cannot be read"):
-        read_kinds(paper_run, 100)
+        read_job_types(paper_run, 100)

@@ -14,11 +14,11 @@ from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.errors import InputError
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.words.kinds import kinds
+from artist.report.words.job_types import job_types
 from artist.report.words.notes import comparison_notes
 from artist.results.compare import compare
 from artist.results.digest import digest
-from artist.results.kinds import read_interference
+from artist.results.job_types import read_interference
 from artist.results.run import Run
 from artist.results.scenarios import contest
 
@@ -36,7 +36,7 @@ def drawn(runs: Sequence[Run]) -> dict[str, Drawing]:
 def said(runs: Sequence[Run], baseline: str | None = None) -> dict[str, str]:
     """Return what is said of kinds of jobs by topic."""
     comparison = compare(runs)
-    return dict(kinds(comparison, contest(comparison, baseline)))
+    return dict(job_types(comparison, contest(comparison, baseline)))
 
 
 def points(line: Any) -> tuple[list[float], list[float]]:
@@ -377,7 +377,7 @@ def test_what_drawn_bandwidth_costs(kinds_run: Make) -> None:
     competing = contest(comparison)
 
     def sentence(interference: dict[int, float]) -> str:
-        return dict(kinds(comparison, competing, interference))["Memory bandwidth"]
+        return dict(job_types(comparison, competing, interference))["Memory bandwidth"]
 
     drawn_for = (
         "On machines with GPU jobs more than 75 % of the memory bandwidth is drawn for 8.0 % of the time "

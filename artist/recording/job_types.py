@@ -1,26 +1,39 @@
-"""GPU jobs and CPU jobs side by side over time: waiting jobs, and held CPUs, from events alone.
+"""GPU jobs and CPU jobs side by side: waiting jobs and held CPUs over time, and their numbers in a summary.
 
 CPU jobs are those that ask for no GPUs (CODA, ICDCS 2020).
 """
 
+import math
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
+from operator import mul
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from artist.core.cluster import Allocation, Cluster, Group, crosses_racks
+from artist.core.arrays import Bools, Floats, Ints
+from artist.core.cluster import Allocation, Cluster, Group, Slice
 from artist.core.compact_jobs import field_of, templates_of
 from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.job import JobSpec
+from artist.core.result import RunResult
+from artist.recording.metrics import distribution
+from artist.recording.names import CORES_FILE, CPU_COLUMNS
 from artist.recording.starved import Starved
+from artist.recording.topic import Table, Topic
+from artist.units import NS_PER_S
 
-GPU, CPU = 0, 1  # kinds of jobs
+Drawn = Callable[[JobSpec, Allocation, Slice], float]
+
+GPU, CPU = 0, 1  # types of jobs
 BANDWIDTH_THRESHOLD = 0.75  # of a machine's memory bandwidth (CODA, section V-D)
 
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
+_WITHIN = {"within_10s": 10, "within_3min": 180}  # seconds
+_OVER = {"over_10min": 600, "over_1h": 3600}
 _AT_A_TIME = 1000  # instants
 _ONE = 1 << 40  # parts of a GPU: whole numbers, so that sums come back to 0 exactly
 _ROUNDING = 1e-9  # of the threshold: jobs that are capped to draw just as much as that do not pass it
@@ -50,16 +63,15 @@ def has_cpu_jobs(jobs: Sequence[JobSpec]) -> bool:
     return any(not spec.demand.gpus for spec in templates_of(jobs))
 
 
-class Kinds:
-    """Observer of jobs by kind, CPUs and memory bandwidth; close it when the run has ended.
+class JobTypes(Topic):
+    """Observer of jobs by type, CPUs and memory bandwidth; close it when the run has ended.
 
     Parameters
     ----------
     jobs, cluster
         The engine's; an event's job is an index into them.
-    bandwidth
-        What performance says that each job on a machine draws there (`Performance.bandwidth`). It is asked
-        about one job at a time.
+    drawn
+        Memory bandwidth in bytes/s that a job draws on one of its slices (`Performance.drawn`).
     min_cpus_per_gpu
         See `Starved`.
 
@@ -98,7 +110,7 @@ class Kinds:
         self,
         jobs: Sequence[JobSpec],
         cluster: Cluster,
-        bandwidth: Callable[[int, "Alone"], Mapping[int, float]],
+        drawn: Drawn,
         min_cpus_per_gpu: float | None = None,
     ) -> None:
         self.times_ns = np.zeros(0, dtype=np.int64)
@@ -108,15 +120,14 @@ class Kinds:
         self.retunes = 0
         self.without_cpus: set[int] = set()
         self._jobs = jobs
-        self._kind = bytes(GPU if demand.gpus else CPU for demand in field_of(jobs, "demand"))
-        self._asked_bandwidth = bandwidth
+        self._type = bytes(GPU if demand.gpus else CPU for demand in field_of(jobs, "demand"))
+        self._drawn_by = drawn
         self._machines = cluster.machines
-        self._alone = Alone(cluster, jobs)
         decides = min_cpus_per_gpu is not None
         self._starved = [Starved(cluster, min_cpus_per_gpu), *[Starved(cluster)] * decides]
         self._held: dict[int, Allocation] = {}  # and all that follows: now
         self._groups: dict[Group, int] = {}  # members
-        self._waiting, self._cpus = [0, 0], [0, 0]  # by kind
+        self._waiting, self._cpus = [0, 0], [0, 0]  # by job type
         self._uses: dict[int, int] = {}  # by GPU job: parts of GPUs that it keeps busy when no delay lasts
         self._delayed: dict[int, int] = {}  # jobs in delays -> until when
         self._delays: list[tuple[int, int]] = []  # a heap of (end, job); some no longer hold
@@ -145,6 +156,18 @@ class Kinds:
             MachineEvent: self._machine,
         }
 
+    def tables(self) -> Mapping[str, Table]:
+        """Return the columns over time, of a closed run."""
+        return {CORES_FILE: Table(self.times_ns, self.columns)}
+
+    def job_columns(self, result: RunResult) -> Mapping[str, Floats]:
+        """Return `job_type_columns`."""
+        return job_type_columns(result, self)
+
+    def summary_entries(self, result: RunResult) -> Mapping[str, Any]:
+        """Return `summarise_job_types`."""
+        return summarise_job_types(result, self)
+
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
         """Keep the events of one instant; many instants at a time are followed in half the time."""
         self._told.append((time_ns, events, gauges))
@@ -158,9 +181,8 @@ class Kinds:
             if time_ns != self._open_ns:
                 self._advance(time_ns)
             for event in events:
-                kind = type(event)
-                if kind in note_of:
-                    note_of[kind](event)  # type: ignore[operator]
+                if (event_type := type(event)) in note_of:
+                    note_of[event_type](event)  # type: ignore[operator]
             self._gauges = gauges
         self._told.clear()
 
@@ -184,8 +206,8 @@ class Kinds:
         self._wait(event.job)
 
     def _start(self, event: Start) -> None:
-        self._waiting[self._kind[event.job]] -= 1
-        if self._kind[event.job] == GPU:
+        self._waiting[self._type[event.job]] -= 1
+        if self._type[event.job] == GPU:
             for starved in self._starved:
                 starved.go(self._jobs[event.job].demand)
         self._hold(event)
@@ -193,7 +215,7 @@ class Kinds:
     def _change(self, event: Change) -> None:
         job = event.job
         self._let_go(job)
-        if event.type == "retune" and self._kind[job] == GPU:
+        if event.type == "retune" and self._type[job] == GPU:
             self.retunes += 1
         self._hold(event)
 
@@ -204,13 +226,13 @@ class Kinds:
     def _finish(self, event: Finish | Stop) -> None:
         job = event.job
         self._let_go(job)
-        if self._kind[job] == GPU:
+        if self._type[job] == GPU:
             self._use(job, 0)
             self._delayed.pop(job, None)
 
     def _wait(self, job: int) -> None:
-        self._waiting[self._kind[job]] += 1
-        if self._kind[job] == GPU:
+        self._waiting[self._type[job]] += 1
+        if self._type[job] == GPU:
             for starved in self._starved:
                 starved.wait(self._jobs[job].demand)
 
@@ -221,7 +243,7 @@ class Kinds:
         self.cpus_last[job] = self._take(job, allocation, 1)
         if not self.cpus_last[job] and any(self._machines[s.machine].cpus for s in allocation.slices):
             self.without_cpus.add(job)
-        if event.delay_ns and self._kind[job] == GPU:
+        if event.delay_ns and self._type[job] == GPU:
             self._delay(job, event.time_ns + int(event.delay_ns))
         self._draw(job, allocation)
 
@@ -233,14 +255,14 @@ class Kinds:
 
     def _take(self, job: int, allocation: Allocation, sign: int) -> int:
         """Give a job what an allocation says, or take it back; return the CPUs of it."""
-        group, kind, total = allocation.group, self._kind[job], 0
+        group, job_type, total = allocation.group, self._type[job], 0
         for machine, gpus, cpus, _ in allocation.slices:
             for starved in self._starved:
                 starved.take(machine, 0 if group else sign * gpus, sign * cpus)
             total += int(cpus)
-            if kind == GPU:
+            if job_type == GPU:
                 self._train(machine, sign)
-        self._cpus[kind] += sign * total
+        self._cpus[job_type] += sign * total
         if group is not None:
             members = self._groups.pop(group, 0)
             if members + sign:
@@ -255,7 +277,7 @@ class Kinds:
 
     def _price(self, event: Reprice) -> None:
         job = event.job
-        if self._kind[job] == GPU:
+        if self._type[job] == GPU:
             parts, spec = event.parts, self._jobs[job]
             gpus = int(int(self._held[job].gpus) * spec.gpu_utilization * _ONE)
             self._use(job, gpus * int(parts.compute_ns) // sum(parts))
@@ -279,14 +301,12 @@ class Kinds:
 
     def _draw(self, job: int, allocation: Allocation) -> None:
         """Record the draw, on its machines, of a job that draws nothing yet."""
-        alone = self._alone
-        alone.job, alone.held = job, allocation
-        for each in allocation.slices:
-            drawn = self._asked_bandwidth(each.machine, alone)
-            if drawn:
-                amount = round(drawn[job])
-                self._draws.setdefault(job, []).append((each.machine, amount))
-                self._add_drawn(each.machine, amount)
+        spec = self._jobs[job]
+        for here in allocation.slices:
+            amount = round(self._drawn_by(spec, allocation, here))
+            if amount:
+                self._draws.setdefault(job, []).append((here.machine, amount))
+                self._add_drawn(here.machine, amount)
 
     def _add_drawn(self, machine: int, amount: int) -> None:
         was = self._is_crowded(machine)
@@ -360,43 +380,170 @@ class Kinds:
         self._rows.extend(row)
 
 
-class Alone:
-    """A job as if it ran alone, each in its turn; see `artist.performance.api.Running`."""
+def job_type_columns(result: RunResult, job_types: JobTypes) -> dict[str, Floats]:
+    """Return CPU_COLUMNS, shape (n_jobs,): CPUs asked for, and held last or still, NaN if never any."""
+    last = np.array(job_types.cpus_last, dtype=np.float64)
+    columns = _asked(result).astype(np.float64), np.where(last < 0, np.nan, last)
+    return dict(zip(CPU_COLUMNS, columns, strict=True))
 
-    def __init__(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> None:
-        self.cluster = cluster
-        self.job = 0
-        self.held = Allocation(())
-        self._jobs = jobs
 
-    def spec(self, job: int) -> JobSpec:
-        """Return what is known of a job."""
-        return self._jobs[job]
+def summarise_job_types(result: RunResult, job_types: JobTypes) -> dict[str, Any]:
+    """Return the entry `kinds` of the summary of a closed run; a share of nothing is None.
 
-    def allocation(self, job: int) -> Allocation:
-        """Return what the job holds."""
-        return self.held
+    Of finished jobs, of the window if there is one:
 
-    def ready_ns(self, job: int) -> int:
-        """Return when its delay ends: it has none."""
-        return 0
+    gpu, cpu
+        By job type the number of all `jobs` and of those `finished`; shares of the latter that waited not at
+        all (`at_once`), at most 10 s, at most 3 min, more than 10 min, more than 1 h, stops included;
+        `queueing_s`, the distribution of it; and `jct_s`, that of completion times.
+    more_cpus, fewer_cpus
+        Shares of the GPU jobs that asked for CPUs which held more, or fewer, when they finished.
+    more_cpus_1_to_5, fewer_cpus_1_to_20
+        Those which held at most 5 more, and at most 20 fewer (the CODA paper, Fig. 14).
+    user_p99_gpu_s, user_p99_cpu_only_s
+        The 99th percentile of the waiting of all jobs of a user, averaged over users with GPU jobs, and over
+        those without.
 
-    def shift_ns(self, job: int) -> int:
-        """Return its shift: it has none."""
-        return 0
+    Of all jobs, over the whole run:
 
-    def jobs_on(self, machine: int) -> Iterable[int]:
-        """Return the job."""
-        return (self.job,)
+    aborted
+        How often the policy stopped CPU jobs.
+    cpu_lost
+        Share of the time that CPU jobs ran whose work was lost, by a stop or a failure; each job counts with
+        the CPUs that it asks for.
+    without_cpus
+        GPU jobs that held no CPUs at times (`JobTypes`).
+    retunes_per_gpu_job
+        How often GPU jobs got other CPUs on the same GPUs, over GPU jobs that ever started.
 
-    def crossing_machine(self, machine: int) -> Sequence[int]:
-        """Return the job, if it is on several machines."""
-        return (self.job,) if len(self.held.slices) > 1 else ()
+    Over the time from the first to the last arrival (how long a run drains does not reflect its use):
 
-    def crossing_rack(self, rack: int) -> Sequence[int]:
-        """Return the job, if it is in several racks."""
-        return (self.job,) if crosses_racks(self.held, self.cluster) else ()
+    `waiting` of gpu, cpu
+        Mean number of jobs.
+    gpu_active_queued, starved
+        While GPU jobs wait: GPUs held, and starved (`Starved`), of the GPUs there. Where none ever waits,
+        None is the share of GPUs held, and 0 of those starved.
+    starved_asked
+        As `starved`, but for every policy by the CPUs that jobs ask for. `starved` goes by fewer where a
+        policy decides itself how many a job gets.
+    starved_all_time
+        As `starved`, but over all of the time; where no GPU job waits no GPU is starved.
+    gpu_utilization_active, gpu_utilization_queued
+        GPUs used (`JobTypes`) of the GPUs held; the latter while GPU jobs wait.
+    cpus_of_gpu_jobs, cpus_of_cpu_jobs, bandwidth
+        CPUs held and memory bandwidth drawn, of what there is.
+    over_threshold
+        Share of the time of machines with GPU jobs in which all jobs there draw more than BANDWIDTH_THRESHOLD
+        of what there is.
+    """
+    jobs = result.jobs[slice(*result.window)] if result.window else result.jobs
+    window = slice(*result.window) if result.window else slice(None)
+    names = ("queueing_ns", "submit_ns", "finish_ns")
+    queueing, submit, finish = (result.columns[name][window] for name in names)
+    jct = finish - submit
+    with_gpus = np.array([spec.demand.gpus > 0 for spec in result.jobs], dtype=np.bool_)
+    finished, of_gpu = finish >= 0, with_gpus[window]
+    over = _Over(result, job_types)
+    waits = over.columns["gpu_jobs_waiting"] > 0
+    ever = bool(waits[:-1].any())
+    users = _user_p99_s(list(field_of(jobs, "user")), queueing, finished, of_gpu)
+    asked = _asked(result)[window]
+    more = np.array(job_types.cpus_last)[window] - asked
+    told = finished & of_gpu & (asked > 0)
+    started = int((with_gpus & (result.columns["starts"] > 0)).sum())
+    return {
+        "kinds": {
+            "gpu": _of_type(queueing, jct, finished, of_gpu) | {"waiting": over.mean("gpu_jobs_waiting")},
+            "cpu": _of_type(queueing, jct, finished, ~of_gpu) | {"waiting": over.mean("cpu_jobs_waiting")},
+            "gpu_active_queued": over.share("busy_gpus", "capacity_gpus", waits),
+            "gpu_utilization_active": over.share("gpus_used", "busy_gpus"),
+            "gpu_utilization_queued": over.share("gpus_used", "busy_gpus", waits),
+            "starved": over.share("starved_gpus", "capacity_gpus", waits if ever else None),
+            "starved_asked": over.share("starved_asked", "capacity_gpus", waits if ever else None),
+            "starved_all_time": over.share("starved_gpus", "capacity_gpus"),
+            "cpus_of_gpu_jobs": over.share("cpus_of_gpu_jobs", "capacity_cpus"),
+            "cpus_of_cpu_jobs": over.share("cpus_of_cpu_jobs", "capacity_cpus"),
+            "bandwidth": over.share("bandwidth_bytes_per_s", "capacity_bytes_per_s"),
+            "over_threshold": over.share("crowded", "training"),
+            "more_cpus": _part(told & (more > 0), told),
+            "fewer_cpus": _part(told & (more < 0), told),
+            "more_cpus_1_to_5": _part(told & (more > 0) & (more <= 5), told),
+            "fewer_cpus_1_to_20": _part(told & (more < 0) & (more >= -20), told),
+            "aborted": int(result.columns["preemptions"][~with_gpus].sum()),
+            "cpu_lost": _lost(result, ~with_gpus),
+            "without_cpus": len(job_types.without_cpus),
+            "user_p99_gpu_s": users[0],
+            "user_p99_cpu_only_s": users[1],
+            "retunes_per_gpu_job": job_types.retunes / started if started else None,
+        }
+    }
 
-    def members(self, group: str) -> Iterable[int]:
-        """Return the job."""
-        return (self.job,)
+
+class _Over:
+    """Integrals of a closed run's columns, from the first to the last arrival."""
+
+    def __init__(self, result: RunResult, job_types: JobTypes) -> None:
+        first_ns, last_ns = result.jobs[0].submit_ns, result.jobs[-1].submit_ns
+        self.columns = job_types.columns | job_types.inner
+        self._spans_ns = np.diff(job_types.times_ns.clip(first_ns, last_ns)).astype(np.float64)
+
+    def mean(self, name: str) -> float | None:
+        """Return the mean of a column over time."""
+        return self._ratio(self.columns[name][:-1], np.ones(len(self._spans_ns)))
+
+    def share(self, part: str, whole: str, when: Bools | None = None) -> float | None:
+        """Return the integral of a column over that of another, at some times or all."""
+        counts = np.ones(len(self._spans_ns)) if when is None else when[:-1].astype(np.float64)
+        return self._ratio(self.columns[part][:-1] * counts, self.columns[whole][:-1] * counts)
+
+    def _ratio(self, part: Any, whole: Any) -> float | None:
+        of_whole = math.fsum(whole * self._spans_ns)  # rounds once, so it is the same on every processor
+        return math.fsum(part * self._spans_ns) / of_whole if of_whole else None
+
+
+def _asked(result: RunResult) -> Ints:
+    return np.array([spec.demand.cpus for spec in result.jobs], dtype=np.int64)
+
+
+def _lost(result: RunResult, of: Bools) -> float | None:
+    """Return the share of the CPU time of some jobs whose work was lost."""
+    cpus = _asked(result)[of].tolist()
+    lost, ran = (
+        sum(map(mul, cpus, result.columns[name][of].tolist())) for name in ("lost_ns", "running_ns")
+    )  # of Python's integers: sums may pass 2^63
+    return lost / ran if ran else None
+
+
+def _of_type(queueing_ns: Ints, jct_ns: Ints, finished: Bools, of_type: Bools) -> dict[str, Any]:
+    """Return counts, the waiting and the completion times of the jobs of a type."""
+    done = finished & of_type
+    waits = {name: queueing_ns <= limit_s * NS_PER_S for name, limit_s in ({"at_once": 0} | _WITHIN).items()}
+    waits |= {name: queueing_ns > limit_s * NS_PER_S for name, limit_s in _OVER.items()}
+    return {
+        "jobs": int(of_type.sum()),
+        "finished": int(done.sum()),
+        **{name: _part(done & those, done) for name, those in waits.items()},
+        "queueing_s": distribution(queueing_ns[done]),
+        "jct_s": distribution(jct_ns[done]),
+    }
+
+
+def _part(those: Bools, of: Bools) -> float | None:
+    return int(those.sum()) / int(of.sum()) if of.any() else None
+
+
+def _user_p99_s(
+    users: Sequence[str], queueing_ns: Ints, finished: Bools, of_gpu: Bools
+) -> tuple[float | None, float | None]:
+    """Return the mean of users' 99th percentiles, of users with GPU jobs and of the others."""
+    number = {user: i for i, user in enumerate(dict.fromkeys(users))}
+    of_user = np.array([number[user] for user in users], dtype=np.int64)
+    has_gpu_jobs = np.bincount(of_user, of_gpu, len(number)) > 0
+    order = np.argsort(of_user, kind="stable")
+    order = order[finished[order]]
+    parts = np.split(queueing_ns[order], np.searchsorted(of_user[order], np.arange(1, len(number))))
+    tails = [(float(np.percentile(part, 99)) / NS_PER_S if len(part) else None) for part in parts]
+    both = ([t for t, gpu in zip(tails, has_gpu_jobs, strict=True) if gpu == g] for g in (True, False))
+    known = ([t for t in of_type if t is not None] for of_type in both)
+    gpu, cpu = (math.fsum(each) / len(each) if each else None for each in known)
+    return gpu, cpu

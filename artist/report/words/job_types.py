@@ -40,7 +40,7 @@ class _Case:
         return dict(sorted(means.items(), key=lambda pair: pair[1]))
 
 
-def kinds(
+def job_types(
     comparison: Comparison, contest: Contest, interference: Mapping[int, float] | None = None
 ) -> list[tuple[str, str]]:
     """Return (topic, sentence) pairs; none where no run has both kinds of jobs.

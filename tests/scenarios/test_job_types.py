@@ -26,8 +26,7 @@ from artist.core.view import ClusterView
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.engine.stopping import StopRule
-from artist.recording.kind_numbers import kind_columns, summarise_kinds
-from artist.recording.kinds import Alone, Kinds, has_cpu_jobs
+from artist.recording.job_types import JobTypes, has_cpu_jobs, job_type_columns, summarise_job_types
 from artist.testing.tiny import PlainPerformance, Scripted, job, on
 from artist.units import NS_PER_S, seconds_to_ns
 
@@ -60,10 +59,10 @@ def observed(
     least: float | None = None,
     slow: Callable[[JobSpec, Allocation], float] = lambda spec, allocation: 1.0,
     **options: Any,
-) -> tuple[Kinds, RunResult]:
+) -> tuple[JobTypes, RunResult]:
     """Run a script of allocations by job; return the closed observer."""
     cluster, performance = Cluster(machines), PlainPerformance(slow)
-    kinds = Kinds(jobs, cluster, performance.bandwidth, least)
+    kinds = JobTypes(jobs, cluster, performance.drawn, least)
     policy = Scripted({time_s: places(where) for time_s, where in script.items()})
     result = Engine(jobs, cluster, policy, performance, observers=(kinds,), **options).run()
     kinds.close(result.end_ns)
@@ -75,7 +74,7 @@ def until(time_s: float) -> StopRule:
     return StopRule(time_ns=seconds_to_ns(time_s))
 
 
-def changes(kinds: Kinds, name: str) -> list[tuple[float, float]]:
+def changes(kinds: JobTypes, name: str) -> list[tuple[float, float]]:
     """Return the times (s) and the values of a column where it changes."""
     kept: list[tuple[float, float]] = []
     column = (kinds.columns | kinds.inner)[name]
@@ -85,14 +84,14 @@ def changes(kinds: Kinds, name: str) -> list[tuple[float, float]]:
     return kept
 
 
-def numbers(kinds: Kinds, result: RunResult) -> dict[str, Any]:
+def numbers(kinds: JobTypes, result: RunResult) -> dict[str, Any]:
     """Return what the summary says."""
-    made: dict[str, Any] = summarise_kinds(result, kinds)["kinds"]
+    made: dict[str, Any] = summarise_job_types(result, kinds)["kinds"]
     return made
 
 
 @pytest.fixture
-def story() -> tuple[Kinds, RunResult]:
+def story() -> tuple[JobTypes, RunResult]:
     """Run the story."""
     jobs = [
         job("c", 0, 20, cpus=3, memory_bandwidth_bytes_per_s=80),
@@ -112,7 +111,7 @@ def story() -> tuple[Kinds, RunResult]:
     return observed(jobs, script)
 
 
-def test_rows_of_the_story(story: tuple[Kinds, RunResult]) -> None:
+def test_rows_of_the_story(story: tuple[JobTypes, RunResult]) -> None:
     """H asks for 1 GPU and 3 CPUs. M0 has 2 GPUs and 1 CPU left, m1 1 and 0 until g ends, then 2 and 2.
 
     So 2 + 1, 2 + 2 and, when d has ended and m1 has 4 CPUs, 2 GPUs starve; none, once h runs.
@@ -134,7 +133,7 @@ def test_rows_of_the_story(story: tuple[Kinds, RunResult]) -> None:
     assert changes(kinds, "training") == [(0, 1), (10, 0), (16, 1), (26, 0)]  # g, then h on m1
 
 
-def test_shares_of_the_story(story: tuple[Kinds, RunResult]) -> None:
+def test_shares_of_the_story(story: tuple[JobTypes, RunResult]) -> None:
     """All over the 20 s from the first to the last arrival; a GPU job waits from 5 to 16 s."""
     said = numbers(*story)
     assert said["gpu"]["waiting"] == 11 / 20
@@ -150,7 +149,7 @@ def test_shares_of_the_story(story: tuple[Kinds, RunResult]) -> None:
     assert said["over_threshold"] == 0
 
 
-def test_jobs_of_the_story(story: tuple[Kinds, RunResult]) -> None:
+def test_jobs_of_the_story(story: tuple[JobTypes, RunResult]) -> None:
     """G held what it asked for, h one CPU more. H waited 11 s, all others not at all.
 
     So h took 21 s and g 10 s; c, d and e took 20, 10 and 1 s, and lost nothing.
@@ -167,11 +166,11 @@ def test_jobs_of_the_story(story: tuple[Kinds, RunResult]) -> None:
     assert (said["aborted"], said["retunes_per_gpu_job"]) == (0, 0)
     assert said["user_p99_gpu_s"] == pytest.approx(0.99 * 11)
     assert said["user_p99_cpu_only_s"] == 0
-    columns = {name: column.tolist() for name, column in kind_columns(story[1], story[0]).items()}
+    columns = {name: column.tolist() for name, column in job_type_columns(story[1], story[0]).items()}
     assert columns == {"cpus": [3, 2, 3, 2, 1], "cpus_last": [3, 2, 4, 2, 1]}
 
 
-def test_gpus_used_are_those_of_the_account(story: tuple[Kinds, RunResult]) -> None:
+def test_gpus_used_are_those_of_the_account(story: tuple[JobTypes, RunResult]) -> None:
     """The integral is the engine's own: 10 s at one half and 10 s of a GPU."""
     kinds, result = story
     used = (kinds.columns["gpus_used"][:-1] * np.diff(kinds.times_ns)).sum()
@@ -229,8 +228,8 @@ def test_cpus_held_last_are_those_of_the_last_allocation() -> None:
         9: {1: on((1, 1, 1))},
     }
     kinds, result = observed(jobs, script, stop=until(40))
-    assert kind_columns(result, kinds)["cpus"].tolist() == [2, 3, 2, 1, 0]
-    last = kind_columns(result, kinds)["cpus_last"]
+    assert job_type_columns(result, kinds)["cpus"].tolist() == [2, 3, 2, 1, 0]
+    last = job_type_columns(result, kinds)["cpus_last"]
     assert last == pytest.approx([1, 1, 2, np.nan, 0], nan_ok=True)
     said = numbers(kinds, result)
     assert (said["more_cpus"], said["fewer_cpus"]) == (0, 1 / 2)
@@ -507,18 +506,6 @@ def test_bytes_that_rounding_adds_do_not_pass_the_threshold() -> None:
         assert changes(kinds, "crowded")[0] == (0, over)
 
 
-def test_performance_is_asked_about_one_job_at_a_time() -> None:
-    """A job of m0 and m2, which are in two racks, as if no other were there."""
-    machines = [machine(0), machine(1), replace(machine(2), rack=1)]
-    alone = Alone(Cluster(machines), [job("a"), job("b", cpus=7)])
-    alone.job, alone.held = 1, on((0, 1), (2, 1))
-    assert (alone.spec(1).demand.cpus, alone.allocation(1)) == (7, on((0, 1), (2, 1)))
-    asked = (alone.jobs_on(0), alone.crossing_machine(0), alone.crossing_rack(1), alone.members("g"))
-    assert asked == ((1,),) * 4
-    alone.held = on((0, 1))
-    assert (alone.crossing_machine(0), alone.crossing_rack(0), alone.ready_ns(1)) == ((), (), 0)
-
-
 # --- what is idle
 
 
@@ -593,7 +580,7 @@ def test_one_to_five_more_and_one_to_twenty_fewer_cpus() -> None:
 def test_instants_are_followed_however_many_there_are() -> None:
     """Of 2500 CPU jobs one arrives each second: 1 waits at 0 s, 2500 at 2499 s, and at the end at 2600 s."""
     jobs = [job(f"c{i}", 0, 1, at=i, cpus=1) for i in range(2500)]
-    kinds = Kinds(jobs, Cluster([machine(0)]), PlainPerformance().bandwidth)
+    kinds = JobTypes(jobs, Cluster([machine(0)]), PlainPerformance().drawn)
     for number in range(2500):
         now = seconds_to_ns(number)
         kinds.observe(now, [Arrival(now, number)], Gauges(0, 2, number + 1, 0))

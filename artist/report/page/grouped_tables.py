@@ -1,0 +1,135 @@
+"""Tables of two words and some numbers per row: contended links, users, steps of a CPU search. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from artist.report.page.datatable import Cell, Column, DataTable
+from artist.results.digest import Digest, Member
+from artist.results.links import SharedLink
+from artist.results.measures import column_unit, number_texts
+from artist.results.steps import Floats
+
+TOP_MEMBERS = 20
+_NO_JOBS: tuple[Floats, Floats] = (np.zeros(0), np.zeros(0))
+
+
+class Numbers(NamedTuple):
+    """A column of numbers, by row: name, title and unit of its head, kind of metric, and scale when shown."""
+
+    name: str
+    title: str
+    kind: str
+    values: Sequence[float | None]
+    unit: str = ""
+    scale: float = 1.0
+
+
+def links_table(links: Mapping[str, Sequence[SharedLink]]) -> DataTable | None:
+    """Return the table of the links that were contended longest, by name of a row; None if there are none."""
+    rows = [(name, link) for name, of_row in links.items() for link in of_row]
+    numbers = (
+        Numbers("gbit_s", "capacity", "ratio", [link.gbit_s for _, link in rows], "Gb/s"),
+        Numbers("contended", "contended", "fraction", [link.contended for _, link in rows], "% of time", 100),
+        Numbers("use", "mean use", "fraction", [link.use for _, link in rows], "%", 100),
+    )
+    heads = ("row", "row"), ("link", "link")
+    return _grouped("links", heads, [(name, link.name) for name, link in rows], numbers, lines=True)
+
+
+def members_table(name: str, title: str, digests: Sequence[Digest]) -> DataTable | None:
+    """Return the table of users or virtual clusters; None if no row names any.
+
+    Parameters
+    ----------
+    name
+        "users" or "vcs". Those with most GPU time over all rows are shown, in every row.
+    """
+    members: dict[str, list[tuple[str, Member]]] = {}
+    for digest in digests:
+        for member in getattr(digest, name):
+            members.setdefault(member.name, []).append((digest.group.name, member))
+    hours = {name: sum(member.gpu_hours for _, member in of_name) for name, of_name in members.items()}
+    top = sorted(members, key=lambda name: (-hours[name], name))[:TOP_MEMBERS]
+    rows = [(row, member) for name in top for row, member in members[name]]
+    jct = [member.jct_s or (None, None, None) for _, member in rows]
+    queue = [member.queueing_s for _, member in rows]
+    jct_unit = column_unit("time", [seconds for of_row in jct for seconds in of_row])
+    numbers = (
+        Numbers("jobs", "jobs", "count", [member.jobs for _, member in rows]),
+        *(
+            Numbers(f"jct_{word}", f"JCT {word}", "time", [of_row[i] for of_row in jct], *jct_unit)
+            for i, word in enumerate(("mean", "median", "p95"))
+        ),
+        Numbers("queue", "queue mean", "time", queue, *column_unit("time", queue)),
+        Numbers("gpu_hours", "GPU-hours", "time", [member.gpu_hours for _, member in rows]),
+    )
+    pairs = [(member.name, row) for row, member in rows]
+    return _grouped(name, ((name, title), ("row", "row")), pairs, numbers, lines=len(digests) > 1)
+
+
+def steps_table(
+    steps: Mapping[str, Mapping[str, Floats]],
+    kept: Mapping[str, Mapping[str, tuple[Floats, Floats]]] | None = None,
+) -> DataTable | None:
+    """Return the table of steps, by model and row; None if no policy searches for the CPUs of jobs.
+
+    Parameters
+    ----------
+    steps
+        By name of a row and model: of each job.
+    kept
+        Likewise, CPUs per GPU asked for and held in the end: of each finished job.
+    """
+    models = sorted({model for of_row in steps.values() for model in of_row})
+    pairs = [(model, row) for model in models for row, of_row in steps.items() if model in of_row]
+    counts = [steps[row][model] for model, row in pairs]
+    cpus = [(kept or {}).get(row, {}).get(model, _NO_JOBS) for model, row in pairs]
+    numbers = (
+        Numbers("jobs", "jobs", "count", [float(len(count)) for count in counts]),
+        Numbers("steps_mean", "steps mean", "ratio", [float(count.mean()) for count in counts]),
+        Numbers("steps_most", "steps most", "count", [float(count.max()) for count in counts]),
+        Numbers("CPUs_a_GPU_asked", "CPUs per GPU asked", "ratio", [_median(asked) for asked, _ in cpus]),
+        Numbers("CPUs_a_GPU_kept", "CPUs per GPU kept", "ratio", [_median(last) for _, last in cpus]),
+    )
+    known = [column for column in numbers if any(value is not None for value in column.values)]
+    return _grouped("steps", (("model", "model"), ("row", "row")), pairs, known, lines=len(steps) > 1)
+
+
+def _grouped(
+    name: str,
+    heads: Sequence[tuple[str, str]],
+    pairs: Sequence[tuple[str, str]],
+    numbers: Sequence[Numbers],
+    *,
+    lines: bool,
+) -> DataTable | None:
+    """Return a table; None without rows.
+
+    Parameters
+    ----------
+    heads
+        Names and titles of the two columns of words.
+    pairs
+        Words of each row.
+    lines
+        Whether there is a line above each row whose first word is new.
+    """
+    if not pairs:
+        return None
+    columns = [Column(*head, word=True) for head in heads]
+    cells = [[Cell(word, word) for word in words] for words in zip(*pairs, strict=True)]
+    for column in numbers:
+        texts = number_texts([(value, None) for value in column.values], column.scale, column.kind)
+        columns.append(Column(column.name, column.title, column.unit))
+        cells.append([Cell(text, value) for (text, _), value in zip(texts, column.values, strict=True)])
+    new = {at for at in range(1, len(pairs)) if pairs[at][0] != pairs[at - 1][0]}
+    texts_of_rows = tuple(" ".join(pair).lower() for pair in pairs)
+    rows = tuple(zip(*cells, strict=True))
+    return DataTable(name, tuple(columns), rows, texts_of_rows, frozenset(new if lines else ()))
+
+
+def _median(values: Floats) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else None

@@ -1,0 +1,154 @@
+"""Sentences on a run, which its report prints under "What was simulated", by topic and part.
+
+A part that has a method `describe()` gives its own sentence, a clause without a full stop. Any other is named
+by its class; a policy by the first line of the docstring of its module or, without one, of its class.
+"""
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from inspect import getdoc
+from typing import Any
+
+from artist.core.cluster import Cluster
+from artist.core.compact_jobs import templates_of
+from artist.core.job import JobSpec
+from artist.datacenter.config import ClusterConfig
+from artist.recording.names import NO_COMMUNICATION
+from artist.run.config import Config, PerformanceConfig
+from netmodels.fabric.fabric import Topology
+from netmodels.fabric.system import SystemSettings
+from netmodels.models.analytical import AnalyticalModel
+from netmodels.models.zero import ZeroModel
+
+Setting = Mapping[str, Mapping[str, str]]
+
+_CONTENTION = {
+    "average": "jobs on the same links slow each other, by how often the others send",
+    "phases": "jobs on the same links slow each other while they send at the same time",
+}
+_OWN_DELAYS = "some jobs state delays of their own"
+
+
+def describe_run(
+    config: Config,
+    parts: Mapping[str, Any],
+    jobs: Sequence[JobSpec],
+    cluster: Cluster,
+    topology: Topology,
+    system: SystemSettings,
+    own_parts: Sequence[Any] = (),
+) -> Setting:
+    """Return the sentences on a run, by topic and part; a part that has none is left out.
+
+    Parameters
+    ----------
+    parts
+        `policy`, `workload`, `arrivals`, `signals`, `overheads`, `estimates` and `network`.
+    system
+        Settings with which the network model is asked.
+    own_parts
+        The user's own effects and couplings.
+    """
+    source = parts["workload"]
+    models = "" if getattr(source, "names_models", False) else source.parameters.models.describe()
+    delays = _OWN_DELAYS if any(spec.delays_ns for spec in templates_of(jobs)) else ""
+    targets = (*config.performance.effects, *config.performance.couplings)
+    own = zip(own_parts, (str(target["_target_"]).rsplit(".")[-1] for target in targets), strict=True)
+    topics = {
+        "Policy": {"policy": _policy(parts["policy"])},
+        "Workload": {
+            "source": _source(source),
+            "arrivals": _described(parts["arrivals"], "arrivals by {}"),
+            "models": models,
+            "input": _input(config.performance),
+        },
+        "Cluster": {
+            "topology": f"topology {topology.name}" if topology.name else "",
+            "machines": _machines(cluster, topology, config.cluster),
+            "GPUs": f"{cluster.total_gpus} GPUs in all",
+            "changes": _capacity_changes(config.cluster),
+            "signals": _described(parts["signals"], "signals by {}"),
+        },
+        "Network model": {
+            "model": _network(parts["network"], system, bool(config.topology.get("nccl"))),
+            "contention": _CONTENTION.get(config.performance.contention, ""),
+        },
+        "Assumed": {
+            "overheads": _described(parts["overheads"], "delays by {}"),
+            "delays": delays,
+            "estimates": _described(parts["estimates"], "durations are estimated by {}"),
+            **{f"own part {i}": _described(part, name) for i, (part, name) in enumerate(own)},
+        },
+    }
+    texts = {topic: {name: text for name, text in of.items() if text} for topic, of in topics.items()}
+    return {topic: of for topic, of in texts.items() if of}
+
+
+def _described(part: object, otherwise: str) -> str:
+    """Return the sentence of a part, else one with the name of its class."""
+    describe = getattr(part, "describe", None)
+    return str(describe()) if callable(describe) else otherwise.format(type(part).__name__)
+
+
+def _policy(policy: object) -> str:
+    texts = (getdoc(sys.modules.get(type(policy).__module__)), getdoc(type(policy)))
+    first = next((text.splitlines()[0].rstrip(".") for text in texts if text), type(policy).__name__)
+    return _described(policy, first.replace("{", "{{").replace("}", "}}"))
+
+
+def _source(source: Any) -> str:
+    path = getattr(source.parameters, "path", None)
+    name = type(source).__name__
+    reader = name.removesuffix("Trace") or name
+    return _described(source, "{}" if path is None else f"{path.name}, read by {reader}")
+
+
+def _input(config: PerformanceConfig) -> str:
+    """Return the CPUs and memory on which run times hold; empty where jobs need none."""
+    if config.sensitivity is None:
+        return ""
+    asked = config.measured_with == "request"
+    held = "the CPUs and memory asked for" if asked else "CPUs and memory in proportion to GPUs"
+    return f"run times hold for {held} (performance.sensitivity={config.sensitivity.name})"
+
+
+def _machines(cluster: Cluster, topology: Topology, config: ClusterConfig) -> str:
+    """Return the machines, those of a cluster that lists them with counts, and pools if there are several."""
+    per_rack = f"{config.machines_per_rack or topology.machines_per_rack} machines per rack"
+    if not isinstance(config.machines, list):
+        machine = cluster.machines[0]
+        return f"{machine.gpus} GPUs ({machine.gpu_type}) per machine, {per_rack}"
+    pooled = len({group.pool for group in config.machines}) > 1
+    groups = []
+    for group in config.machines:
+        facts = topology.machine_types[group.type]
+        machines = f"{group.count} machine{'s' * (group.count != 1)}"
+        pool = f" for {group.pool}" * pooled
+        if facts.gpus:
+            groups.append(f"{machines} of {facts.gpus} GPUs ({facts.gpu_type}){pool}")
+        else:
+            cpus = f", {facts.cpus} CPUs each" * bool(facts.cpus)
+            groups.append(f"{machines} without GPUs ({group.type}{cpus}){pool}")
+    return ", ".join([*groups, per_rack])
+
+
+def _capacity_changes(config: ClusterConfig) -> str:
+    if config.events is not None:
+        return "machines fail, leave or join"
+    return "machines fail at random" if config.failures is not None else ""
+
+
+def _network(model: object, system: SystemSettings, has_parameters: bool) -> str:
+    """Return the network model and, where it may be either, whose collectives it prices."""
+    if isinstance(model, ZeroModel):
+        return NO_COMMUNICATION
+    name = type(model).__name__
+    word = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.removesuffix("Model") or name).lower()
+    text = _described(model, word)
+    if not isinstance(model, AnalyticalModel):
+        return text
+    if system.collectives != "nccl":
+        return f"{text}, collectives as ASTRA-sim's"
+    source = "of the topology's nccl section" if has_parameters else "derived from data sheets"
+    return f"{text}, collectives as NCCL's, parameters {source}"
