@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -104,15 +104,18 @@ def _itself(store: ConfigStore, _: object) -> ConfigStore:
 class _ComposingOnce(Hydra):
     """Reuses the configuration that was composed to find out whether this is a run or a sweep."""
 
-    _composed: DictConfig | None = None
+    _composed: DictConfig | Exception | None = None
 
     def get_mode(self, config_name: str | None, overrides: list[str]) -> Any:
-        """Return `hydra.mode`; Hydra reports a wrong configuration when it runs."""
-        with suppress(Exception):
-            composed = self.compose_config(config_name, overrides, RunMode.RUN)
-            self._composed = composed
-            return composed.hydra.mode
-        return super().get_mode(config_name, overrides)
+        """Return `hydra.mode`; a wrong configuration is reported when it runs."""
+        try:
+            self._composed = composed = self.compose_config(config_name, overrides, RunMode.RUN)
+        except Exception as error:
+            if any({",", "("} & set(override) for override in overrides):  # perhaps a sweep
+                return super().get_mode(config_name, overrides)
+            self._composed = error
+            return None
+        return composed.hydra.mode
 
     def compose_config(
         self, config_name: str | None, overrides: list[str], run_mode: RunMode, *args: Any, **kwargs: Any
@@ -123,6 +126,8 @@ class _ComposingOnce(Hydra):
         ones have (`policy=fifo,srtf policy.placement=random`): then fields are left to the points.
         """
         composed, self._composed = self._composed, None
+        if isinstance(composed, Exception) and run_mode == RunMode.RUN:
+            raise composed
         if run_mode == RunMode.MULTIRUN:
             try:
                 return super().compose_config(config_name, overrides, run_mode, *args, **kwargs)
@@ -131,7 +136,7 @@ class _ComposingOnce(Hydra):
                 composed = super().compose_config(config_name, chosen, run_mode, *args, **kwargs)
                 composed.hydra.overrides.task = [each for each in overrides if not each.startswith("hydra")]
                 return composed
-        if composed is None or composed.hydra.verbose:
+        if not isinstance(composed, DictConfig) or composed.hydra.verbose:
             return super().compose_config(config_name, overrides, run_mode, *args, **kwargs)
         configure_log(composed.hydra.hydra_logging)
         return composed

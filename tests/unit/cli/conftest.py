@@ -79,7 +79,7 @@ def mine(tmp_path: Path) -> Path:
     """Return a user's folder with a policy of her own: whoever asks for least goes first."""
     folder = tmp_path / "mine"
     (folder / "policy").mkdir(parents=True)
-    (folder / "policy" / "least.yaml").write_text("_target_: least.Least\nmost_gpus: 64\n")
+    (folder / "policy" / "least.yaml").write_text("_target_: least.Least\nmax_gpus: 64\n")
     (folder / "least.py").write_text(
         '''"""Least first."""
 import numpy as np
