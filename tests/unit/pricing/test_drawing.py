@@ -16,7 +16,7 @@ from netmodels.inputs.errors import InputError
 
 FOLDER = Path(__file__).resolve().parents[3] / "topologies"
 SHIPPED = sorted(path.stem for path in FOLDER.glob("*.yaml"))
-SIZES = [(1, 1), (1, 2), (2, 8), (16, 8), (3, 20)]
+SIZES = [(1, 1), (16, 8), *(pytest.param(size, marks=pytest.mark.slow) for size in ((1, 2), (2, 8), (3, 20)))]
 
 
 def shipped(name: str) -> Topology:
