@@ -397,7 +397,13 @@ LYRA = {
     "lyra": {},
     "ungrouped": {"grouped": False, "base": "requested"},
     "afs": {"scaling": "marginal_gain", "reclaim": "smallest_count"},
-    "gandiva": {"scaling": "idle", "base": "requested", "order": "fifo", "skip": False, "reclaim": "random"},
+    "gandiva": {
+        "scaling": "idle",
+        "base": "requested",
+        "order": "fifo",
+        "backfill": False,
+        "reclaim": "random",
+    },
     "no_loans": {"loaning": False, "order": "ftf"},
 }
 USE = Series(np.arange(40) * seconds_to_ns(2), np.array([0.0, 0.0, 0.3, 0.9] * 10))

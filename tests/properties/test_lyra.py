@@ -34,7 +34,7 @@ KINDS = {
     "random": {"scaling": "none", "base": "requested", "reclaim": "random"},
     "fewest": {"reclaim": "smallest_count"},
     "afs": {"scaling": "marginal_gain", "loaning": False},
-    "gandiva": {"scaling": "idle", "base": "requested", "order": "fifo", "skip": False},
+    "gandiva": {"scaling": "idle", "base": "requested", "order": "fifo", "backfill": False},
     "predicted": {"predictor": "autoregressive", "order": "srtf"},
     "aging": {"order": "ftf", "reclaim": "optimum"},
 }

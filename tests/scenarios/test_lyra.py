@@ -56,10 +56,10 @@ def trained(jobs, gpus=8, machines=1, **parameters):
 
 
 def test_a_job_that_does_not_fit_is_set_aside():
-    """A holds 6 of 8 GPUs to 100 s; b wants 4, c 2: c starts at once. `skip=False`: it waits for b."""
+    """A holds 6 of 8 GPUs to 100 s; b wants 4, c 2: c starts at once. `backfill=False`: it waits for b."""
     jobs = [job("a", 6, 100), job("b", 4, 10, 1), job("c", 2, 20, 2)]
     assert [place[:2] for place in trained(jobs)[1]] == [(0, 0), (2, 2), (100, 1)]
-    strict = trained(jobs, skip=False, order="fifo")[1]
+    strict = trained(jobs, backfill=False, order="fifo")[1]
     assert [place[:2] for place in strict] == [(0, 0), (100, 1), (100, 2)]
 
 
@@ -191,7 +191,7 @@ def test_gpus_too_scattered_for_one_job_go_to_another(scaling):
 def test_gandiva_grows_only_while_no_job_waits():
     """E asks for 2 and has 4 at once, as all is idle. At 1 s b wants 8: while it waits e has 2."""
     jobs = [job("e", 2, 18, min_gpus=2, max_gpus=4, step=2), job("b", 8, 5, 1)]
-    gandiva = {"scaling": "idle", "base": "requested", "order": "fifo", "skip": False}
+    gandiva = {"scaling": "idle", "base": "requested", "order": "fifo", "backfill": False}
     assert trained(jobs, **gandiva)[1] == [(0, 0, {0: 4}), (1, 0, {0: 2}), (17, 1, {0: 8})]
 
 
@@ -325,7 +325,7 @@ def test_only_heterogeneous_jobs_mix_types():
 def test_opportunistic_jobs_wait_for_loaned_machines():
     """A has all T4 to 15 s. Two training machines are idle, but b waits; c, in another queue, does not."""
     jobs = [job("a", 4, 10, **FUNGIBLE), job("b", 1, 30, 1, **FUNGIBLE), job("c", 8, 50, 2, **V100)]
-    how = {"fungible_on": "loan", "order": "fifo", "skip": False, "scaling": "none"}
+    how = {"fungible_on": "loan", "order": "fifo", "backfill": False, "scaling": "none"}
     _, places = run(jobs, pools(2, 1), **how)
     assert places == [(0, 0, {2: 8}), (2, 2, {0: 8}), (15, 1, {2: 2})]
 
@@ -333,7 +333,7 @@ def test_opportunistic_jobs_wait_for_loaned_machines():
 OPPORTUNISTIC = {
     "fungible_on": "loan",
     "order": "fifo",
-    "skip": False,
+    "backfill": False,
     "scaling": "none",
     "base": "requested",
 }

@@ -163,7 +163,7 @@ def test_an_opportunistic_job_that_outlasts_every_loan_ends_the_run_with_an_erro
     Two training machines are idle all the time, which a job that waits for loans does not use.
     """
     cluster, use = pools(2, 2), (0, 0, 1, 1, 0, 0, 1, 1)
-    how = {"fungible_on": "loan", "order": "fifo", "skip": False, "scaling": "none"}
+    how = {"fungible_on": "loan", "order": "fifo", "backfill": False, "scaling": "none"}
     result, *_ = run([job("a", 4, 250, fungible=True)], use, cluster, **how)
     assert seconds(result, "finish_ns") == [250]
     with pytest.raises(StuckError, match=r"(?s)1 jobs wait.*'a'.*asks for 4 GPUs"):

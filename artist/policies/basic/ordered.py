@@ -79,7 +79,7 @@ class Ordered:
         if not waiting:
             return plan.done()
         if self.preemptive:
-            run_first(view, plan, self._rank, lambda job: self._placer, skip=self.backfill)
+            run_first(view, plan, self._rank, lambda job: self._placer, backfill=self.backfill)
         else:
             self._take_in(view)
             if self.queues == "one":

@@ -115,7 +115,11 @@ class Gandiva:
         """Start waiting jobs, in turns with `slicing`; then move spread ones nearer together."""
         if self.slicing:
             run_first(
-                view, plan, lambda jobs: self._in_turn(jobs, view.now_ns), lambda job: self._placer, skip=True
+                view,
+                plan,
+                lambda jobs: self._in_turn(jobs, view.now_ns),
+                lambda job: self._placer,
+                backfill=True,
             )
         else:
             self._start(view, plan)

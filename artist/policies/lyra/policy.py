@@ -5,7 +5,7 @@ need, and returns those that it needs again (`artist.policies.lyra.loans`). Jobs
 every event:
 
 1. Waiting jobs in order, elastic ones by their time at base demand. A job takes idle GPUs, else also those of
-   flexible workers; one that does not fit is set aside and the next is tried (`skip`), or it blocks the
+   flexible workers; one that does not fit is set aside and the next is tried (`backfill`), or it blocks the
    others. Heterogeneous jobs come last. Base workers never make room for another job.
 2. What is left, idle GPUs and those of flexible workers, is divided among elastic jobs by a rule: `knapsack`
    shortens the remaining time of all jobs together as much as possible
@@ -64,7 +64,7 @@ class Lyra:
     shares = (USE, NEXT_USE)
 
     order: AnyOrder = "sjf"
-    skip: bool = True
+    backfill: bool = True
     scaling: AnyScaling = "knapsack"
     base: Literal["least", "requested"] = "least"
     grouped: bool = True
@@ -83,7 +83,7 @@ class Lyra:
             self.knows_durations = self.knows_iterations = self.knows_models = self.knows_performance = True
         parts = predictor_of(self.predictor), reclaim_of(self.reclaim, self.seed)
         self._orchestrator = Orchestrator(*parts, self.headroom, self.interval_s) if self.loaning else None
-        lane = by_demand if self.skip else in_one
+        lane = by_demand if self.backfill else in_one
         self._queues = {kind: WaitingQueue(lane) for kind in ("any", "loan", "heterogeneous")}
         self._base_of = cache(partial(base_of, requested=self.base == "requested"))
         self._room_made = False  # by the last plan

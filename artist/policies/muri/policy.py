@@ -184,7 +184,7 @@ class Muri:
         """Return which ranked jobs would fill the cluster in whole groups, shape (n,)."""
         most = self.max_jobs
         if int(gpus.sum()) <= capacity or most == 1:
-            return take_first(gpus, capacity, skip=True) & (gpus > 0)
+            return take_first(gpus, capacity, backfill=True) & (gpus > 0)
         places: dict[Hashable, int] = {}  # free places of the last group of each bucket
         taken = np.zeros(len(gpus), dtype=np.bool_)
         open_places = 0

@@ -14,13 +14,13 @@ from artist.core.view import ClusterView
 
 
 def start_cpu_jobs(
-    view: ClusterView, plan: PlanBuilder, free: Free, jobs: Iterable[int], *, skip: bool = True
+    view: ClusterView, plan: PlanBuilder, free: Free, jobs: Iterable[int], *, backfill: bool = True
 ) -> None:
     """Start CPU-only jobs in the given order, as far as CPUs are free; take what they get.
 
     Parameters
     ----------
-    skip
+    backfill
         Whether jobs may overtake one that does not fit.
     """
     refused: set[Demand] = set()
@@ -30,7 +30,7 @@ def start_cpu_jobs(
         if allocation is not None:
             free.take(allocation)
             plan.place(job, allocation)
-        elif skip:
+        elif backfill:
             refused.add(demand)
         else:
             return

@@ -15,20 +15,20 @@ from artist.policies.parts.placement import gpus_to_place
 from artist.policies.parts.placer import Packing, Placer
 
 
-def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
+def take_first(gpus: Ints, capacity: int, *, backfill: bool) -> Bools:
     """Return which jobs of a ranked list run if only the number of GPUs counts, shape (n,).
 
-    The first jobs that fit together; with `skip`, a job that does not fit is passed over, without it no later
-    job runs.
+    The first jobs that fit together; with `backfill`, a job that does not fit is passed over, without it no
+    later job runs.
 
-    >>> take_first(np.array([2, 4, 1, 1, 1]), 4, skip=True)
+    >>> take_first(np.array([2, 4, 1, 1, 1]), 4, backfill=True)
     array([ True, False,  True,  True, False])
     """
     taken = np.zeros(len(gpus), dtype=np.bool_)
     total = gpus.cumsum()
     first = int(total.searchsorted(capacity, side="right"))  # those before it fit
     taken[:first] = True
-    if skip and first < len(gpus):
+    if backfill and first < len(gpus):
         left = capacity - int(total[first - 1]) if first else capacity
         rows = (gpus[first:] <= left).nonzero()[0] + first
         for row, count in zip(rows.tolist(), gpus[rows].tolist(), strict=True):
@@ -58,15 +58,15 @@ def run_first(
     rank: Callable[[JobColumns], Ints],
     placer: Callable[[int], Placer],
     *,
-    skip: bool,
+    backfill: bool,
 ) -> None:
     """Plan to run the first jobs of a ranking; those of them that already run stay where they are.
 
     Running jobs that are no longer among the first make room, then the others are placed in order. If the
     placement leaves GPUs over, the rest of the ranking is offered them: a job that was to make room stays if
-    its GPUs are still free or moves to others, and with `skip` waiting jobs start. Room is made only by the
-    number of GPUs (of each type): a job that its placement refuses because GPUs are not close together, or
-    for lack of CPUs, waits. CPU-only jobs are placed last, in order, where CPUs are free; they are never
+    its GPUs are still free or moves to others, and with `backfill` waiting jobs start. Room is made only by
+    the number of GPUs (of each type): a job that its placement refuses because GPUs are not close together,
+    or for lack of CPUs, waits. CPU-only jobs are placed last, in order, where CPUs are free; they are never
     stopped.
 
     Parameters
@@ -76,7 +76,7 @@ def run_first(
         the others.
     placer
         Returns the placer of a job number.
-    skip
+    backfill
         Whether jobs may overtake one that does not fit.
     """
     if not view.n_waiting:
@@ -92,12 +92,12 @@ def run_first(
     jobs = columns.job[ranked]
     if room_for_all:
         packing = Packing(view.free())
-        _place(view, plan, packing, jobs.tolist(), placer, skip=skip)
-        start_cpu_jobs(view, plan, packing.free, cpu_jobs, skip=skip)
+        _place(view, plan, packing, jobs.tolist(), placer, backfill=backfill)
+        start_cpu_jobs(view, plan, packing.free, cpu_jobs, backfill=backfill)
         return
     held = columns.held_gpus[ranked]
     running = held > 0
-    wanted = _wanted(view, columns, ranked, held, skip=skip)
+    wanted = _wanted(view, columns, ranked, held, backfill=backfill)
     stopped, started = jobs[running > wanted].tolist(), jobs[wanted > running].tolist()
     if not (cpu_jobs or stopped or started):
         return
@@ -109,15 +109,15 @@ def run_first(
         victims[job] = allocation
         free.give(allocation)
         plan.stop(job)
-    _place(view, plan, packing, started, placer, skip=skip)
+    _place(view, plan, packing, started, placer, backfill=backfill)
     if packing.free.total_gpus:  # placed jobs are taken from it only now
-        others = ~wanted if skip else running > wanted
+        others = ~wanted if backfill else running > wanted
         rest = jobs[others & (columns.min_feasible_gpus[ranked] <= free.total_gpus)]
         _use_leftovers(view, plan, packing, victims, rest.tolist(), placer)
-    start_cpu_jobs(view, plan, packing.free, cpu_jobs, skip=skip)
+    start_cpu_jobs(view, plan, packing.free, cpu_jobs, backfill=backfill)
 
 
-def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, held: Ints, *, skip: bool) -> Bools:
+def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, held: Ints, *, backfill: bool) -> Bools:
     """Return which ranked jobs are the first that fit together by the number of GPUs, shape (n,)."""
     if view.cluster.uniform:
         capacity = view.free_gpus + int(np.add.reduce(held))
@@ -128,11 +128,11 @@ def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, held: Ints, *,
             demands = [view.demand(job) for job in columns.job[ranked[too_large]].tolist()]
             (worth,) = view.cluster.worth_of.values()
             gpus[too_large] = [demand.gpus_at(worth, gpus_to_place(free, demand)) for demand in demands]
-        return take_first(gpus, capacity, skip=skip)
-    return _take_first_by_type(view, columns.job[ranked].tolist(), skip=skip)
+        return take_first(gpus, capacity, backfill=backfill)
+    return _take_first_by_type(view, columns.job[ranked].tolist(), backfill=backfill)
 
 
-def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -> Bools:
+def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, backfill: bool) -> Bools:
     """`take_first` if machines differ: each job takes GPUs of a type that it allows.
 
     A running job takes those that it holds, so it is not stopped for others of another type.
@@ -155,7 +155,7 @@ def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -
             taken[row] = True
             for kind, gpus in way.items():
                 left[kind] -= gpus
-        elif not skip:
+        elif not backfill:
             break
     return taken
 
@@ -182,14 +182,14 @@ def _place(
     jobs: Sequence[int],
     placer: Callable[[int], Placer],
     *,
-    skip: bool,
+    backfill: bool,
 ) -> None:
-    """Place waiting jobs in order; without `skip`, stop at the first that is refused."""
+    """Place waiting jobs in order; without `backfill`, stop at the first that is refused."""
     for job in jobs:
         placed = packing.place(view.demand(job), placer(job))
         if placed is not None:
             plan.place(job, placed)
-        elif not skip:
+        elif not backfill:
             return
 
 

@@ -161,7 +161,7 @@ class Synergy:
         if not (self._simple and view.cluster.uniform):
             return _by_type(view, jobs.job[rows].tolist(), free, takes_all=takes_all)
         if not takes_all:
-            rows = rows[take_first(jobs.gpus[rows], free.total_gpus, skip=True)]
+            rows = rows[take_first(jobs.gpus[rows], free.total_gpus, backfill=True)]
         return [*zip(jobs.job[rows].tolist(), jobs.gpus[rows].tolist(), repeat(ALL))]
 
     def _need(self, view: ClusterView, job: int, gpus: int, among: int = ALL) -> Need:

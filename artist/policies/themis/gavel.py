@@ -81,7 +81,7 @@ class ThemisGavel:
             self._share(view, view.columns(view.jobs.job[view.jobs.gpus > 0].tolist()))
         if view.n_waiting:
             ranked = self._ranked(view.jobs)
-            run_first(view, plan, in_order(ranked), lambda job: self._placer, skip=True)
+            run_first(view, plan, in_order(ranked), lambda job: self._placer, backfill=True)
         return plan.done()
 
     def _follow(self, view: ClusterView) -> bool:

@@ -109,7 +109,7 @@ class Themis:
             won = urgent if broken.any() else self._won(jobs, standing, ~leased, offered)
             claims = np.select([leased & ~broken, won, broken], [0, 1, 2], 3)
             ranked = jobs.job[np.lexsort((-standing.rho, claims))]
-            run_first(view, plan, in_order(ranked.tolist()), lambda job: self._placer, skip=True)
+            run_first(view, plan, in_order(ranked.tolist()), lambda job: self._placer, backfill=True)
         if waiting_after(view, plan):
             look_ns = max(1, self._lease_ns // _LOOKS) if plan.changes else self._patience_ns(standing)
             plan.wake_at(min(now + look_ns, (now // self._lease_ns + 1) * self._lease_ns))

@@ -94,7 +94,7 @@ class Tiresias:
         self._hear(view)
         if self.promote_knob is not None:
             self._promote(view.jobs, view.now_ns)
-        run_first(view, plan, self._rank, self._placers.__getitem__, skip=self.backfill)
+        run_first(view, plan, self._rank, self._placers.__getitem__, backfill=self.backfill)
         if self.on_events and not self.continuous and view.n_waiting:
             self._wake_at_next_change(view, plan)
         return plan.done()

@@ -12,7 +12,7 @@ from artist.policies.parts.waiting_queue import WaitingQueue
 
 
 @pytest.mark.parametrize(
-    ("gpus", "capacity", "skip", "taken"),
+    ("gpus", "capacity", "backfill", "taken"),
     [
         ([2, 4, 1, 1], 4, True, [1, 0, 1, 1]),  # 4 does not fit beside 2; the ones do
         ([2, 4, 1, 1], 4, False, [1, 0, 0, 0]),  # nobody overtakes
@@ -22,9 +22,9 @@ from artist.policies.parts.waiting_queue import WaitingQueue
         ([], 4, True, []),
     ],
 )
-def test_the_first_that_fit_by_count(gpus, capacity, skip, taken):
+def test_the_first_that_fit_by_count(gpus, capacity, backfill, taken):
     """Greedy in order, with and without overtaking."""
-    assert take_first(np.array(gpus, dtype=np.int64), capacity, skip=skip).tolist() == [
+    assert take_first(np.array(gpus, dtype=np.int64), capacity, backfill=backfill).tolist() == [
         bool(t) for t in taken
     ]
 
@@ -39,7 +39,7 @@ def test_taking_first_equals_the_plain_loop():
         for g in gpus:
             expected.append(bool(g <= left))
             left -= int(g) if g <= left else 0
-        assert take_first(gpus, capacity, skip=True).tolist() == expected
+        assert take_first(gpus, capacity, backfill=True).tolist() == expected
 
 
 def test_the_queue_goes_by_key_then_number_over_all_demands():
