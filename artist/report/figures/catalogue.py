@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 from artist.recording.names import BLOCKING
 from artist.report.figures import (
-    cdf,
     comm_overhead,
     contention,
+    distributions,
     elastic,
     jct_by_demand,
-    jct_histogram,
     jct_parts,
     job_by_job,
     job_types,
@@ -19,9 +18,7 @@ from artist.report.figures import (
     placements,
     policy_series,
     pools,
-    reclaims,
     resources,
-    typical_jobs,
 )
 from artist.report.figures.drawing import Drawing
 from artist.results.compare import Comparison
@@ -46,18 +43,16 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
     return [
         *metrics_along.drawings(digests, comparison, contest),
         jct_parts.drawing(digests, contest),
-        cdf.jct_drawing(digests, contest),
-        jct_histogram.drawing(digests, contest),
-        cdf.queueing_drawing(digests, contest),
+        distributions.jct_drawing(digests, contest),
+        distributions.histogram_drawing(digests, contest),
+        distributions.queueing_drawing(digests, contest),
         jct_by_demand.drawing(digests, contest),
         *job_by_job.drawings(digests, contest),
-        *typical_jobs.drawings(digests, contest),
         *job_types.drawings(digests, contest),
         over_time.drawing(digests, "queue_length", contest),
         *([over_time.drawing(digests, BLOCKING, contest)] if recorded else []),
         over_time.drawing(digests, "busy_gpus", contest),
         *pools.drawings(digests, contest),
-        *reclaims.drawings(digests, contest),
         *resources.drawings(digests, contest),
         over_time.drawing(digests, "unfinished_jobs", contest),
         *elastic.drawings(digests, contest),

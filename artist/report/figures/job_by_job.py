@@ -1,4 +1,4 @@
-"""The figures of single jobs: what each got against its best case, and its speed-up over the baseline."""
+"""The figures of single jobs: against their best case, over the baseline, and typical ones one by one."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -7,17 +7,22 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
-from artist.drawing.looks import example_lines, style
+from artist.drawing.looks import example_lines, pale, style
 from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
-from artist.drawing.time_axis import log_axis
-from artist.report.figures.drawing import Drawing, of_scenario, pooled, without_panel
+from artist.drawing.time_axis import log_axis, time_unit
+from artist.report.figures.bars import SHADES
+from artist.report.figures.drawing import Drawing, first, of_scenario, pooled, without_panel
 from artist.report.figures.facets import chosen, facets, only
 from artist.report.figures.labels import group_texts
+from artist.report.figures.row_panels import Key, row_panels
 from artist.results.digest import BINS, Digest
-from artist.results.job_by_job import AgainstBest, against_best, have_best, speedups
+from artist.results.job_by_job import AgainstBest, Typical, against_best, have_best, speedups, typical_jobs
+from artist.results.names import listed
 from artist.results.scenarios import Contest
 from artist.results.steps import Floats, distribution_steps
+from artist.tables.grid import clip
 
 _BEST = (
     "Fractions of jobs with GPUs that got no more than so much of what they could use: of the throughput of "
@@ -35,8 +40,9 @@ _LEAST, _MOST = 1e-3, 4.0  # of the best case: what lies beyond is not told apar
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure of what jobs got, where they need CPUs and memory, and of speed-ups if asked for."""
-    return [*_best_drawing(digests, contest), *_speedup_drawing(digests, contest)]
+    """Return the figures: of best cases where jobs need CPUs and memory, others if a baseline was named."""
+    figures = (_best_drawing, _speedup_drawing, _typical_drawings)
+    return [drawing for figure in figures for drawing in figure(digests, contest)]
 
 
 def _best_drawing(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
@@ -137,3 +143,68 @@ def _draw_cdf(axes: Axes, values: Floats, line_look: dict[str, Any]) -> None:
     if len(values):
         x, y = distribution_steps(values, len(values), BINS)
         axes.plot([x[0], *x], [0.0, *y], drawstyle="steps-post", **line_look)
+
+
+_TYPICAL = (
+    "Completion times of single jobs, time in the queue below: at the left under {}, at the right under the "
+    "row's policy. Of each model, the most frequent first, the job whose completion time at the left is the "
+    "median of the model's jobs; x: its GPUs. Jobs without GPUs are left out."
+)
+_MAX_TYPICAL = 12
+_WIDTH = 0.4  # of a bar, in steps between jobs
+_TIME_PARTS = ("in the queue", "the rest")
+COLOURS = (pale("#555555"), "#555555", pale(SHADES[1]), SHADES[1])  # of both under the baseline, then own
+
+
+def _typical_drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
+    """Return the figure, if the user named a baseline that others ran the same jobs as."""
+    if not contest.asked:
+        return []
+    rows = chosen(digests, contest)
+    pairs = {row: contest.baseline[row] for row in rows if contest.baseline[row] < len(digests)}
+    jobs = {
+        row: found
+        for row, base in pairs.items()
+        if row != base and (found := typical_jobs(digests[row].group, digests[base].group, _MAX_TYPICAL))
+    }
+    if not jobs:
+        return []
+    name = listed(list(dict.fromkeys(contest.contenders[pairs[row]] for row in jobs)))
+    caption = _TYPICAL.format(name) + of_scenario(rows, contest) + first(digests)
+    return [Drawing("typical_jobs", "Jobs one by one", caption, partial(typical_bars, digests, jobs, name))]
+
+
+def typical_bars(
+    digests: Sequence[Digest],
+    jobs: Mapping[int, Sequence[Typical]],
+    baseline: str,
+    width_in: float = WIDTH_IN,
+) -> Figure:
+    """Draw the jobs of each row, two bars a job and a panel a row."""
+    scale, unit = time_unit(max(sum(times) for each in jobs.values() for job in each for times in job[2:]))
+    names = [f"{part} under {name}" for name in (baseline, "the row's policy") for part in _TIME_PARTS]
+    figure = row_panels(
+        digests,
+        jobs,
+        lambda axes, each: _draw_typical(axes, each, scale),
+        Key([Patch(facecolor=colour, label=name) for colour, name in zip(COLOURS, names, strict=True)], 2, 1),
+        height_in=2.4,
+        label="",
+        limits=(-0.7, max(map(len, jobs.values())) - 0.3),
+        width_in=width_in,
+        same_x=False,
+    )
+    figure.supylabel(f"completion time ({unit})", fontsize=9)
+    return figure
+
+
+def _draw_typical(axes: Axes, jobs: Sequence[Typical], scale: float) -> None:
+    x = np.arange(len(jobs))
+    for side, times_s in enumerate(([job.other_s for job in jobs], [job.own_s for job in jobs])):
+        bottom = np.zeros(len(jobs))
+        for part, colour in zip(np.array(times_s).T / scale, COLOURS[2 * side :], strict=False):
+            axes.bar(x + (side - 0.5) * _WIDTH, part, _WIDTH, bottom, color=colour, linewidth=0)
+            bottom += part
+    labels = [f"{clip(job.model, 16)} x {job.gpus}" for job in jobs]
+    axes.set_xticks(x, labels, rotation=60, ha="right", rotation_mode="anchor", fontsize=7.5)
+    axes.grid(visible=False, axis="x")

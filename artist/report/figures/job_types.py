@@ -13,7 +13,7 @@ from artist.drawing.looks import example_lines, style
 from artist.drawing.panels import WIDTH_IN, legend, panels
 from artist.drawing.time_axis import log_time_axis
 from artist.report.figures.bars import SHADES
-from artist.report.figures.cdf import draw_cdf
+from artist.report.figures.distributions import draw_cdf
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario, pooled, several
 from artist.report.figures.facets import chosen, facets
 from artist.report.figures.labels import group_texts

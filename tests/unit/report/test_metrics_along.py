@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from artist.report.figures.along import along, relative
-from artist.report.figures.metrics_along import METRICS, metrics_along
+from artist.report.figures.metrics_along import METRICS, along, metrics_along, relative
 from artist.results.compare import Comparison, compare
 from artist.results.folder import read_run
 from artist.results.scenarios import contest

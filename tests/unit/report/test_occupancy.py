@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from artist.drawing.panels import WIDTH_IN
-from artist.report.figures.occupancy import drawing
-from artist.report.figures.picture import picture
+from artist.report.figures.occupancy import drawing, picture
 from artist.report.trace import trace_text
 from artist.results.compare import compare
 from artist.results.digest import digest

@@ -12,8 +12,7 @@ from matplotlib.lines import Line2D
 
 from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.drawing.render import rendered
-from artist.report.figures.cdf import jct_cdf, queueing_cdf
-from artist.report.figures.jct_histogram import jct_histogram
+from artist.report.figures.distributions import jct_cdf, jct_histogram, queueing_cdf
 from artist.report.figures.over_time import gauge_panels, over_time
 from artist.results.compare import Comparison, compare
 from artist.results.digest import Digest, Distribution, Gauge, digest

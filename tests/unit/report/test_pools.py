@@ -13,7 +13,7 @@ from artist.drawing.looks import NEED, SHORT, pale
 from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.figures.reclaims import span
+from artist.report.figures.pools import span
 from artist.report.words.pools import pools
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest

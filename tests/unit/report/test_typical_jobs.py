@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.figures.typical_jobs import COLOURS
+from artist.report.figures.job_by_job import COLOURS
 from artist.results.compare import compare
 from artist.results.digest import digest
 from artist.results.job_by_job import Typical, typical_jobs
