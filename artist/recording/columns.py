@@ -101,7 +101,7 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
 def allocation_text(allocation: Allocation | tuple[Slice, ...], cluster: Cluster) -> str:
     """Return an allocation as people read it: `m3:8+m4:8 g=NAME cap=0.5`, defaults left out."""
     slices = allocation.slices if isinstance(allocation, Allocation) else allocation
-    text = _gpus_text(((each.machine, each.gpus) for each in slices), cluster)
+    text = _gpus_text(((part.machine, part.gpus) for part in slices), cluster)
     if isinstance(allocation, Allocation):
         if allocation.group is not None:
             text += f" g={allocation.group.name}"
@@ -121,13 +121,22 @@ class _Names:
 
     def __init__(self, recorder: Recorder) -> None:
         cluster, allocations = recorder.cluster, recorder.allocations
-        groups = [each.group if isinstance(each, Allocation) else None for each in allocations]
-        slices = [each.slices if isinstance(each, Allocation) else each for each in allocations]
-        self.groups = _texts(None if each is None else each.name for each in groups)
-        self.group_gpus = _texts(None if each is None else _gpus_text(each.gpus, cluster) for each in groups)
-        self.depths = np.array([*(-1 if each is None else each.depth for each in groups), -1], dtype=np.int64)
-        self.cpus = _texts("+".join([str(s.cpus) for s in each]) for each in slices)
-        self.memory = _texts("+".join([str(s.memory_bytes) for s in each]) for each in slices)
+        groups = [
+            allocation.group if isinstance(allocation, Allocation) else None for allocation in allocations
+        ]
+        slices = [
+            allocation.slices if isinstance(allocation, Allocation) else allocation
+            for allocation in allocations
+        ]
+        self.groups = _texts(None if group is None else group.name for group in groups)
+        self.group_gpus = _texts(
+            None if group is None else _gpus_text(group.gpus, cluster) for group in groups
+        )
+        self.depths = np.array(
+            [*(-1 if group is None else group.depth for group in groups), -1], dtype=np.int64
+        )
+        self.cpus = _texts("+".join([str(s.cpus) for s in part]) for part in slices)
+        self.memory = _texts("+".join([str(s.memory_bytes) for s in part]) for part in slices)
         places = (allocation_text(allocation, cluster) for allocation in allocations)
         self.places = _texts(chain(places, (machine.name for machine in cluster.machines)))
         self.first_machine = len(allocations)

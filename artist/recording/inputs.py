@@ -68,9 +68,12 @@ def mean_held(recorder: Recorder, end_ns: int) -> tuple[Floats, Floats]:
     holds = kind[rows] <= MIGRATE
     span_ns = np.where(holds, until_ns - time_ns, 0).astype(np.float64)
     code = np.where(holds, code[rows], -1)
-    slices = [each.slices if isinstance(each, Allocation) else each for each in recorder.allocations]
+    slices = [
+        allocation.slices if isinstance(allocation, Allocation) else allocation
+        for allocation in recorder.allocations
+    ]
     amounts = [
-        np.array([sum(getattr(s, name) for s in each) for each in slices] + [0], dtype=np.float64)
+        np.array([sum(getattr(s, name) for s in part) for part in slices] + [0], dtype=np.float64)
         for name in ("cpus", "memory_bytes")
     ]
     held_ns = np.bincount(job, span_ns, n_jobs)

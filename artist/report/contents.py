@@ -102,7 +102,7 @@ def report_files(
 
 def _interference(comparison: Comparison) -> dict[int, float]:
     """Return by row, where runs have both kinds of jobs, the share of the time of GPU jobs that it took."""
-    rows = [row for row, each in enumerate(comparison.groups) if all(map(has_job_types, each.runs))]
+    rows = [row for row, group in enumerate(comparison.groups) if all(map(has_job_types, group.runs))]
     found = {row: read_interference(comparison.groups[row].runs) for row in rows}
     return {row: share for row, share in found.items() if share is not None}
 

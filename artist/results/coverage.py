@@ -30,13 +30,13 @@ def covered(summary: Mapping[str, Any]) -> Covered:
 
 def window_sizes(summaries: Sequence[Mapping[str, Any]]) -> str:
     """Return how many jobs the windows of these runs measure; empty if all jobs are measured."""
-    sizes = {covered(each).jobs for each in summaries if covered(each).jobs < int(each["jobs"])}
+    sizes = {covered(summary).jobs for summary in summaries if covered(summary).jobs < int(summary["jobs"])}
     return " or ".join(map(str, sorted(sizes)))
 
 
 def mark(summaries: Sequence[Mapping[str, Any]]) -> str:
     """Return what marks the number of finished jobs in a row whose means leave out jobs; else nothing."""
-    found = [covered(each) for each in summaries]
+    found = [covered(summary) for summary in summaries]
     if all(each.whole for each in found):
         return ""
     finished, jobs = (sum(each) for each in zip(*found, strict=True))

@@ -102,7 +102,7 @@ def read_interference(runs: Sequence[Run]) -> float | None:
         If a table is damaged.
     """
     tables = [run.numbers("jobs", ["interference_s", "running_s", "gpus"]) for run in runs]
-    took, ran = (sum(math.fsum(each[i][each[2] > 0]) for each in tables) for i in (0, 1))
+    took, ran = (sum(math.fsum(table[i][table[2] > 0]) for table in tables) for i in (0, 1))
     return took / ran if ran else None
 
 

@@ -42,7 +42,7 @@ def pool_rows(config: Mapping[str, Any]) -> list[tuple[str, int, int]]:
     if not isinstance(groups, list) or len({group.get("pool") for group in groups}) == 1:
         return []
     rows: list[tuple[str, int, int]] = []
-    for group in (each for each in groups if _has_gpus(config, each)):
+    for group in (group for group in groups if _has_gpus(config, group)):
         name, count = str(group.get("pool")), int(group["count"])
         if rows and rows[-1][0] == name:
             rows[-1] = (name, rows[-1][1], rows[-1][2] + count)

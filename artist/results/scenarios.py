@@ -115,7 +115,9 @@ def _alike(comparison: Comparison, row: int, other: int) -> int:
 
 def scenario_rows(n_rows: int, contest: Contest) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Return name and rows of each scenario, of the first rows of a comparison."""
-    sets = [(each.name, tuple(row for row in each.rows if row < n_rows)) for each in contest.scenarios]
+    sets = [
+        (scenario.name, tuple(row for row in scenario.rows if row < n_rows)) for scenario in contest.scenarios
+    ]
     return tuple((name, rows) for name, rows in sets if rows)
 
 

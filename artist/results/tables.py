@@ -97,14 +97,14 @@ def _grid(keys: Sequence[str], rows: _Rows, note: str = "") -> Grid:
     heads = [("", key, "") for key in keys] + [("", "runs", "")] * replicated
     columns = [[values[i] for values, _ in rows] for i in range(len(keys))]
     columns += [[str(len(summaries)) for _, summaries in rows]] * replicated
-    every = [each for _, summaries in rows for each in summaries]
+    every = [summary for _, summaries in rows for summary in summaries]
     for metric in (*METRICS, *stand_ins(every)):
         estimates = [estimate(metric, summaries) for _, summaries in rows]
-        if metric.optional and all(each.mean is None for each in estimates):
+        if metric.optional and all(number.mean is None for number in estimates):
             continue
-        unit, scale = column_unit(metric.kind, [each.mean for each in estimates])
+        unit, scale = column_unit(metric.kind, [number.mean for number in estimates])
         heads.append((*metric.title, unit))
-        texts = number_texts([(each.mean, each.half) for each in estimates], scale, metric.kind)
+        texts = number_texts([(number.mean, number.half) for number in estimates], scale, metric.kind)
         cells = [f"{mean} +- {half}" if half else mean for mean, half in texts]
         marks = [mark(summaries) * (metric.name == "finished") for _, summaries in rows]
         columns.append([cell + star for cell, star in zip(cells, marks, strict=True)])

@@ -122,18 +122,18 @@ _BySeed = Mapping[str, Mapping[int, _Seen]]  # whose -> seed -> number
 def _found(claim: Claim, evidence: Sequence[Evidence]) -> dict[str, dict[str, dict[int, _Seen]]]:
     """Return the metric by value of what was swept over, whose it is, and seed."""
     found: dict[str, dict[str, dict[int, _Seen]]] = {}
-    for each in evidence:
-        taken = roles(claim, each.facts)
-        value = each.value(claim.metric[0], claim) if taken else None
+    for run in evidence:
+        taken = roles(claim, run.facts)
+        value = run.value(claim.metric[0], claim) if taken else None
         if value is None:
             continue
         for at, whose in taken:
             known = found.setdefault(at, {}).setdefault(whose, {})
-            if known.setdefault(each.seed, (value, each))[0] != value:
-                name = each.facts["policy"] if claim.policy is not None else "one kind"
-                what = f"several runs of {name} with seed {each.seed} fit a claim: {claim.says}"
+            if known.setdefault(run.seed, (value, run))[0] != value:
+                name = run.facts["policy"] if claim.policy is not None else "one kind"
+                what = f"several runs of {name} with seed {run.seed} fit a claim: {claim.says}"
                 allowed = "the runs of one sweep, or more in `where` of the claim"
-                raise InputError(what, where="--claims", found=str(each.run.folder), allowed=allowed)
+                raise InputError(what, where="--claims", found=str(run.run.folder), allowed=allowed)
     return found
 
 

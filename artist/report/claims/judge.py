@@ -96,9 +96,9 @@ def summary(judged: Judged) -> tuple[str, ...]:
 def _by_fabric(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
     """Return the runs by topology, and by their profiles where those of a topology used several."""
     found: dict[str, dict[str, list[Evidence]]] = {}
-    for each in evidence:
-        topology, profiles = (each.facts.get(key, "") for key in (_TOPOLOGY, _PROFILES))
-        found.setdefault(topology, {}).setdefault(profiles, []).append(each)
+    for run in evidence:
+        topology, profiles = (run.facts.get(key, "") for key in (_TOPOLOGY, _PROFILES))
+        found.setdefault(topology, {}).setdefault(profiles, []).append(run)
     return {
         f"{topology}, {profiles}" if len(here) > 1 else topology: each
         for topology, here in found.items()

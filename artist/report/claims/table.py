@@ -30,7 +30,7 @@ def claims_csv(judged: Judged) -> str:
     for row in judged.rows:
         changed = zip(others, row.readings, strict=True)
         read = [(name, each) for name, each in changed if each.claim != row.result.claim]
-        for reading, result in [(first, row.result), *((first, each) for each in row.metrics), *read]:
+        for reading, result in [(first, row.result), *((first, metric) for metric in row.metrics), *read]:
             lines += [_csv_cells(row.fabric, reading, result, place) for place in result.places]
     return csv_text(lines)
 
@@ -60,8 +60,8 @@ def claims_table(judged: Judged) -> DataTable:
 def claim_notes(judged: Judged) -> tuple[str, ...]:
     """Return the sentences below the table."""
     results = [each for row in judged.rows for each in (row.result, *row.readings, *row.metrics)]
-    said = {each.verdict for each in results}
-    within = ", ".join(f"{100 * each:.0f}" for each in sorted({each.claim.within for each in results}))
+    said = {result.verdict for result in results}
+    within = ", ".join(f"{100 * each:.0f}" for each in sorted({result.claim.within for result in results}))
     legend = "; ".join(f"{name}: {words}" for name, words in VERDICTS.items() if name in said)
     how = (
         "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t; where the best of k is "
@@ -128,7 +128,7 @@ def _details(row: Row, judged: Judged) -> list[str]:
     missing = row.result.decisive.missing
     parts = [f"no run of {', '.join(missing)} fits"] * bool(missing)
     parts += [_places(row.result)] * (len(row.result.places) > 1)
-    parts += [f"{_metric(each)}: {_short(each)}" for each in row.metrics]
+    parts += [f"{_metric(metric)}: {_short(metric)}" for metric in row.metrics]
     for name, at in judged.readings.items():
         if row.readings[at].claim != row.result.claim:
             parts.append(f"{name}: {_short(row.readings[at])}")
@@ -144,7 +144,7 @@ def _cells(row: Row, columns: Sequence[Column], readings: Mapping[str, int]) -> 
         "settings": _settings(claim),
         "places": _places(result),
         "verdict": _whole_verdict(row),
-        "metrics": "; ".join(f"{_metric(each)}: {_short(each)}" for each in row.metrics),
+        "metrics": "; ".join(f"{_metric(metric)}: {_short(metric)}" for metric in row.metrics),
     }
     for at in readings.values():
         words[f"reading{at}"] = _short(row.readings[at]) if row.readings[at].claim != claim else ""
@@ -212,7 +212,7 @@ def _places(result: Result) -> str:
     if not result.claim.along:
         return ""
     signed = bool(result.claim.against)
-    return ", ".join(f"{each.at}: {_number(each.ours.mean, signed=signed)}" for each in result.places)
+    return ", ".join(f"{axes.at}: {_number(axes.ours.mean, signed=signed)}" for axes in result.places)
 
 
 def _metric(result: Result) -> str:

@@ -23,7 +23,7 @@ def bar_panels(
     count: int, digests: Sequence[Digest], contest: Contest, width_in: float
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure and its panels, each with room for a bar a row, and with the key to letters."""
-    texts = key_texts([each.group for each in digests])
+    texts = key_texts([digest.group for digest in digests])
     bars = _order(digests, contest)[-1][1] + 1
     figure, places = panels(count, 0.9 + _BAR_IN * bars, texts, shared=False, width_in=width_in)
     legend(figure, texts, ())
@@ -59,7 +59,7 @@ def stack(
         )  # fmt: skip
         left += widths
     room = 44 if width_of(axes) == WIDTH_IN else 24
-    axes.set_yticks(y, [each.group.letter or clip(title(each.group), room) for each in digests])
+    axes.set_yticks(y, [digest.group.letter or clip(title(digest.group), room) for digest in digests])
     axes.set_ylim(order[-1][1] + 0.6, -0.6)
     axes.grid(visible=False, axis="y")
     axes.set_axisbelow(True)

@@ -39,7 +39,7 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
     InputError
         If the events or the jobs of a run are damaged.
     """
-    recorded = any(BLOCKING in each.gauges for each in digests)
+    recorded = any(BLOCKING in digest.gauges for digest in digests)
     return [
         *metrics_along.drawings(digests, comparison, contest),
         jct_parts.drawing(digests, contest),

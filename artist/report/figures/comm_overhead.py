@@ -28,7 +28,7 @@ _MAX_MODELS = 12
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     """Return the figure, but where several GPUs were used and communication took no time at all."""
-    found = [value for each in digests for _, value in each.overheads]
+    found = [value for digest in digests for _, value in digest.overheads]
     if found and not any(found):
         return []
     caption = _CAPTION + _FLOOR * any(value < _LEAST for value in found) + pooled(digests)

@@ -40,7 +40,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     thinned = any(gauge.thinned for each in read.values() for gauge in each.values())
     use = _USE + f"{AVERAGED}." * thinned + of_scenario(rows, contest) + first(digests)
     in_use = partial(in_panels, digests, contest, read, "% of capacity, or of links", max_columns=len(_USES))
-    lost = {row: _lost(each) for row, each in enumerate(digests) if _has(each)}
+    lost = {row: _lost(digest) for row, digest in enumerate(digests) if _has(digest)}
     slower = partial(slowed_jobs, digests, contest, lost)
     drawn = [Drawing("link_use", "Use of links", use, in_use)] if read[rows[0]] else []
     return [*drawn, Drawing("contention", "Slowdown by contention", _SLOWDOWN + pooled(digests), slower)]
@@ -52,7 +52,7 @@ def _has(digest: Digest) -> bool:
 
 def _gauges(digests: Sequence[Digest]) -> list[dict[str, Gauge]]:
     """Return the use of links of each row by title, of the tiers that all rows have."""
-    found = [read_tiers(each.group.runs[0]) for each in digests]
+    found = [read_tiers(digest.group.runs[0]) for digest in digests]
     tiers = [tier for tier in _TIERS if all(tier in each for each in found)]
     return [
         {f"{_TIERS[tier]}: {title}": each[tier][what] for tier in tiers for what, title in _USES.items()}
@@ -70,7 +70,7 @@ def slowed_jobs(
     digests: Sequence[Digest], contest: Contest, lost: Mapping[int, Distribution], width_in: float = WIDTH_IN
 ) -> Figure:
     """Draw how many of the jobs that ran lost more than so much to contention, a line a row."""
-    layout = facets([each.group for each in digests], contest)
+    layout = facets([digest.group for digest in digests], contest)
     layout = only(layout, [row in lost for row in range(len(digests))])
     most = max((float(each.times_s[-1]) for each in lost.values() if len(each.times_s)), default=0.0)
     height = 4.2 if len(layout.sets) == 1 and width_in == WIDTH_IN else 2.8

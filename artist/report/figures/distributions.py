@@ -24,7 +24,7 @@ _QUEUE_CDF = (
 
 def jct_drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     """Return the figure of completion times."""
-    ends = [[each.jct.below, *each.jct.fractions][-1] for each in digests]
+    ends = [[digest.jct.below, *digest.jct.fractions][-1] for digest in digests]
     caption = _CDF + _UNFINISHED * bool(min(ends) < 1 - 1e-9) + pooled(digests)
     return Drawing("jct_cdf", "Job completion times", caption, partial(jct_cdf, digests, contest))
 
@@ -41,7 +41,7 @@ def jct_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH
 
     The fraction is of all jobs: a line that ends below 1 belongs to a run with unfinished jobs.
     """
-    layout = facets([each.group for each in digests], contest)
+    layout = facets([digest.group for digest in digests], contest)
     lines = [(name, {row: digests[row].jct for row in rows}) for name, rows in layout.sets]
     return draw_cdf(layout, lines, "job completion time", "no job has finished", width_in)
 
@@ -55,8 +55,8 @@ def queueing_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = 
 
 def queueing_panels(digests: Sequence[Digest], contest: Contest) -> tuple[Facets, tuple[str, ...]]:
     """Return the panels of waiting times, and the titles of those left out: no job waits there."""
-    layout = facets([each.group for each in digests], contest)
-    return without_idle(layout, [len(each.queueing.times_s) > 0 for each in digests])
+    layout = facets([digest.group for digest in digests], contest)
+    return without_idle(layout, [len(digest.queueing.times_s) > 0 for digest in digests])
 
 
 def draw_cdf(
@@ -132,9 +132,9 @@ def histogram_drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
 
 def jct_histogram(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw how many of the jobs have which completion time, each row up to its 95th percentile."""
-    layout = facets([each.group for each in digests], contest)
-    ends_s = [_time_below(each.jct, 0.95) for each in digests]
-    low_s = min((float(each.jct.times_s[0]) for each in digests if len(each.jct.times_s)), default=1.0)
+    layout = facets([digest.group for digest in digests], contest)
+    ends_s = [_time_below(digest.jct, 0.95) for digest in digests]
+    low_s = min((float(digest.jct.times_s[0]) for digest in digests if len(digest.jct.times_s)), default=1.0)
     edges = np.geomspace(0.999 * low_s, 1.001 * max(*ends_s, 2 * low_s), _BARS + 1)
     with style():
         figure, places = panels(len(layout.sets), 2.6, layout.texts, same_y=True, width_in=width_in)

@@ -37,7 +37,7 @@ def first(digests: Sequence[Digest]) -> str:
 
 def several(digests: Sequence[Digest]) -> bool:
     """Return whether some row has replicates."""
-    return any(len(each.group.runs) > 1 for each in digests)
+    return any(len(digest.group.runs) > 1 for digest in digests)
 
 
 def without_panel(titles: Sequence[str], what: str) -> str:

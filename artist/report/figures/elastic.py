@@ -39,13 +39,13 @@ _COLOURS = (SHADES[0], SHADES[1], SHADES[2])  # by LEVELS
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     """Return the figures, where jobs are elastic; reads the events of a few runs."""
-    if not any(_are_elastic(each) for each in digests):
+    if not any(_are_elastic(digest) for digest in digests):
         return []
     shown = chosen(digests, contest, _are_elastic)
     read = {row: read_elastic(digests[row].group.runs[0]) for row in shown}
     counts = {row: _counts(digests[row], each) for row, each in read.items()}
     more = of_scenario(shown, contest) + first(digests)
-    averaged = f"{AVERAGED}." * any(each.thinned for gauges in counts.values() for each in gauges)
+    averaged = f"{AVERAGED}." * any(gauge.thinned for gauges in counts.values() for gauge in gauges)
     levels = partial(levels_over_time, digests, read, counts)
     made = [Drawing("elastic_jobs", "Elastic jobs", _LEVELS + averaged + more, levels)]
     few = {row: each for row, each in read.items() if 0 < len(each.jobs) <= _MAX_JOBS}
@@ -123,20 +123,20 @@ def job_by_job(digests: Sequence[Digest], read: Rows, width_in: float = WIDTH_IN
     )
 
 
-def _draw_jobs(axes: Axes, each: Elastic, end_s: float, scale: float) -> None:
-    for number in range(len(each.jobs)):
-        held = gauge_of_steps(*each.held(number)) if (each.job == number).any() else None
-        last_s = end_s if np.isnan(each.finish_s[number]) else each.finish_s[number]
+def _draw_jobs(axes: Axes, elastic: Elastic, end_s: float, scale: float) -> None:
+    for number in range(len(elastic.jobs)):
+        held = gauge_of_steps(*elastic.held(number)) if (elastic.job == number).any() else None
+        last_s = end_s if np.isnan(elastic.finish_s[number]) else elastic.finish_s[number]
         line: dict[str, Any] = {"color": "#777777", "linewidth": 0.8}
-        axes.plot([each.submit_s[number] / scale, last_s / scale], [number + 0.9] * 2, **line)
+        axes.plot([elastic.submit_s[number] / scale, last_s / scale], [number + 0.9] * 2, **line)
         if held is None:
             continue
         for colour, gpus in (
             (_COLOURS[2], held.mean),
-            (_COLOURS[0], np.minimum(held.mean, each.least[number])),
+            (_COLOURS[0], np.minimum(held.mean, elastic.least[number])),
         ):
-            top = number + 0.9 - 0.8 * np.minimum(gpus / each.most[number], 1.0)
+            top = number + 0.9 - 0.8 * np.minimum(gpus / elastic.most[number], 1.0)
             axes.fill_between(held.times_s / scale, number + 0.9, top, step="post", color=colour, linewidth=0)
-    axes.set_ylim(len(each.jobs), 0)
-    axes.set_yticks(np.arange(len(each.jobs)) + 0.5, [clip(name, 12) for name in each.jobs], fontsize=7)
+    axes.set_ylim(len(elastic.jobs), 0)
+    axes.set_yticks(np.arange(len(elastic.jobs)) + 0.5, [clip(name, 12) for name in elastic.jobs], fontsize=7)
     axes.grid(visible=False, axis="y")

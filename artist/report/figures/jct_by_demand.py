@@ -34,14 +34,14 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
 
 def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw median and 95th percentile of the completion time of jobs that asked for so many GPUs."""
-    layout = facets([each.group for each in digests], contest)
-    there = np.flatnonzero(sum(each.by_demand[:, 0] for each in digests))
+    layout = facets([digest.group for digest in digests], contest)
+    there = np.flatnonzero(sum(digest.by_demand[:, 0] for digest in digests))
     both = [
         (column, f"{statistic}{', ' if name else ''}{name}", rows)
         for name, rows in layout.sets
         for column, statistic in ((1, "median"), (2, "p95"))
     ]
-    values = np.concatenate([each.by_demand[:, 1:].ravel() for each in digests])
+    values = np.concatenate([digest.by_demand[:, 1:].ravel() for digest in digests])
     values = values[values > 0]
     with style():
         height = 3.2 if len(both) == 2 else 2.3

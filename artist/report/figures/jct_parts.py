@@ -45,7 +45,7 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
 
 def jct_parts(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw the mean completion time of each row, split into where it went; rows of a scenario together."""
-    values = np.nan_to_num(np.array([each.parts_s for each in digests]))
+    values = np.nan_to_num(np.array([digest.parts_s for digest in digests]))
     totals = values.sum(axis=1)
     longest_s = float(totals.max())
     scale, unit = (3600, "hours") if longest_s >= _HOURS_FROM_S else time_unit(longest_s)
@@ -55,8 +55,8 @@ def jct_parts(digests: Sequence[Digest], contest: Contest, width_in: float = WID
         y = stack(axes, digests, contest, values[:, used] / scale, [PARTS[i] for i in used], used)
         texts = number_texts([(float(total) or None, None) for total in totals], 1 / scale, "time")
         ends = []
-        for at, total, each, (text, _) in zip(y, totals, digests, texts, strict=True):
-            mean = estimate(BY_NAME["jct_mean_s"], [run.summary for run in each.group.runs])
+        for at, total, digest, (text, _) in zip(y, totals, digests, texts, strict=True):
+            mean = estimate(BY_NAME["jct_mean_s"], [run.summary for run in digest.group.runs])
             ends.append(max(float(total), mean.high or 0.0) / scale)
             if mean.low is not None and mean.high is not None:
                 axes.plot([mean.low / scale, mean.high / scale], [at, at], **_WHISKER)
@@ -69,6 +69,6 @@ def jct_parts(digests: Sequence[Digest], contest: Contest, width_in: float = WID
 
 def drawn_parts(digests: Sequence[Digest]) -> list[int]:
     """Return which parts of the completion time are large enough to be seen in some row."""
-    values = np.nan_to_num(np.array([each.parts_s for each in digests]))
+    values = np.nan_to_num(np.array([digest.parts_s for digest in digests]))
     least = 1e-3 * values.sum(axis=1).max()
     return [i for i in range(len(PARTS)) if i < 3 or values[:, i].max() > least]

@@ -46,7 +46,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
 
 
 def _best_drawing(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    if not any(have_best(each.group) for each in digests):
+    if not any(have_best(digest.group) for digest in digests):
         return []
     rows = chosen(digests, contest, lambda each: have_best(each.group))
     got = {row: against_best(digests[row].group) for row in rows}
@@ -80,7 +80,7 @@ def got_of_best(
     digests: Sequence[Digest], contest: Contest, got: Mapping[int, AgainstBest], width_in: float = WIDTH_IN
 ) -> Figure:
     """Draw the distributions of what jobs got, a panel each and a line a row, replicates pooled."""
-    layout = facets([each.group for each in digests], contest)
+    layout = facets([digest.group for digest in digests], contest)
     texts = group_texts([digests[row].group for row in got])
     with style():
         numbers, _ = _telling(got)
@@ -113,7 +113,7 @@ def jct_speedups(
     digests: Sequence[Digest], contest: Contest, ratios: Mapping[int, Floats], width_in: float = WIDTH_IN
 ) -> Figure:
     """Draw the distribution of the jobs' speed-ups over the baseline, a panel a scenario and a line a row."""
-    layout = facets([each.group for each in digests], contest)
+    layout = facets([digest.group for digest in digests], contest)
     layout = only(layout, [row in ratios for row in range(len(digests))])
     drawn = [layout.looks[row] for row in ratios]
     named = [

@@ -98,8 +98,8 @@ def _gauges(read: Mapping[int, Steps], columns: Mapping[str, tuple[str, str | No
 def _waits(digest: Digest) -> tuple[Distribution, ...]:
     """Return how long jobs of each type waited, replicates pooled."""
     pairs = [read_waits(run) for run in digest.group.runs]
-    gpu = np.concatenate([each.of_gpu for each in pairs])
-    queueing_s = np.concatenate([each.queueing_s for each in pairs])
+    gpu = np.concatenate([pair.of_gpu for pair in pairs])
+    queueing_s = np.concatenate([pair.queueing_s for pair in pairs])
     return tuple(distribution(queueing_s[of], int(of.sum()), MIN_WAIT_S) for of in (gpu, ~gpu))
 
 
@@ -110,7 +110,7 @@ def queueing_by_type(
     width_in: float = WIDTH_IN,
 ) -> Figure:
     """Draw the distributions of waiting times, a panel per job type and a line per row."""
-    layout = facets([each.group for each in digests], contest)
+    layout = facets([digest.group for digest in digests], contest)
     texts = tuple(group_texts([digests[row].group for row in waits]))
     layout = replace(layout, texts=texts, examples=tuple(waits))
     lines = [
@@ -183,7 +183,7 @@ def tails_by_user(
     width_in: float = WIDTH_IN,
 ) -> Figure:
     """Draw a point for the 99th percentile of each user and row, users with GPU jobs first."""
-    layout = facets([each.group for each in digests], contest)
+    layout = facets([digest.group for digest in digests], contest)
     texts = group_texts([digests[row].group for row in tails])
     users = [*sides[0], *sides[1]]
     x = np.arange(len(users)) + np.repeat([0.0, float(all(sides))], [len(side) for side in sides])

@@ -127,8 +127,8 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     """Return the figure; reads the events of a few runs."""
     shown = chosen(digests, contest)
     pictures = [picture(digests[i].group, digests[i].end_s) for i in shown]
-    configs = [each.group.runs[0].config for each in pictures]
-    pooled, left_out = any(map(pool_rows, configs)), not all(all(with_gpus(each)) for each in configs)
+    configs = [picture.group.runs[0].config for picture in pictures]
+    pooled, left_out = any(map(pool_rows, configs)), not all(all(with_gpus(config)) for config in configs)
     caption = _CAPTION + _WITHOUT_GPUS * left_out + _POOLS * pooled
     caption += of_scenario(shown, contest) + first(digests)
     return Drawing("occupancy", "Who ran where", caption, partial(occupancy, pictures))
@@ -136,9 +136,9 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
 
 def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> Figure:
     """Draw the pictures below each other, on one axis of time."""
-    groups = [each.group for each in pictures]
+    groups = [picture.group for picture in pictures]
     keyed = key_texts(groups)
-    end_s = max(each.end_s for each in pictures)
+    end_s = max(picture.end_s for picture in pictures)
     scale, unit = time_unit(end_s)
     with style():
         figure, places = panels(len(pictures), 1.9, keyed, width_in=width_in, max_columns=1)
@@ -166,9 +166,9 @@ def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> Figure
         return figure
 
 
-def _name_pools(axes: Axes, each: Picture) -> None:
+def _name_pools(axes: Axes, picture: Picture) -> None:
     """Write at the right which pool machines begin in, with lines between pools."""
-    for name, begin, count in pool_rows(each.group.runs[0].config):
+    for name, begin, count in pool_rows(picture.group.runs[0].config):
         if begin:
             axes.axhline(begin, color="#555555", linewidth=0.8)
         axes.annotate(

@@ -48,7 +48,7 @@ _AXES_DIFFER = " The vertical axes of the panels differ."
 
 def drawing(digests: Sequence[Digest], gauge: str, contest: Contest) -> Drawing:
     """Return the figure of a gauge."""
-    own = gauge == "busy_gpus" and any(have_pools(each.group.runs[0]) for each in digests)
+    own = gauge == "busy_gpus" and any(have_pools(digest.group.runs[0]) for digest in digests)
     caption = _CAPTIONS[gauge] + _ALL_POOLS * own + _of_gauge(digests, gauge, contest) + first(digests)
     heading = _LABELS[gauge][0].upper() + _LABELS[gauge][1:].removesuffix(" (times)")
     return Drawing(gauge, heading, caption, partial(over_time, digests, gauge, contest))
@@ -57,11 +57,11 @@ def drawing(digests: Sequence[Digest], gauge: str, contest: Contest) -> Drawing:
 def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
     """Return what a caption says of a gauge's lines and panels."""
     layout, idle = gauge_panels(digests, name, contest)
-    gauges = [gauge for each in digests if (gauge := each.gauges.get(name)) is not None]
+    gauges = [gauge for digest in digests if (gauge := digest.gauges.get(name)) is not None]
     text = UNRECORDED * (len(gauges) < len(digests)) + without_panel(idle, "no job waited")
     tops = gauge_tops(digests, name, layout)
     text += _LOG_ABOVE_1 * on_a_far_scale(digests, name, layout) + _AXES_DIFFER * (len(set(tops)) > 1)
-    if any(each.thinned for each in gauges):
+    if any(gauge.thinned for gauge in gauges):
         text += AVERAGED + _BAND * have_band(digests, name, contest) + "."
     return text
 
@@ -75,7 +75,7 @@ def over_time(digests: Sequence[Digest], gauge: str, contest: Contest, width_in:
     greatest.
     """
     busy = gauge == "busy_gpus"
-    ends_s = [each.end_s or 1.0 for each in digests]
+    ends_s = [digest.end_s or 1.0 for digest in digests]
     layout, _ = gauge_panels(digests, gauge, contest)
     spans_s = [max(ends_s[row] for row in rows) for _, rows in layout.sets]
     shared = max(spans_s) <= _ALIKE * min(spans_s)
@@ -118,11 +118,11 @@ def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tup
 
     Nothing is left out if no job waits at all.
     """
-    groups = [each.group for each in digests]
+    groups = [digest.group for digest in digests]
     layout = facets(groups, contest)
     busy = gauge == "busy_gpus"
     lines_at_most = _BUSY_OVERLAID if busy else _OVERLAID
-    ends_s = [each.end_s or 1.0 for each in digests]
+    ends_s = [digest.end_s or 1.0 for digest in digests]
     falls = gauge == "unfinished_jobs"  # to nothing: a short line is seen beside a long one
     apart = max(ends_s) > _ALIKE * min(ends_s) and not falls and len(groups) <= MAX_PANELS
     if apart or max(len(rows) for _, rows in layout.sets) > lines_at_most:
@@ -133,9 +133,9 @@ def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tup
         layout = _one_each(groups, contest)
     if gauge not in ("queue_length", BLOCKING):
         return layout, ()
-    recorded = [gauge in each.gauges for each in digests]
+    recorded = [gauge in digest.gauges for digest in digests]
     layout = only(layout, recorded)
-    waits = [seen and top_of(each, gauge) > 0 for each, seen in zip(digests, recorded, strict=True)]
+    waits = [seen and top_of(digest, gauge) > 0 for digest, seen in zip(digests, recorded, strict=True)]
     return without_idle(layout, waits)
 
 

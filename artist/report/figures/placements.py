@@ -33,7 +33,7 @@ def placements_by_tier(digests: Sequence[Digest], contest: Contest, width_in: fl
         figure, places = bar_panels(2, digests, contest, width_in)
         pairs = (("placements", "placements"), ("tier_gpu_hours", "GPU-hours of jobs"))
         for axes, (name, label) in zip(places, pairs, strict=True):
-            values = np.array([getattr(each, name) for each in digests])
+            values = np.array([getattr(digest, name) for digest in digests])
             stack(axes, digests, contest, values, TIER_NAMES, (0, 3, 2))
             axes.set_xlabel(label)
             axes.locator_params(axis="x", nbins=5)

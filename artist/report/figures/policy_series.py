@@ -24,7 +24,7 @@ _CAPTION = (
 
 def drawings(digests: Sequence[Digest]) -> list[Drawing]:
     """Return the figure, if some policy noted something."""
-    noted = with_series([each.group for each in digests])
+    noted = with_series([digest.group for digest in digests])
     draw = partial(policy_series, noted)
     caption = _CAPTION + first(digests)
     return [Drawing("policy_series", "What the policies noted", caption, draw)] if noted else []

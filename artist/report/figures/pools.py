@@ -52,7 +52,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
 
 def _over_time(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     """Return the figure, if some cluster has several pools."""
-    if not any(_has_pools(each) for each in digests):
+    if not any(_has_pools(digest) for digest in digests):
         return []
     shown = chosen(digests, contest, _has_pools)
     read = {row: read_pools(digests[row].group.runs[0], _SPANS) for row in shown}
@@ -105,11 +105,11 @@ def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WID
     return figure
 
 
-def _draw(axes: Axes, each: Pools, areas: Mapping[str, str], scale: float) -> None:
+def _draw(axes: Axes, pools: Pools, areas: Mapping[str, str], scale: float) -> None:
     """Draw the pools of a run, the first one at the bottom."""
-    x = each.times_s / scale
+    x = pools.times_s / scale
     bottom = np.zeros(len(x))
-    for pool in each.pools:
+    for pool in pools.pools:
         top = bottom + pool.gpus
         if pool.needed is None:
             _fill(axes, x, bottom + pool.held, top, pale(areas[pool.name]))
@@ -165,10 +165,10 @@ _DOTS: Any = {
 
 def _reclaim_drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     """Return the figures, if machines went back to their pools in some run."""
-    if not any(_returns_some(each) for each in digests):
+    if not any(_returns_some(digest) for digest in digests):
         return []
     made = [Drawing("reclaims", "Machines returned", _RETURNED, partial(reclaims, digests, contest))]
-    if not any(_has_return_times(each) for each in digests):
+    if not any(_has_return_times(digest) for digest in digests):
         return made
     shown = chosen(digests, contest, _has_return_times)
     width_s, word = span(max(digests[row].end_s for row in shown))
@@ -198,7 +198,7 @@ def span(end_s: float) -> tuple[float, str]:
 
 def reclaims(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw machines that were returned, by how they were cleared, and jobs preempted for it, a bar a row."""
-    counts = np.array([_counts(each) for each in digests])
+    counts = np.array([_counts(digest) for digest in digests])
     with style():
         figure, places = bar_panels(2, digests, contest, width_in)
         stack(places[0], digests, contest, counts[:, :3], _CLEARED, _SHADES)
@@ -248,11 +248,11 @@ def reclaims_over_time(
     return figure
 
 
-def _draw_returns(axes: Axes, each: Returns, width: float) -> None:
-    x = width * (np.arange(len(each.jobs)) + 0.5)
+def _draw_returns(axes: Axes, returns: Returns, width: float) -> None:
+    x = width * (np.arange(len(returns.jobs)) + 0.5)
     bottom = np.zeros(len(x))
-    for machines, shade in zip(each.machines, _SHADES, strict=True):
+    for machines, shade in zip(returns.machines, _SHADES, strict=True):
         axes.bar(x, machines, 0.9 * width, bottom, color=SHADES[shade], edgecolor="#333333", linewidth=0.4)
         bottom += machines
-    some = each.jobs > 0
-    axes.plot(x[some], each.jobs[some], **_DOTS)
+    some = returns.jobs > 0
+    axes.plot(x[some], returns.jobs[some], **_DOTS)

@@ -71,14 +71,14 @@ def _shares(digest: Digest) -> Mapping[str, Gauge]:
 
 def _of_rows(digests: Sequence[Digest], rows: Sequence[int], contest: Contest, gauges: Gauges) -> str:
     thinned = any(gauge.thinned for row in rows for gauge in gauges(digests[row]).values())
-    text = UNRECORDED * any(not gauges(each) for each in digests) + f"{AVERAGED}." * thinned
+    text = UNRECORDED * any(not gauges(digest) for digest in digests) + f"{AVERAGED}." * thinned
     there = [r for r in contest.scenario_of(rows[0]).rows if r < len(digests) and gauges(digests[r])]
     return text + of_scenario(rows, contest) + f" The first {len(rows)} rows." * (len(rows) < len(there))
 
 
 def _rows(digests: Sequence[Digest], contest: Contest, gauges: Gauges) -> list[int]:
     """Return the rows to draw: those of one scenario whose runs recorded it, if any did."""
-    recorded = any(gauges(each) for each in digests)
+    recorded = any(gauges(digest) for digest in digests)
     return chosen(digests, contest, lambda each: bool(gauges(each))) if recorded else []
 
 
@@ -106,7 +106,7 @@ def in_panels(
     max_columns
         As for `panels`.
     """
-    layout = facets([each.group for each in digests], contest)
+    layout = facets([digest.group for digest in digests], contest)
     texts = group_texts([digests[row].group for row in read])
     end_s = max(digests[row].end_s for row in read) or 1.0
     scale, unit = time_unit(end_s)

@@ -87,7 +87,7 @@ def _metric_cells(
     factor: float,
     compared: bool,
 ) -> list[Cell]:
-    texts = number_texts([(each.mean, each.half) for each in estimates], factor, metric.kind)
+    texts = number_texts([(number.mean, number.half) for number in estimates], factor, metric.kind)
     best = _best(contest, metric.kind, fair) if metric.low_is_good else set()
     cells = []
     for row, ((mean, *_), (text, half)) in enumerate(zip(estimates, texts, strict=True)):

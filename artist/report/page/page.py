@@ -144,7 +144,7 @@ def _findings(said: Sequence[tuple[str, str]]) -> str:
 def _words(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f'<th class="word" scope="col">{escape(text)}</th>' for text in heads)
     cells = ["".join(f'<td class="word">{_glued(escape(text))}</td>' for text in row) for row in rows]
-    body = "".join(f"<tr>{each}</tr>" for each in cells)
+    body = "".join(f"<tr>{cell}</tr>" for cell in cells)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="lowest">{table}</div><p class="note">{escape(_LOWEST)}</p>'
 

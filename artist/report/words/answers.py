@@ -102,7 +102,7 @@ def _idle(
         said.append(f"the policy{where}, where jobs wait {duration(max(waits))} on average at most")
     text = f"{begun(listed(said))}." if said else ""
     spans = verdicts(comparison, contest, BY_NAME["makespan_s"]) if policy is not None else []
-    if spans and all(len(each.level) == len(each.estimates) for each in spans):
+    if spans and all(len(span.level) == len(span.estimates) for span in spans):
         text += " The policy does not matter for the makespan (within 1 %)."
     part = no_part(comparison, shares)
     text += f" {part}." * bool(part)

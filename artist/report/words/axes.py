@@ -87,7 +87,7 @@ def axes(comparison: Comparison, growing: Collection[int] = ()) -> list[Axis]:
     every = range(len(comparison.keys))
     policy = [i for i in every if of_policy(comparison.keys[i])]
     columns = [policy, *([i] for i in every if i not in policy)]
-    return [axis for each in columns if (axis := _axis(comparison, each, growing)) is not None]
+    return [axis for column in columns if (axis := _axis(comparison, column, growing)) is not None]
 
 
 def mean_jct(seconds: float, growing: bool) -> str:

@@ -59,11 +59,11 @@ def growing(digests: Sequence[Digest]) -> list[int]:
     there are more of them by the mean, or `Drift.grows`.
     """
     found = []
-    for row, each in enumerate(digests):
-        if each.drift is not None and each.drift.last >= _MIN_WAITING:
-            waits = each.parts_s[0] >= _MIN_SHARE * each.parts_s.sum()
-            if waits and (each.drift.grows or each.drift.last > 3 * each.drift.first):
-                found.append((-each.drift.last, row))
+    for row, digest in enumerate(digests):
+        if digest.drift is not None and digest.drift.last >= _MIN_WAITING:
+            waits = digest.parts_s[0] >= _MIN_SHARE * digest.parts_s.sum()
+            if waits and (digest.drift.grows or digest.drift.last > 3 * digest.drift.first):
+                found.append((-digest.drift.last, row))
     return [row for _, row in sorted(found)]
 
 
@@ -92,9 +92,9 @@ def _jobs(count: float) -> str:
 
 def _drained(digests: Sequence[Digest]) -> str:
     rows = [
-        f"{each.group.name} ({each.drained} of {len(each.group.runs)} runs)"
-        for each in digests
-        if each.drained
+        f"{digest.group.name} ({digest.drained} of {len(digest.group.runs)} runs)"
+        for digest in digests
+        if digest.drained
     ]
     if not rows:
         return ""

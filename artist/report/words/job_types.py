@@ -51,7 +51,9 @@ def job_types(
         By row, the share of the time that GPU jobs ran which other jobs on their machines took.
     """
     took = interference or {}
-    cases = [case for each in contest.scenarios if (case := _case(each, comparison, contest, took)).said]
+    cases = [
+        case for scenario in contest.scenarios if (case := _case(scenario, comparison, contest, took)).said
+    ]
 
     def used(case: _Case) -> str:
         return _shares(case.of("gpu_utilization_active"), "of the GPUs that jobs hold are used")

@@ -142,13 +142,13 @@ def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growin
     """Return what to choose in some cases, and by how much the others are above the lowest."""
     first = cases[0]
     rest: dict[str, list[tuple[Verdict, int]]] = {}
-    for each in cases:
-        for row in _rest(each):
-            rest.setdefault(contest.contenders[row], []).append((each, row))
-    where = at_scenarios([each.scenario for each in cases]).replace(": ", ", ") if len(cases) < of else ""
+    for case in cases:
+        for row in _rest(case):
+            rest.setdefault(contest.contenders[row], []).append((case, row))
+    where = at_scenarios([case.scenario for case in cases]).replace(": ", ", ") if len(cases) < of else ""
     if len(cases) > 1:
         every = "both" if len(cases) == 2 else f"all {len(cases)}"
-        alike = ", or one within 1 % of it" * any(len(each.level) > 1 for each in cases)
+        alike = ", or one within 1 % of it" * any(len(case.level) > 1 for case in cases)
         text = f"{where}choose {name}: the lowest mean JCT{alike}, in {every} cases"
     else:
         own = mean_jct(first.of(first.best).mean or 0.0, first.best in growing)
@@ -163,19 +163,21 @@ def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growin
     return f"{text}; it is {listed(told if len(told) < 5 else [*told[:2], told[-1]])}" if told else text
 
 
-def _rest(each: Verdict) -> list[int]:
+def _rest(verdict: Verdict) -> list[int]:
     """Return the rows that are not level with the lowest."""
-    return [row for row in each.scenario.rows if row not in each.level and each.of(row).mean is not None]
+    return [
+        row for row in verdict.scenario.rows if row not in verdict.level and verdict.of(row).mean is not None
+    ]
 
 
-def _leaders(each: Verdict) -> list[int]:
-    return [each.best, *(row for row in each.level if row != each.best)]
+def _leaders(verdict: Verdict) -> list[int]:
+    return [verdict.best, *(row for row in verdict.level if row != verdict.best)]
 
 
-def _cell(each: Verdict, contest: Contest) -> str:
-    names = listed(few([contest.contenders[row] for row in _leaders(each)]))
-    value = duration(each.of(each.best).mean or 0.0)
-    return f"{'all alike' if len(each.level) == len(each.estimates) else names} ({value})"
+def _cell(verdict: Verdict, contest: Contest) -> str:
+    names = listed(few([contest.contenders[row] for row in _leaders(verdict)]))
+    value = duration(verdict.of(verdict.best).mean or 0.0)
+    return f"{'all alike' if len(verdict.level) == len(verdict.estimates) else names} ({value})"
 
 
 def _standing(title: str, found: Sequence[Verdict], rows: Sequence[int]) -> str | None:
@@ -200,15 +202,15 @@ def _span(parts: Sequence[float]) -> str:
     return least if least == most else f"{least.removesuffix(' %')} to {most}"
 
 
-def _rivals(each: Verdict, comparison: Comparison) -> list[int]:
+def _rivals(verdict: Verdict, comparison: Comparison) -> list[int]:
     """Return the rows that the lowest is not clearly below, those that are level with it left out.
 
     With three seeds it is if the 95 % interval (Student's t) of their ratio, seed by seed, lies above 1: of
     its logarithm, since ratios of a wide gap differ widely. With two if both agree; with one from 5 % on.
     """
     rivals = []
-    for row in _rest(each):
-        times = ratios(comparison.groups[row], comparison.groups[each.best])
+    for row in _rest(verdict):
+        times = ratios(comparison.groups[row], comparison.groups[verdict.best])
         low = min(times, default=0.0) - SMALL * (len(times) == 1)
         if len(times) >= LEAST and low > 0:
             low = math.exp(estimated([math.log(own) for own in times]).low or 0.0)

@@ -19,7 +19,7 @@ _NEED = " Short: needs more than is there, by the larger of the signal's present
 
 def pools(digests: Sequence[Digest]) -> list[tuple[str, str]]:
     """Return (topic, sentence) pairs; none where clusters have one pool."""
-    groups = [each.group for each in digests]
+    groups = [digest.group for digest in digests]
     said = (
         ("Use of pools", _use(groups)),
         ("Unused loans", _unused(groups)),

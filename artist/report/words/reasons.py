@@ -69,7 +69,7 @@ def _between(
 
 def _parts(comparison: Comparison, digests: Sequence[Digest]) -> str:
     """Return what the mean JCT of one row is made of, or how much of it waits in several."""
-    known = [each for each in digests if not each.group.partial and each.parts_s.sum() > 0]
+    known = [digest for digest in digests if not digest.group.partial and digest.parts_s.sum() > 0]
     if len(comparison.groups) > 1 and known:
         waits = max(known, key=lambda each: each.parts_s[0] / each.parts_s.sum())
         part = per_cent(float(waits.parts_s[0] / waits.parts_s.sum()))

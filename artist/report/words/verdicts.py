@@ -36,7 +36,7 @@ class Verdict:
     @property
     def even(self) -> bool:
         """Whether no two rows can be told apart."""
-        known = sum(each.mean is not None for each in self.estimates)
+        known = sum(number.mean is not None for number in self.estimates)
         return len(self.level) == len(self.estimates) or (
             known == len(self.estimates) and (max(map(self.above, self.scenario.rows)) <= self.limit)
         )
@@ -69,7 +69,7 @@ def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[V
 
 def at_scenarios(scenarios: Sequence[Scenario]) -> str:
     """Return where: `at 64 machines: `, `at 96 and 133 machines: `, or nothing if there is but one place."""
-    named = [each for each in scenarios if each.name]
+    named = [scenario for scenario in scenarios if scenario.name]
     if not named:
         return ""
     if all(len(each.parts) == 1 for each in named) and len({each.parts[0][0] for each in named}) == 1:
