@@ -124,8 +124,10 @@ def example_lines(line_looks: Sequence[dict[str, Any]], **more: Any) -> list[Any
     """Return a line for each look, as it stands in a legend."""
     from matplotlib.lines import Line2D
 
-    kept = [{name: value for name, value in each.items() if name != "markevery"} for each in line_looks]
-    return [Line2D([], [], **(each | more)) for each in kept]
+    kept = [
+        {name: value for name, value in line_look.items() if name != "markevery"} for line_look in line_looks
+    ]
+    return [Line2D([], [], **(line_look | more)) for line_look in kept]
 
 
 def pale(colour: str) -> str:

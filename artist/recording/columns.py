@@ -174,17 +174,17 @@ def _jobs(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, Ints]) ->
 
 def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, Ints]) -> dict[str, Ints]:
     """Return the columns to write, with completion and ideal time at their places."""
-    made: dict[str, Ints] = {}
+    derived: dict[str, Ints] = {}
     for name in JOB_COLUMNS:
-        made[name] = columns[name]
+        derived[name] = columns[name]
         if name == "finish_ns":
             finish = columns[name]
-            made["jct_ns"] = np.where(finish == _UNKNOWN, _UNKNOWN, finish - columns["submit_ns"])
+            derived["jct_ns"] = np.where(finish == _UNKNOWN, _UNKNOWN, finish - columns["submit_ns"])
         elif name == "overhead_ns":
             iterations, compute_ns = (array_of(specs, one)[part] for one in ("iterations", "compute_ns"))
-            made["ideal_ns"] = iterations * compute_ns
-    del made[_NOT_WRITTEN]
-    return made
+            derived["ideal_ns"] = iterations * compute_ns
+    del derived[_NOT_WRITTEN]
+    return derived
 
 
 def _events(

@@ -361,7 +361,7 @@ class JobTypes(Topic):
 
     def _close_instant(self) -> None:
         cpus_there, speed_there = self._capacity
-        starved = [each.count() for each in self._starved] if self._waiting[GPU] else [0]
+        starved = [counter.count() for counter in self._starved] if self._waiting[GPU] else [0]
         row = (
             *self._waiting,
             *self._cpus,
@@ -545,5 +545,5 @@ def _user_p99_s(
     tails = [(float(np.percentile(part, 99)) / NS_PER_S if len(part) else None) for part in parts]
     both = ([t for t, gpu in zip(tails, has_gpu_jobs, strict=True) if gpu == g] for g in (True, False))
     known = ([t for t in of_type if t is not None] for of_type in both)
-    gpu, cpu = (math.fsum(each) / len(each) if each else None for each in known)
+    gpu, cpu = (math.fsum(tails) / len(tails) if tails else None for tails in known)
     return gpu, cpu

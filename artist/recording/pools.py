@@ -152,11 +152,11 @@ class Pools(Topic):
         combined
             Held by jobs or used by what the signals stand for, of all GPUs.
         """
-        made: dict[str, Any] = {f"{name}_short": self._short(name) for name in self._signals}
+        entries: dict[str, Any] = {f"{name}_short": self._short(name) for name in self._signals}
         training = [pool for pool in self._rows if pool not in self._signals]
         on_loan = [pool for pool in training if pool not in self._home]
         used = sum(self._own_use.values(), start=self._sum(self._rows, "held").astype(float))
-        return made | {
+        return entries | {
             "pools": {
                 "training_held": self._share(self._sum(training, "held"), self._sum(training, "gpus")),
                 "on_loan_held": self._share(self._sum(on_loan, "held"), self._sum(on_loan, "gpus")),

@@ -140,10 +140,10 @@ class Resources(Topic):
             for used, there in zip(self._used, self._wholes(self._there), strict=True)
         ]
         blocking = math.fsum(spans) / end_ns if end_ns else None
-        made = {"resources": dict(zip(RESOURCES, means, strict=False)), BLOCKING: blocking}
+        entries = {"resources": dict(zip(RESOURCES, means, strict=False)), BLOCKING: blocking}
         if self._inputs is not None:
-            made["shares"] = dict(zip(SHARES, means[len(RESOURCES) :], strict=True))
-        return made
+            entries["shares"] = dict(zip(SHARES, means[len(RESOURCES) :], strict=True))
+        return entries
 
     # --- what happens to a job, or a machine
 

@@ -82,8 +82,8 @@ class Starved:
         """Return the GPUs and CPUs that a job needs on the kinds of machines that may starve for it."""
         known = self._known.get(demand)
         if known is None:
-            found = ((kind, *kind.need(demand, self._least)) for kind in self._kinds)
-            known = self._known[demand] = tuple(need for need in found if need[2])
+            needs = ((kind, *kind.need(demand, self._least)) for kind in self._kinds)
+            known = self._known[demand] = tuple(need for need in needs if need[2])
         return known
 
 

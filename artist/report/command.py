@@ -74,13 +74,13 @@ def report(
         baseline, the claims are invalid, or the output cannot be written.
     """
     claimed = None if claims is None else read_claims(claims)
-    found = find_runs(folders)
-    comparison = compare([read_run(folder) for folder in found.runs])
-    for folder, name in product(found.runs, (CONFIG, JOBS)):
+    folders_of_runs = find_runs(folders)
+    comparison = compare([read_run(folder) for folder in folders_of_runs.runs])
+    for folder, name in product(folders_of_runs.runs, (CONFIG, JOBS)):
         if not (folder / name).exists():
             raise InputError(f"a run without its {name}", where=str(folder), allowed=AGAIN)
     competing = contest(comparison, baseline)
-    failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in found.failed]
+    failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in folders_of_runs.failed]
     new = not output.parent.exists()
     with _written(output):
         output.mkdir(parents=True, exist_ok=True)

@@ -103,8 +103,8 @@ def report_files(
 def _interference(comparison: Comparison) -> dict[int, float]:
     """Return by row, where runs have both kinds of jobs, the share of the time of GPU jobs that it took."""
     rows = [row for row, group in enumerate(comparison.groups) if all(map(has_job_types, group.runs))]
-    found = {row: read_interference(comparison.groups[row].runs) for row in rows}
-    return {row: share for row, share in found.items() if share is not None}
+    shares = {row: read_interference(comparison.groups[row].runs) for row in rows}
+    return {row: share for row, share in shares.items() if share is not None}
 
 
 def _links_section(comparison: Comparison) -> list[Section]:
@@ -114,7 +114,7 @@ def _links_section(comparison: Comparison) -> list[Section]:
 
 
 def _steps_section(comparison: Comparison) -> list[Section]:
-    steps = {group.name: found for group in comparison.groups if (found := read_profiling(group))}
+    steps = {group.name: counts for group in comparison.groups if (counts := read_profiling(group))}
     kept = {group.name: read_cpus_kept(group.runs) for group in comparison.groups if group.name in steps}
     table = steps_table(steps, kept)
     return [] if table is None else [Section("steps", "Profiling steps", table, (PROFILING,))]

@@ -194,7 +194,7 @@ def _telling_keys(facts: Sequence[_Facts], varied: Sequence[str]) -> list[str]:
 
 def _is_set(key: str, facts: Sequence[_Facts], varied: Sequence[str]) -> bool:
     """Return whether a key differs where the choices of parts in its section are the same."""
-    choices = [each for each in varied if _section(each) == _section(key) and _obscurity(each) != _PLAIN]
+    choices = [other for other in varied if _section(other) == _section(key) and _obscurity(other) != _PLAIN]
     return _obscurity(key) == _PLAIN and _classes(facts, [*choices, key]) > _classes(facts, choices)
 
 

@@ -36,18 +36,18 @@ def window_sizes(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 def mark(summaries: Sequence[Mapping[str, Any]]) -> str:
     """Return what marks the number of finished jobs in a row whose means leave out jobs; else nothing."""
-    found = [covered(summary) for summary in summaries]
-    if all(each.whole for each in found):
+    counts = [covered(summary) for summary in summaries]
+    if all(count.whole for count in counts):
         return ""
-    finished, jobs = (sum(each) for each in zip(*found, strict=True))
+    finished, jobs = (sum(column) for column in zip(*counts, strict=True))
     return f" ({finished} of {jobs}*)" if window_sizes(summaries) else "*"
 
 
 def coverage_notes(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return notes, for below a table of these runs, on the jobs that their means cover."""
     sizes = window_sizes(summaries)
-    short = [each for each in map(covered, summaries) if not each.whole]
-    counts = list(dict.fromkeys(f"{each.finished} of {each.jobs}" for each in short))
+    short = [count for count in map(covered, summaries) if not count.whole]
+    counts = list(dict.fromkeys(f"{count.finished} of {count.jobs}" for count in short))
     shown = ", ".join(counts[:_MOST]) + ", ..." * (len(counts) > _MOST)
     window = f"window: JCT, queue and makespan are those of {sizes} jobs"
     partial = f"*: means over the measured jobs that had finished, {shown}: {PARTIAL}"

@@ -45,11 +45,11 @@ def drift(runs: Sequence[Run]) -> Drift | None:
         If a table of theirs is damaged.
     """
     every = [_thirds(run) for run in runs]
-    thirds = [each for each in every if each is not None]
+    thirds = [of_run for of_run in every if of_run is not None]
     if len(thirds) < len(every):
         return None
     first, middle, last = np.mean(thirds, axis=0)
-    growth = estimated([float(each[2] - each[0]) for each in thirds])
+    growth = estimated([float(of_run[2] - of_run[0]) for of_run in thirds])
     least = GROWTH_ALONE if growth.low is None else GROWTH
     enough = last - first > least * (first + middle + last) / 3
     above = growth.low is None or growth.low > 0

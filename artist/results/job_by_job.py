@@ -64,8 +64,8 @@ def speedups(group: Replicates, baseline: Replicates) -> Floats:
     for run, mine, theirs in _pairs(group, baseline):
         if _same(mine, theirs):
             ratios.append((theirs["jct_s"] / mine["jct_s"])[measured_jobs(run, len(mine["jct_s"]))])
-    found = np.concatenate(ratios)
-    return found[np.isfinite(found)]
+    speedups_of_jobs = np.concatenate(ratios)
+    return speedups_of_jobs[np.isfinite(speedups_of_jobs)]
 
 
 class Typical(NamedTuple):
@@ -130,7 +130,7 @@ def _pairs(group: Replicates, baseline: Replicates) -> Iterator[tuple[Run, _Colu
     for run in group.runs:
         if other := others.get(run.summary["seed"]):
             mine, theirs = (
-                dict(zip(_COLUMNS, each.numbers("jobs", _COLUMNS), strict=True)) for each in (run, other)
+                dict(zip(_COLUMNS, of.numbers("jobs", _COLUMNS), strict=True)) for of in (run, other)
             )
             yield run, mine, theirs
 

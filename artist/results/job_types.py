@@ -77,7 +77,7 @@ def read_cpus_kept(runs: Sequence[Run]) -> dict[str, tuple[Floats, Floats]]:
     InputError
         If a table is damaged.
     """
-    found: dict[str, list[Floats]] = {}
+    by_model: dict[str, list[Floats]] = {}
     for run in runs:
         if not set(CPU_COLUMNS) <= set(run.columns("jobs")):
             continue
@@ -87,8 +87,8 @@ def read_cpus_kept(runs: Sequence[Run]) -> dict[str, tuple[Floats, Floats]]:
         for code, name in enumerate(model.names):
             those = counted & (model.codes == code)
             wanted = np.where(asked > 0, asked, np.nan)[those]
-            found.setdefault(name, []).append(np.stack([wanted, last[those]]) / gpus[those])
-    return {name: (each[0], each[1]) for name, parts in found.items() for each in [np.hstack(parts)]}
+            by_model.setdefault(name, []).append(np.stack([wanted, last[those]]) / gpus[those])
+    return {name: (arrays[0], arrays[1]) for name, parts in by_model.items() for arrays in [np.hstack(parts)]}
 
 
 def read_interference(runs: Sequence[Run]) -> float | None:

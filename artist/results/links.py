@@ -59,11 +59,11 @@ def read_slowdowns(runs: Sequence[Run]) -> Floats:
     InputError
         If the jobs of a run are damaged.
     """
-    found = []
+    slowdowns = []
     for run in runs:
         (slower,) = run.numbers("jobs", [SLOWDOWN])
-        found.append(slower[measured_jobs(run, len(slower)) & ~np.isnan(slower)])
-    return np.concatenate(found)
+        slowdowns.append(slower[measured_jobs(run, len(slower)) & ~np.isnan(slower)])
+    return np.concatenate(slowdowns)
 
 
 def top_contended(runs: Sequence[Run], most: int) -> list[SharedLink]:
@@ -79,12 +79,15 @@ def top_contended(runs: Sequence[Run], most: int) -> list[SharedLink]:
     for run in runs:
         tier, machine, way = run.words(_LINKS, ["tier", "machine", "way"])
         numbers = np.stack(run.numbers(_LINKS, ["rack", "capacity_gbit_s", "use", "contended"]), axis=1)
-        words = (np.array(each.names, dtype=object)[each.codes].tolist() for each in (tier, machine, way))
-        for of, name, direction, each in zip(*words, numbers, strict=True):
-            if direction == "out" and each[3] > 0:
-                called = f"uplink of rack {each[0]:g}" if of == "rack" else f"port of {name}"
+        words = (
+            np.array(words_of.names, dtype=object)[words_of.codes].tolist()
+            for words_of in (tier, machine, way)
+        )
+        for of, name, direction, numbers_of in zip(*words, numbers, strict=True):
+            if direction == "out" and numbers_of[3] > 0:
+                called = f"uplink of rack {numbers_of[0]:g}" if of == "rack" else f"port of {name}"
                 called += ", to other racks" * (of == "network")
-                gbit_s, *shares = each[1:]
+                gbit_s, *shares = numbers_of[1:]
                 capacity[called] = gbit_s
                 sums[called] = sums.get(called, np.zeros(2)) + shares
     links = [SharedLink(name, capacity[name], *(sums[name] / len(runs)).tolist()) for name in sums]

@@ -21,9 +21,9 @@ def worths(config: Mapping[str, Any], machines: Sequence[str]) -> Floats:
     topology = config.get("topology") or {}
     types = [str(group["type"]) for group in groups for _ in range(int(group["count"]))]
     default = str(topology.get("default_machine_type"))
-    own = _worth(topology, default if default in types else Counter(types).most_common(1)[0][0])
+    reference = _worth(topology, default if default in types else Counter(types).most_common(1)[0][0])
     numbers = [int(name[1:]) if name[:1] == "m" and name[1:].isdecimal() else -1 for name in machines]
-    return np.array([_worth(topology, types[n]) / own if 0 <= n < len(types) else 1.0 for n in numbers])
+    return np.array([_worth(topology, types[n]) / reference if 0 <= n < len(types) else 1.0 for n in numbers])
 
 
 def with_gpus(config: Mapping[str, Any]) -> list[bool]:

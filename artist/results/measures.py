@@ -237,22 +237,22 @@ def comparable(metric: Metric, group: Replicates) -> Estimate:
     return estimated(values) if len(values) == len(group.runs) else Estimate()
 
 
-def change(metric: Metric, own: Replicates, other: Replicates) -> Estimate:
+def change(metric: Metric, row: Replicates, other: Replicates) -> Estimate:
     """Return the mean and interval of `changes`; nothing if there are none."""
-    found = changes(metric, own, other)
-    return estimated(found) if found else Estimate()
+    differences = changes(metric, row, other)
+    return estimated(differences) if differences else Estimate()
 
 
-def changes(metric: Metric, own: Replicates, other: Replicates) -> list[float]:
+def changes(metric: Metric, row: Replicates, other: Replicates) -> list[float]:
     """Return how much more a row's number is than another row's, seed by seed.
 
     Nothing if a pair has no ratio, or a run has no number for a comparison.
     """
-    pair = (own.runs, other.runs)
+    pair = (row.runs, other.runs)
     mine, theirs = ({run.summary["seed"]: metric.compared(run.summary) for run in runs} for runs in pair)
-    found = [difference(mine[seed], theirs[seed]) for seed in mine if seed in theirs]
-    known = [each for each in found if each is not None]
-    return known if len(known) == len(found) else []
+    differences = [difference(mine[seed], theirs[seed]) for seed in mine if seed in theirs]
+    known = [value for value in differences if value is not None]
+    return known if len(known) == len(differences) else []
 
 
 def estimated(values: Sequence[float], of: int = 1) -> Estimate:

@@ -50,7 +50,7 @@ def read_stays(run: Run) -> Stays:
     begins = np.zeros(len(jobs.names), dtype=np.int64)
     begins[jobs.codes[kept[::-1]]] = kept[::-1]
     kept = kept[np.argsort(begins[jobs.codes[kept]], kind="stable")]  # job by job, its events in order
-    job, place, kind = (each.codes[kept] for each in (jobs, places, kinds))
+    job, place, kind = (words.codes[kept] for words in (jobs, places, kinds))
     time_s = time_s[kept]
     last = job != np.roll(job, -1)
     last[-1:] = True

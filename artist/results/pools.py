@@ -82,11 +82,11 @@ def _pool(run: Run, name: str, columns: Collection[str]) -> Pool:
     if f"{name}{_NEEDED}" not in columns:
         return Pool(name, gpus, held)
     (needed,) = run.numbers(_TABLE, [f"{name}{_NEEDED}"])
-    each = np.divide(gpus, machines, out=np.zeros_like(gpus), where=machines > 0).max(initial=0.0)
+    gpus_per_machine = np.divide(gpus, machines, out=np.zeros_like(gpus), where=machines > 0).max(initial=0.0)
     if f"{name}{_TAKEN}" in columns:
         machines = machines - run.numbers(_TABLE, [f"{name}{_TAKEN}"])[0]
-    short = np.maximum(needed - machines, 0.0) * each
-    return Pool(name, gpus, held, needed * each, short, short)
+    short = np.maximum(needed - machines, 0.0) * gpus_per_machine
+    return Pool(name, gpus, held, needed * gpus_per_machine, short, short)
 
 
 def _thinned(times_s: Floats, pool: Pool, edges: Floats) -> Pool:

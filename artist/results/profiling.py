@@ -22,14 +22,14 @@ def read_profiling(group: Replicates) -> dict[str, Floats]:
     InputError
         If the notes of a policy are damaged.
     """
-    found: dict[str, list[Floats]] = {}
+    by_model: dict[str, list[Floats]] = {}
     for run in group.runs:
         series = run.series
         if series is not None:
             steps = series[series["name"].str.startswith(_OF)]
             for name, values in steps.groupby("name", sort=True)["value"]:
-                found.setdefault(str(name).removeprefix(_OF), []).append(values.to_numpy(dtype=np.float64))
-    return {model: np.concatenate(parts) for model, parts in sorted(found.items())}
+                by_model.setdefault(str(name).removeprefix(_OF), []).append(values.to_numpy(dtype=np.float64))
+    return {model: np.concatenate(parts) for model, parts in sorted(by_model.items())}
 
 
 def other_series(run: Run) -> "pd.DataFrame | None":

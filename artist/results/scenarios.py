@@ -142,12 +142,12 @@ def _scenarios(comparison: Comparison, at_policy: Sequence[int]) -> tuple[Scenar
     for members in rows.values():
         values = _picked(comparison.groups[members[0]].shown, others)
         parts.append(tuple((key, value) for key, value in zip(keys, values, strict=True) if value))
-    brief = [tuple(part for part in each if part[1] != "none") for each in parts]
+    brief = [tuple(part for part in pairs if part[1] != "none") for pairs in parts]
     told = brief if all(brief) and len(set(brief)) == len(brief) else parts
-    names = [", ".join(spoken(key, [value]) for key, value in each) for each in told]
+    names = [", ".join(spoken(key, [value]) for key, value in pairs) for pairs in told]
     return tuple(
-        Scenario(name, tuple(members), each)
-        for name, members, each in zip(names, rows.values(), told, strict=True)
+        Scenario(name, tuple(members), pairs)
+        for name, members, pairs in zip(names, rows.values(), told, strict=True)
     )
 
 
@@ -181,5 +181,5 @@ def _key_index(keys: Sequence[str], name: str) -> int | None:
     """Return the key of that name, or the only one that ends with it."""
     exact = [i for i, key in enumerate(keys) if name in (key, short_key(key))]
     ending = [i for i, key in enumerate(keys) if short_key(key).rsplit(".", 1)[-1] == name]
-    found = exact or ending
-    return found[0] if len(found) == 1 else None
+    rows = exact or ending
+    return rows[0] if len(rows) == 1 else None

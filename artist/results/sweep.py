@@ -71,14 +71,14 @@ def read_sweep(*folders: str | PathLike[str]) -> Sweep:
     >>> sweep = read_sweep("runs/sweeps/first")  # doctest: +SKIP
     >>> sweep.summary.groupby("policy")["jct_s.mean"].mean()  # doctest: +SKIP
     """
-    found = find_runs([Path(folder) for folder in folders])
-    comparison = compare([read_run(folder) for folder in found.runs])
+    run_folders = find_runs([Path(folder) for folder in folders])
+    comparison = compare([read_run(folder) for folder in run_folders.runs])
     runs, settings = [], []
     for group in comparison.groups:
         for run in group.runs:
             runs.append(run)
             settings.append(_settings(run, comparison.keys, group.shown))
-    return Sweep(tuple(runs), tuple(settings), found.failed)
+    return Sweep(tuple(runs), tuple(settings), run_folders.failed)
 
 
 def _settings(run: Run, keys: Sequence[str], shown: Sequence[str]) -> dict[str, Any]:

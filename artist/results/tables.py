@@ -55,7 +55,7 @@ def comparison_csv(comparison: Comparison) -> str:
     lines: list[Sequence[object]] = [[*comparison.keys, "runs", *columns]]
     for group in comparison.groups:
         estimates = [estimate(metric, [run.summary for run in group.runs]) for metric in ALL_METRICS]
-        cells = [_plain(number) for each in estimates for number in each]
+        cells = [_plain(number) for ends in estimates for number in ends]
         lines.append([*group.values, len(group.runs), *cells])
     return csv_text(lines)
 
@@ -84,7 +84,7 @@ def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
         other = comparison.groups[baseline[row]]
         if other is not group:
             changes = [change(metric, group, other) for metric in METRICS]
-            cells = [_plain(number) for each in changes for number in each]
+            cells = [_plain(number) for ends in changes for number in ends]
             lines.append([*group.values, other.label, *cells])
     return csv_text(lines)
 

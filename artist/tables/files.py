@@ -65,15 +65,15 @@ def parse(text: str, path: Path, first: int, columns: str, as_there: str = "", s
     end = rows.pop() if rows else header
     width = max(len(names), len(rows[0]) if rows else 0)
     long = next((number for number, row in enumerate(rows) if len(row) > width), None)
-    found = ""
+    problem = ""
     if not width:
-        found = "No columns to parse from file"
+        problem = "No columns to parse from file"
     elif long is not None:
-        found = f"Expected {width} fields in line {long + 2}, saw {len(rows[long])}"
+        problem = f"Expected {width} fields in line {long + 2}, saw {len(rows[long])}"
     elif end != [_END]:
-        found = f"EOF inside string starting at row {len(rows) + 1 if end is not header else 0}"
-    if found:
-        raise InputError("not a table", where=str(path), found=found, allowed="one row a job")
+        problem = f"EOF inside string starting at row {len(rows) + 1 if end is not header else 0}"
+    if problem:
+        raise InputError("not a table", where=str(path), found=problem, allowed="one row a job")
     if width > len(names):
         where, allowed = f"{path}, line {first}", f"{len(names)} fields{as_there}"
         raise InputError(f"more fields than {columns}", where=where, found=f"{width} fields", allowed=allowed)
@@ -131,12 +131,12 @@ def read_json(path: Path, allowed: str) -> Any:
             json.dumps(content, ensure_ascii=False).encode()
         return content
     except json.JSONDecodeError as error:
-        where, found = f"{where}, line {error.lineno}, column {error.colno}", error.msg
+        where, problem = f"{where}, line {error.lineno}, column {error.colno}", error.msg
     except RecursionError:
-        found = "too deep"
+        problem = "too deep"
     except ValueError as error:  # a number of thousands of digits, or half a character
-        found = str(error)
-    raise InputError("malformed JSON", where=where, found=found, allowed=allowed)
+        problem = str(error)
+    raise InputError("malformed JSON", where=where, found=problem, allowed=allowed)
 
 
 def read_json_records(path: Path) -> list[dict[str, Any]]:
@@ -149,9 +149,9 @@ def read_json_records(path: Path) -> list[dict[str, Any]]:
     """
     records = read_json(path, "one JSON array")
     if not isinstance(records, list):
-        found = type(records).__name__
+        type_name = type(records).__name__
         raise InputError(
-            "not a list of jobs", where=str(path), found=found, allowed="one JSON array of objects"
+            "not a list of jobs", where=str(path), found=type_name, allowed="one JSON array of objects"
         )
     if not records:
         raise InputError("no jobs", where=str(path), found=[], allowed="at least one job")

@@ -122,19 +122,19 @@ def coded(column: Column) -> tuple[Column, list[Any]]:
 def repeated(column: Column) -> Column:
     """Return which values stand in a row before, (n_rows,) bool."""
     seen = set[Any]()
-    found = np.zeros(len(column), dtype=bool)
+    repeated = np.zeros(len(column), dtype=bool)
     for row, one in enumerate(column.tolist()):
-        found[row] = one in seen
+        repeated[row] = one in seen
         seen.add(one)
-    return found
+    return repeated
 
 
 def texts(column: Column) -> Column:
     """Return a column as text, (n_jobs,); missing values become empty."""
     if is_constant(column) or (column.dtype == object and all(type(one) is str for one in column)):
         return column
-    made = ["" if one is None or one != one else str(one) for one in column.tolist()]
-    return np.fromiter(made, dtype=object, count=len(column))
+    texts = ["" if one is None or one != one else str(one) for one in column.tolist()]
+    return np.fromiter(texts, dtype=object, count=len(column))
 
 
 def to_numbers(column: Column) -> np.ndarray:

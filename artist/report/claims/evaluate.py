@@ -89,9 +89,9 @@ def evaluate(claim: Claim, evidence: Sequence[Evidence]) -> Result:
     InputError
         If two runs with different numbers fit the same place in a claim.
     """
-    found = _found(claim, evidence)
+    numbers = _found(claim, evidence)
     at = [str(value) for value in claim.values] if claim.along else [""]
-    places = tuple(_place(claim, value, found.get(value, {})) for value in at)
+    places = tuple(_place(claim, value, numbers.get(value, {})) for value in at)
     return Result(claim, _decisive(claim, places), places)
 
 
@@ -121,27 +121,27 @@ _BySeed = Mapping[str, Mapping[int, _Seen]]  # whose -> seed -> number
 
 def _found(claim: Claim, evidence: Sequence[Evidence]) -> dict[str, dict[str, dict[int, _Seen]]]:
     """Return the metric by value of what was swept over, whose it is, and seed."""
-    found: dict[str, dict[str, dict[int, _Seen]]] = {}
+    numbers: dict[str, dict[str, dict[int, _Seen]]] = {}
     for run in evidence:
         taken = roles(claim, run.facts)
         value = run.value(claim.metric[0], claim) if taken else None
         if value is None:
             continue
         for at, whose in taken:
-            known = found.setdefault(at, {}).setdefault(whose, {})
+            known = numbers.setdefault(at, {}).setdefault(whose, {})
             if known.setdefault(run.seed, (value, run))[0] != value:
                 name = run.facts["policy"] if claim.policy is not None else "one kind"
                 what = f"several runs of {name} with seed {run.seed} fit a claim: {claim.says}"
                 allowed = "the runs of one sweep, or more in `where` of the claim"
                 raise InputError(what, where="--claims", found=str(run.run.folder), allowed=allowed)
-    return found
+    return numbers
 
 
-def _place(claim: Claim, at: str, found: _BySeed) -> Place:
+def _place(claim: Claim, at: str, by_seed: _BySeed) -> Place:
     """Return the claim at one value, by the seeds that all of its policies have."""
     names = [_MINE, *map(str, range(len(claim.against)))]
     names += [_THERE + name for name in names] if claim.than_where is not None else []
-    whose = [found.get(name, {}) for name in names]
+    whose = [by_seed.get(name, {}) for name in names]
     seeds = sorted(set(whose[0]).intersection(*whose[1:]))
     if not seeds:
         return Place(at, Estimate(), 0, NOT_RUN, missing=_missing(claim, whose))
@@ -217,7 +217,7 @@ def _change(claim: Claim, mine: Value, rest: Sequence[Value]) -> float | None:
         both = [one / other - 1 for one, other in pairs if other and math.isfinite(one + other)]
         over_jobs = min if claim.metric[0] == BEST_JOB else median
         return over_jobs(both) if both else None
-    other = (max if claim.sign > 0 else min)(each for each in rest if isinstance(each, float))
+    other = (max if claim.sign > 0 else min)(value for value in rest if isinstance(value, float))
     if mine == other:
         return 0.0
     return mine / other - 1 if other else None

@@ -69,9 +69,9 @@ class Evidence:
         """
         facts = self.facts
         from_file = facts.get("workload.path", "None") != "None"
-        fails = any(key.startswith("cluster.failures") and found != "None" for key, found in facts.items())
-        own = {found for key, found in facts.items() if key.endswith(".seed")} - {str(self.seed)}
-        return not from_file or fails or bool(own)
+        fails = any(key.startswith("cluster.failures") and value != "None" for key, value in facts.items())
+        seeds = {value for key, value in facts.items() if key.endswith(".seed")} - {str(self.seed)}
+        return not from_file or fails or bool(seeds)
 
     def value(self, metric: str, claim: Claim) -> Value | None:
         """Return a metric of a claim; None where the run has none."""
@@ -99,11 +99,11 @@ class Evidence:
         """Mean over jobs of exposed communication over compute, by model and the tier they were mostly on."""
         jobs = self._jobs
         tiers = jobs.tiers_s.argmax(axis=1)
-        found: dict[tuple[str, str], list[float]] = {}
+        times: dict[tuple[str, str], list[float]] = {}
         for code, tier, gpus, value in zip(jobs.model.codes, tiers, jobs.gpus, jobs.overhead, strict=True):
             if gpus >= 2 and not math.isnan(value):
-                found.setdefault((jobs.model.names[code], TIERS[tier]), []).append(float(value))
-        return {key: fmean(values) for key, values in found.items()}
+                times.setdefault((jobs.model.names[code], TIERS[tier]), []).append(float(value))
+        return {key: fmean(values) for key, values in times.items()}
 
     def _throughput(self, model: str | None) -> float | None:
         """Return the throughput of jobs relative to each alone: of a model the mean, of all the sum."""
@@ -142,7 +142,7 @@ class Evidence:
 def fits(where: Where, facts: Mapping[str, str]) -> bool:
     """Return whether a run is one of those that a claim is about."""
     allowed = {key: value if isinstance(value, tuple) else (value,) for key, value in where.items()}
-    return all(any(same(each, facts.get(key, "")) for each in values) for key, values in allowed.items())
+    return all(any(same(wanted, facts.get(key, "")) for wanted in values) for key, values in allowed.items())
 
 
 def is_of(who: Who | None, facts: Mapping[str, str]) -> bool:
@@ -150,12 +150,12 @@ def is_of(who: Who | None, facts: Mapping[str, str]) -> bool:
     return who is None or (who.name == facts["policy"] and fits(who.where, facts))
 
 
-def same(wanted: object, found: str) -> bool:
+def same(wanted: object, text: str) -> bool:
     """Return whether a value of a claim is that of a config: 1 is 1.0."""
     try:
-        return float(str(wanted)) == float(found)
+        return float(str(wanted)) == float(text)
     except ValueError:
-        return str(wanted) == found
+        return str(wanted) == text
 
 
 def flat(config: Mapping[str, Any]) -> dict[str, str]:

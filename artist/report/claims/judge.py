@@ -38,7 +38,7 @@ class Row:
     @property
     def hangs(self) -> bool:
         """Return whether the verdict is another one under some reading that was run."""
-        return len({each.verdict for each in (self.result, *self.readings)} - {NOT_RUN}) > 1
+        return len({reading.verdict for reading in (self.result, *self.readings)} - {NOT_RUN}) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def judge(file: ClaimFile, runs: Sequence[Run]) -> Judged:
             here = by_fabric[fabric]
             result = evaluate(decides, here)
             read = [claim.under(reading) for reading in others]
-            readings = tuple(result if each == decides else evaluate(each, here) for each in read)
+            readings = tuple(result if reading == decides else evaluate(reading, here) for reading in read)
             metrics = tuple(evaluate(decides.by(metric), here) for metric in claim.metric[1:])
             rows.append(Row(fabric, result, readings, metrics))
     return Judged(file, tuple(sorted(by_fabric)), tuple(rows))
@@ -95,14 +95,14 @@ def summary(judged: Judged) -> tuple[str, ...]:
 
 def _by_fabric(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
     """Return the runs by topology, and by their profiles where those of a topology used several."""
-    found: dict[str, dict[str, list[Evidence]]] = {}
+    settings: dict[str, dict[str, list[Evidence]]] = {}
     for run in evidence:
         topology, profiles = (run.facts.get(key, "") for key in (_TOPOLOGY, _PROFILES))
-        found.setdefault(topology, {}).setdefault(profiles, []).append(run)
+        settings.setdefault(topology, {}).setdefault(profiles, []).append(run)
     return {
-        f"{topology}, {profiles}" if len(here) > 1 else topology: each
-        for topology, here in found.items()
-        for profiles, each in here.items()
+        f"{topology}, {profiles}" if len(here) > 1 else topology: runs
+        for topology, here in settings.items()
+        for profiles, runs in here.items()
     }
 
 

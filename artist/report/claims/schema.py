@@ -173,11 +173,11 @@ class Claim(_Part):
 
     def places(self) -> Iterator[tuple[object, ...]]:
         """Yield the numbers that it is about, by metric and swept value; no two claims share one."""
-        each = self.take == "each"
+        of_each = self.take == "each"
         whose = [(who.name, _sorted(who.where)) for who in (self.policy, *self.against) if who]
         kept = (whose, _sorted(self.against_where), _sorted(self.than_where), self.model, self.tier)
-        along = () if each or not self.along else (self.along, self.values, self.take)
-        swept: list[Where] = [{self.along: value} for value in self.values if each and self.along]
+        along = () if of_each or not self.along else (self.along, self.values, self.take)
+        swept: list[Where] = [{self.along: value} for value in self.values if of_each and self.along]
         for metric in self.metric:
             for at in swept or [{}]:
                 yield metric, str(kept), str(along), str(_sorted(self.where | at))
@@ -281,7 +281,7 @@ def read_claims(name: str) -> ClaimFile:
         With file, field, the value found and what is allowed.
     """
     here = files(__package__)
-    shipped = sorted(Path(each.name).stem for each in here.iterdir() if each.name.endswith(".yaml"))
+    shipped = sorted(Path(file.name).stem for file in here.iterdir() if file.name.endswith(".yaml"))
     path = Path(str(here.joinpath(f"{name}.yaml"))) if name in shipped else Path(name)
     if name not in shipped and not path.suffix and not os.path.exists(path):
         listed, _, near = allowed_names(name, shipped).partition("; ")

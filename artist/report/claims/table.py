@@ -29,7 +29,7 @@ def claims_csv(judged: Judged) -> str:
     first, *others = tuple(judged.file.readings) or ("",)
     for row in judged.rows:
         changed = zip(others, row.readings, strict=True)
-        read = [(name, each) for name, each in changed if each.claim != row.result.claim]
+        read = [(name, result) for name, result in changed if result.claim != row.result.claim]
         for reading, result in [(first, row.result), *((first, metric) for metric in row.metrics), *read]:
             lines += [_csv_cells(row.fabric, reading, result, place) for place in result.places]
     return csv_text(lines)
@@ -59,9 +59,9 @@ def claims_table(judged: Judged) -> DataTable:
 
 def claim_notes(judged: Judged) -> tuple[str, ...]:
     """Return the sentences below the table."""
-    results = [each for row in judged.rows for each in (row.result, *row.readings, *row.metrics)]
+    results = [result for row in judged.rows for result in (row.result, *row.readings, *row.metrics)]
     said = {result.verdict for result in results}
-    within = ", ".join(f"{100 * each:.0f}" for each in sorted({result.claim.within for result in results}))
+    within = ", ".join(f"{100 * share:.0f}" for share in sorted({result.claim.within for result in results}))
     legend = "; ".join(f"{name}: {words}" for name, words in VERDICTS.items() if name in said)
     how = (
         "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t; where the best of k is "

@@ -28,10 +28,10 @@ _MAX_MODELS = 12
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     """Return the figure, but where several GPUs were used and communication took no time at all."""
-    found = [value for digest in digests for _, value in digest.overheads]
-    if found and not any(found):
+    overheads = [value for digest in digests for _, value in digest.overheads]
+    if overheads and not any(overheads):
         return []
-    caption = _CAPTION + _FLOOR * any(value < _LEAST for value in found) + pooled(digests)
+    caption = _CAPTION + _FLOOR * any(value < _LEAST for value in overheads) + pooled(digests)
     draw = partial(overhead_by_model, digests, contest)
     return [Drawing("comm_overhead", "Communication by model and tier", caption, draw)]
 

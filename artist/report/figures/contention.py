@@ -37,7 +37,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
         return []
     rows = chosen(digests, contest, _has)
     read = dict(zip(rows, _gauges([digests[row] for row in rows]), strict=True))
-    thinned = any(gauge.thinned for each in read.values() for gauge in each.values())
+    thinned = any(gauge.thinned for gauges in read.values() for gauge in gauges.values())
     use = _USE + f"{AVERAGED}." * thinned + of_scenario(rows, contest) + first(digests)
     in_use = partial(in_panels, digests, contest, read, "% of capacity, or of links", max_columns=len(_USES))
     lost = {row: _lost(digest) for row, digest in enumerate(digests) if _has(digest)}
@@ -52,11 +52,11 @@ def _has(digest: Digest) -> bool:
 
 def _gauges(digests: Sequence[Digest]) -> list[dict[str, Gauge]]:
     """Return the use of links of each row by title, of the tiers that all rows have."""
-    found = [read_tiers(digest.group.runs[0]) for digest in digests]
-    tiers = [tier for tier in _TIERS if all(tier in each for each in found)]
+    tiers_of = [read_tiers(digest.group.runs[0]) for digest in digests]
+    tiers = [tier for tier in _TIERS if all(tier in of_row for of_row in tiers_of)]
     return [
-        {f"{_TIERS[tier]}: {title}": each[tier][what] for tier in tiers for what, title in _USES.items()}
-        for each in found
+        {f"{_TIERS[tier]}: {title}": of_row[tier][what] for tier in tiers for what, title in _USES.items()}
+        for of_row in tiers_of
     ]
 
 
@@ -72,15 +72,15 @@ def slowed_jobs(
     """Draw how many of the jobs that ran lost more than so much to contention, a line a row."""
     layout = facets([digest.group for digest in digests], contest)
     layout = only(layout, [row in lost for row in range(len(digests))])
-    most = max((float(each.times_s[-1]) for each in lost.values() if len(each.times_s)), default=0.0)
+    most = max((float(losses.times_s[-1]) for losses in lost.values() if len(losses.times_s)), default=0.0)
     height = 4.2 if len(layout.sets) == 1 and width_in == WIDTH_IN else 2.8
     with style():
         figure, places = panels(len(layout.sets), height, layout.texts, same_y=True, width_in=width_in)
         for axes, (name, rows) in zip(places, layout.sets, strict=True):
             for row in rows:
-                each = lost[row]
-                more = 100 * (1 - np.concatenate([[each.below], each.fractions]))
-                axes.plot([_LEAST, *each.times_s], more, drawstyle="steps-post", **layout.looks[row])
+                of_row = lost[row]
+                more = 100 * (1 - np.concatenate([[of_row.below], of_row.fractions]))
+                axes.plot([_LEAST, *of_row.times_s], more, drawstyle="steps-post", **layout.looks[row])
             head(axes, name, places, width_in)
             if most:
                 log_axis(axes, _LEAST, most)

@@ -87,24 +87,24 @@ def draw_cdf(
     axis
         What makes the horizontal axis: `log_time_axis`, or one for other numbers.
     """
-    drawn = [each for _, rows in lines for each in rows.values() if len(each.times_s)]
-    low = max(min_s, min((float(each.times_s[0]) for each in drawn), default=0.0))
-    high = max((float(each.times_s[-1]) for each in drawn), default=0.0)
+    drawn = [line for _, rows in lines for line in rows.values() if len(line.times_s)]
+    low = max(min_s, min((float(line.times_s[0]) for line in drawn), default=0.0))
+    high = max((float(line.times_s[-1]) for line in drawn), default=0.0)
     only = len(lines) == 1
     height = 2.6 if not only else 4.2 if width_in == WIDTH_IN else 3.4
     with style():
         figure, places = panels(len(lines), height, layout.texts, same_y=True, width_in=width_in)
         for axes, (name, rows) in zip(places, lines, strict=True):
-            for row, each in rows.items():
-                x, y = each.times_s, each.fractions
+            for row, of_row in rows.items():
+                x, y = of_row.times_s, of_row.fractions
                 if min_s:
                     x = np.concatenate([[low], x, [high]])  # what has not waited is at the left edge
-                    y = np.concatenate([[each.below], y, [y[-1] if len(y) else each.below]])
+                    y = np.concatenate([[of_row.below], y, [y[-1] if len(y) else of_row.below]])
                 elif len(x):
                     x, y = np.insert(x, 0, x[0]), np.insert(y, 0, 0.0)
                 axes.plot(x, y, drawstyle="steps-post", **layout.looks[row])
                 if dots:
-                    axes.plot(low, each.below, clip_on=False, zorder=3, **layout.points[row])
+                    axes.plot(low, of_row.below, clip_on=False, zorder=3, **layout.points[row])
             axes.set(ylim=(0, 1.01), xlabel=label if axes in places[-columns(places) :] else "")
             head(axes, name, places, width_in)
             if drawn:

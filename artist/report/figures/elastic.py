@@ -43,17 +43,17 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
         return []
     shown = chosen(digests, contest, _are_elastic)
     read = {row: read_elastic(digests[row].group.runs[0]) for row in shown}
-    counts = {row: _counts(digests[row], each) for row, each in read.items()}
+    counts = {row: _counts(digests[row], elastic) for row, elastic in read.items()}
     more = of_scenario(shown, contest) + first(digests)
     averaged = f"{AVERAGED}." * any(gauge.thinned for gauges in counts.values() for gauge in gauges)
     levels = partial(levels_over_time, digests, read, counts)
-    made = [Drawing("elastic_jobs", "Elastic jobs", _LEVELS + averaged + more, levels)]
-    few = {row: each for row, each in read.items() if 0 < len(each.jobs) <= _MAX_JOBS}
+    figures = [Drawing("elastic_jobs", "Elastic jobs", _LEVELS + averaged + more, levels)]
+    few = {row: elastic for row, elastic in read.items() if 0 < len(elastic.jobs) <= _MAX_JOBS}
     if few:
         caption = _JOBS + _WORTHS + more
         lines = partial(job_by_job, digests, few)
-        made.append(Drawing("elastic_job_gpus", "GPUs of each elastic job", caption, lines))
-    return made
+        figures.append(Drawing("elastic_job_gpus", "GPUs of each elastic job", caption, lines))
+    return figures
 
 
 def _are_elastic(digest: Digest) -> bool:
@@ -82,7 +82,9 @@ def levels_over_time(
         for gauge, colour in reversed(list(zip(gauges, _COLOURS, strict=True))):
             axes.fill_between(gauge.times_s / scale, 0.0, gauge.mean, step="post", color=colour, linewidth=0)
 
-    shares = {row: " / ".join(f"{100 * share:.0f}" for share in each.shares()) for row, each in read.items()}
+    shares = {
+        row: " / ".join(f"{100 * share:.0f}" for share in elastic.shares()) for row, elastic in read.items()
+    }
     figure = row_panels(
         digests,
         {row: counts[row] for row in read},
@@ -92,7 +94,7 @@ def levels_over_time(
         label=f"time ({unit})",
         limits=(0, end_s / scale),
         width_in=width_in,
-        said={row: f"{each} %" for row, each in shares.items()},
+        said={row: f"{text} %" for row, text in shares.items()},
     )
     figure.supylabel("running elastic jobs", fontsize=9)
     return figure
@@ -100,7 +102,7 @@ def levels_over_time(
 
 def _end_s(digests: Sequence[Digest], read: Rows) -> float:
     """Return when the last elastic job stops; other jobs may run for much longer."""
-    ends_s = [float(each.end_s.max(initial=0.0)) for each in read.values()]
+    ends_s = [float(elastic.end_s.max(initial=0.0)) for elastic in read.values()]
     return max(ends_s) or max(digests[row].end_s for row in read) or 1.0
 
 
@@ -108,12 +110,12 @@ def job_by_job(digests: Sequence[Digest], read: Rows, width_in: float = WIDTH_IN
     """Draw the GPUs of each elastic job over time, a band a job and a panel a row."""
     end_s = _end_s(digests, read)
     scale, unit = time_unit(end_s)
-    jobs = max(len(each.jobs) for each in read.values())
+    jobs = max(len(elastic.jobs) for elastic in read.values())
     parts = ((_COLOURS[0], "up to its least"), (_COLOURS[2], "beyond it"))
     return row_panels(
         digests,
         read,
-        lambda axes, each: _draw_jobs(axes, each, end_s, scale),
+        lambda axes, elastic: _draw_jobs(axes, elastic, end_s, scale),
         Key([Patch(facecolor=colour, label=name) for colour, name in parts], 2, 2),
         height_in=0.6 + 0.17 * max(jobs, 3),
         label=f"time ({unit})",

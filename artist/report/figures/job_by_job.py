@@ -48,7 +48,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
 def _best_drawing(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     if not any(have_best(digest.group) for digest in digests):
         return []
-    rows = chosen(digests, contest, lambda each: have_best(each.group))
+    rows = chosen(digests, contest, lambda digest: have_best(digest.group))
     got = {row: against_best(digests[row].group) for row in rows}
     _, same = _telling(got)
     alike = without_panel(same, "all jobs have as much")
@@ -62,11 +62,11 @@ def _speedup_drawing(digests: Sequence[Digest], contest: Contest) -> list[Drawin
         return []
     pairs = [(row, contest.baseline[row]) for row in range(len(digests))]
     ratios = {
-        row: found
+        row: of_row
         for row, base in pairs
         if row != base
         and base < len(digests)
-        and len(found := speedups(digests[row].group, digests[base].group))
+        and len(of_row := speedups(digests[row].group, digests[base].group))
     }
     if not ratios:
         return []
@@ -86,8 +86,8 @@ def got_of_best(
         numbers, _ = _telling(got)
         figure, places = panels(len(numbers), 2.6, texts, shared=False, same_y=True, width_in=width_in)
         for axes, number in zip(places, numbers, strict=True):
-            for row, found in got.items():
-                _draw_cdf(axes, np.clip(found[number], _LEAST, _MOST), layout.looks[row])
+            for row, values in got.items():
+                _draw_cdf(axes, np.clip(values[number], _LEAST, _MOST), layout.looks[row])
             axes.axvline(1.0, color="#777777", linewidth=1.0, linestyle=(0, (4, 3)))
             axes.set(xlim=(0, None), ylim=(0, 1.01), xlabel="of the best case (times)")
             axes.set_title(_BEST_TITLES[number], fontsize=9, loc="left")
@@ -122,7 +122,7 @@ def jct_speedups(
         if layout.looks[row] in drawn
     ]
     texts = [text for text, _ in named]
-    low, high = (float(end([end(each) for each in ratios.values()])) for end in (np.min, np.max))
+    low, high = (float(end([end(of_row) for of_row in ratios.values()])) for end in (np.min, np.max))
     with style():
         figure, places = panels(len(layout.sets), 2.6, texts, same_y=True, width_in=width_in)
         for axes, (name, rows) in zip(places, layout.sets, strict=True):
@@ -163,9 +163,10 @@ def _typical_drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawi
     rows = chosen(digests, contest)
     pairs = {row: contest.baseline[row] for row in rows if contest.baseline[row] < len(digests)}
     jobs = {
-        row: found
+        row: pairs_of_row
         for row, base in pairs.items()
-        if row != base and (found := typical_jobs(digests[row].group, digests[base].group, _MAX_TYPICAL))
+        if row != base
+        and (pairs_of_row := typical_jobs(digests[row].group, digests[base].group, _MAX_TYPICAL))
     }
     if not jobs:
         return []
@@ -181,12 +182,14 @@ def typical_bars(
     width_in: float = WIDTH_IN,
 ) -> Figure:
     """Draw the jobs of each row, two bars a job and a panel a row."""
-    scale, unit = time_unit(max(sum(times) for each in jobs.values() for job in each for times in job[2:]))
+    scale, unit = time_unit(
+        max(sum(times) for of_row in jobs.values() for job in of_row for times in job[2:])
+    )
     names = [f"{part} under {name}" for name in (baseline, "the row's policy") for part in _TIME_PARTS]
     figure = row_panels(
         digests,
         jobs,
-        lambda axes, each: _draw_typical(axes, each, scale),
+        lambda axes, of_row: _draw_typical(axes, of_row, scale),
         Key([Patch(facecolor=colour, label=name) for colour, name in zip(COLOURS, names, strict=True)], 2, 1),
         height_in=2.4,
         label="",

@@ -67,7 +67,7 @@ def _over_time(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     waits = {row: _waits(digests[row]) for row in rows}
     in_use = partial(in_panels, digests, contest, _gauges(read, _IN_USE), "% of the cluster's", same_y=False)
     counts = partial(in_panels, digests, contest, _gauges(read, _WAIT), "jobs", scale_y=1.0, same_y=False)
-    more = _AXES_DIFFER + f"{AVERAGED}." * any(each.thinned for each in read.values())
+    more = _AXES_DIFFER + f"{AVERAGED}." * any(steps.thinned for steps in read.values())
     more += of_scenario(rows, contest) + first(digests)
     text = _QUEUEING + of_scenario(rows, contest) + pooled(digests)
     queueing = partial(queueing_by_type, digests, contest, waits)
@@ -114,7 +114,8 @@ def queueing_by_type(
     texts = tuple(group_texts([digests[row].group for row in waits]))
     layout = replace(layout, texts=texts, examples=tuple(waits))
     lines = [
-        (title, {row: each[number] for row, each in waits.items()}) for number, title in enumerate(_TYPES)
+        (title, {row: by_type[number] for row, by_type in waits.items()})
+        for number, title in enumerate(_TYPES)
     ]
     return draw_cdf(layout, lines, "time in the queue", "no job has waited", width_in, MIN_WAIT_S, dots=True)
 
@@ -142,7 +143,7 @@ def _user_tails(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     count = sum(map(len, sides))
     if not count:
         return []
-    left_out = len({user for each in tails.values() for user in each}) - count
+    left_out = len({user for by_user in tails.values() for user in by_user}) - count
     caption = _TAILS + _AT_EDGE * (min(_seconds(tails)) <= MIN_WAIT_S) + _MEANS * several(digests)
     caption += of_scenario(rows, contest)
     caption += f" The last {left_out} users by name are left out." * bool(left_out)
@@ -152,27 +153,27 @@ def _user_tails(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
 
 def _tails(digest: Digest) -> dict[str, tuple[float, bool]]:
     """Return the percentile of each user, the mean over replicates, and whether some job has GPUs."""
-    found: dict[str, list[float]] = {}
+    by_user: dict[str, list[float]] = {}
     with_gpus: set[str] = set()
     for run in digest.group.runs:
         waits = read_waits(run)
         has_gpus = np.bincount(waits.user.codes, waits.of_gpu, len(waits.user.names)) > 0
         for name, tail_s, has in zip(waits.user.names, waits.p99_s(), has_gpus, strict=True):
             if name and not np.isnan(tail_s):
-                found.setdefault(name, []).append(float(tail_s))
+                by_user.setdefault(name, []).append(float(tail_s))
                 with_gpus |= {name} if has else set()
-    return {name: (float(np.mean(tails)), name in with_gpus) for name, tails in found.items()}
+    return {name: (float(np.mean(tails)), name in with_gpus) for name, tails in by_user.items()}
 
 
 def _users_by_side(tails: Tails) -> tuple[list[str], list[str]]:
     """Return users with GPU jobs under some row, and the others, each in natural order."""
-    users = sorted({user for each in tails.values() for user in each}, key=natural)[:_MAX_USERS]
-    with_gpus = {user for each in tails.values() for user, (_, has) in each.items() if has}
+    users = sorted({user for by_user in tails.values() for user in by_user}, key=natural)[:_MAX_USERS]
+    with_gpus = {user for by_user in tails.values() for user, (_, has) in by_user.items() if has}
     return [user for user in users if user in with_gpus], [user for user in users if user not in with_gpus]
 
 
 def _seconds(tails: Tails) -> list[float]:
-    return [seconds for each in tails.values() for seconds, _ in each.values()]
+    return [seconds for by_user in tails.values() for seconds, _ in by_user.values()]
 
 
 def tails_by_user(
@@ -189,9 +190,9 @@ def tails_by_user(
     x = np.arange(len(users)) + np.repeat([0.0, float(all(sides))], [len(side) for side in sides])
     with style():
         figure, (axes,) = panels(1, 3.2, texts, width_in=width_in)
-        for number, (row, found) in enumerate(tails.items()):
+        for number, (row, by_user) in enumerate(tails.items()):
             aside = _ASIDE * ((number + 0.5) / len(tails) - 0.5)
-            y = [max(found[user][0], MIN_WAIT_S) if user in found else np.nan for user in users]
+            y = [max(by_user[user][0], MIN_WAIT_S) if user in by_user else np.nan for user in users]
             axes.plot(x + aside, y, clip_on=False, zorder=3, **layout.points[row])
         log_time_axis(axes, max(min(_seconds(tails)), MIN_WAIT_S), max(*_seconds(tails), 60.0), along="y")
         axes.set_xticks(x, [clip(user, 12) for user in users], rotation=60, ha="right", fontsize=7.5)
@@ -230,7 +231,7 @@ def _cpus_changed(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     changed = {
         row: np.concatenate([read_cpus_changed(run) for run in digests[row].group.runs]) for row in rows
     }
-    beyond = _BEYOND * any((abs(each) > _MOST).any() for each in changed.values())
+    beyond = _BEYOND * any((abs(of_row) > _MOST).any() for of_row in changed.values())
     caption = _CHANGED + beyond + of_scenario(rows, contest) + pooled(digests)
     return [
         Drawing(
@@ -243,25 +244,25 @@ def _changes(digest: Digest) -> bool:
     if not have_job_types(digest):
         return False
     kinds = [run.summary["kinds"] for run in digest.group.runs]
-    return any(each["more_cpus"] or each["fewer_cpus"] for each in kinds)
+    return any(entry["more_cpus"] or entry["fewer_cpus"] for entry in kinds)
 
 
 def cpus_changed(
     digests: Sequence[Digest], changed: Mapping[int, Floats], width_in: float = WIDTH_IN
 ) -> Figure:
     """Draw how many jobs got so many CPUs more than they asked for, a panel a row."""
-    most = min(_MOST, max(int(abs(each).max(initial=1)) for each in changed.values()))
-    shares = {row: _parts_changed(each) for row, each in changed.items()}
+    most = min(_MOST, max(int(abs(of_row).max(initial=1)) for of_row in changed.values()))
+    shares = {row: _parts_changed(of_row) for row, of_row in changed.items()}
     figure = row_panels(
         digests,
         changed,
-        lambda axes, each: _change_bars(axes, each, most),
+        lambda axes, of_row: _change_bars(axes, of_row, most),
         Key([Patch(facecolor=colour, label=name) for name, colour in _PARTS], 3, 3),
         height_in=2.1,
         label="CPUs held last less those asked for",
         limits=(-most - 0.7, most + 0.7),
         width_in=width_in,
-        said={row: " / ".join(f"{share:.0f}" for share in each) + " %" for row, each in shares.items()},
+        said={row: " / ".join(f"{share:.0f}" for share in of_row) + " %" for row, of_row in shares.items()},
     )
     figure.supylabel("% of GPU jobs", fontsize=9)
     return figure
@@ -276,5 +277,5 @@ def _parts_changed(changed: Floats) -> tuple[float, float, float]:
 def _change_bars(axes: Axes, changed: Floats, most: int) -> None:
     x = np.arange(-most, most + 1)
     counts = np.bincount(np.clip(changed, -most, most).astype(np.int64) + most, minlength=len(x))
-    colours = [_PARTS[int(np.sign(each)) + 1][1] for each in x]
+    colours = [_PARTS[int(np.sign(difference)) + 1][1] for difference in x]
     axes.bar(x, 100 * counts / (len(changed) or 1), 0.85, color=colours, linewidth=0)

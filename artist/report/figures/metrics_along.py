@@ -156,18 +156,18 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
         return []
     key, replicated = short_key(swept.key), several(digests)
     caption = _ALONG.format(key=key) + _MEANS * replicated
-    found = [Drawing("along", f"Along {key}", caption, partial(metrics_along, comparison.groups, swept))]
+    figures = [Drawing("along", f"Along {key}", caption, partial(metrics_along, comparison.groups, swept))]
     apart = relative(swept, contest.baseline) if contest.asked else None
     if apart is not None:
         draw = partial(metrics_along, comparison.groups, apart, baseline=contest.baseline)
         caption = _RELATIVE.format(key=key) + _SEEDS * replicated
-        found.append(Drawing("along_relative", f"Along {key}, against the baseline", caption, draw))
-    return found
+        figures.append(Drawing("along_relative", f"Along {key}, against the baseline", caption, draw))
+    return figures
 
 
 def metrics_along(
     groups: Sequence[Replicates],
-    found: Along,
+    swept: Along,
     width_in: float = WIDTH_IN,
     baseline: Sequence[int] | None = None,
 ) -> Figure:
@@ -181,28 +181,28 @@ def metrics_along(
         For each row the one that it is drawn relative to, seed by seed.
     """
     runs = [
-        run for _, rows in found.sets for line in rows for row in line if row >= 0 for run in groups[row].runs
+        run for _, rows in swept.sets for line in rows for row in line if row >= 0 for run in groups[row].runs
     ]
     wanted = [BY_NAME[name] for name in METRICS]
     chosen = [metric for metric in wanted if any(metric.of(run.summary) for run in runs)] or wanted
     with style():
         figure, places = panels(
-            len(chosen) * len(found.sets), 1.9, found.lines, shared=False,
+            len(chosen) * len(swept.sets), 1.9, swept.lines, shared=False,
             width_in=width_in, max_columns=3, min_columns=2,
         )  # fmt: skip
-        pairs = [(name, rows, metric) for name, rows in found.sets for metric in chosen]
+        pairs = [(name, rows, metric) for name, rows in swept.sets for metric in chosen]
         for axes, (name, rows, metric) in zip(places, pairs, strict=True):
             if baseline is None:
-                draw_metric(axes, groups, rows, found.numbers, metric)
+                draw_metric(axes, groups, rows, swept.numbers, metric)
             else:
-                draw_relative(axes, groups, rows, found.numbers, metric, baseline)
+                draw_relative(axes, groups, rows, swept.numbers, metric, baseline)
             title = ", ".join(filter(None, (_TITLES[metric.name], name)))
             room = int(_TITLE_CHARS_PER_IN * width_in / columns(places)) + 6
             axes.set_title(clip(title, room), fontsize=8.5, loc="left")
-            axes.set_xticks(range(len(found.at)), found.at)
+            axes.set_xticks(range(len(swept.at)), swept.at)
             if axes in places[-columns(places) :]:
-                axes.set_xlabel(short_key(found.key).rsplit(".", 1)[-1])
-        legend(figure, found.lines, example_lines([marked_look(number) for number in found.numbers]))
+                axes.set_xlabel(short_key(swept.key).rsplit(".", 1)[-1])
+        legend(figure, swept.lines, example_lines([marked_look(number) for number in swept.numbers]))
         return figure
 
 
@@ -221,7 +221,7 @@ def draw_metric(
         ]
         for line in rows
     ]
-    means = [each.mean for line in estimates for each in line if each.mean is not None]
+    means = [number.mean for line in estimates for number in line if number.mean is not None]
     unit, scale = column_unit(metric.kind, [max(means, default=0.0)])
     _lines(axes, estimates, scale, numbers)
     positive = [mean for mean in means if mean > 0]

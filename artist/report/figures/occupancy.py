@@ -142,17 +142,17 @@ def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> Figure
     scale, unit = time_unit(end_s)
     with style():
         figure, places = panels(len(pictures), 1.9, keyed, width_in=width_in, max_columns=1)
-        for axes, each in zip(places, pictures, strict=True):
+        for axes, image in zip(places, pictures, strict=True):
             axes.imshow(
-                each.pixels,
-                extent=(0, each.end_s / scale, each.machines, 0),
+                image.pixels,
+                extent=(0, image.end_s / scale, image.machines, 0),
                 aspect="auto",
                 interpolation="nearest",
             )
             axes.set(xlim=(0, end_s / scale), ylabel="machine number")
-            axes.set_title(title(each.group), fontsize=9, loc="left")
+            axes.set_title(title(image.group), fontsize=9, loc="left")
             axes.grid(visible=False)
-            _name_pools(axes, each)
+            _name_pools(axes, image)
         places[-1].set_xlabel(f"time ({unit})")
         legend(figure, keyed, ())
         patches = [

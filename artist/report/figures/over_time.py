@@ -48,8 +48,8 @@ _AXES_DIFFER = " The vertical axes of the panels differ."
 
 def drawing(digests: Sequence[Digest], gauge: str, contest: Contest) -> Drawing:
     """Return the figure of a gauge."""
-    own = gauge == "busy_gpus" and any(have_pools(digest.group.runs[0]) for digest in digests)
-    caption = _CAPTIONS[gauge] + _ALL_POOLS * own + _of_gauge(digests, gauge, contest) + first(digests)
+    of_pools = gauge == "busy_gpus" and any(have_pools(digest.group.runs[0]) for digest in digests)
+    caption = _CAPTIONS[gauge] + _ALL_POOLS * of_pools + _of_gauge(digests, gauge, contest) + first(digests)
     heading = _LABELS[gauge][0].upper() + _LABELS[gauge][1:].removesuffix(" (times)")
     return Drawing(gauge, heading, caption, partial(over_time, digests, gauge, contest))
 
@@ -159,7 +159,7 @@ def on_a_far_scale(digests: Sequence[Digest], gauge: str, layout: Facets) -> boo
     tops = [[top_of(digests[row], gauge) for row in rows] for _, rows in layout.sets]
     if gauge == BLOCKING:
         return max(map(max, tops)) > _FAR
-    return gauge != "busy_gpus" and any(max(each) > _FAR * max(min(each), 1.0) for each in tops)
+    return gauge != "busy_gpus" and any(max(top) > _FAR * max(min(top), 1.0) for top in tops)
 
 
 def have_band(digests: Sequence[Digest], gauge: str, contest: Contest) -> bool:

@@ -44,8 +44,8 @@ def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> F
         figure, places = panels(len(groups), 2.8, key_texts(groups), width_in=width_in, max_columns=1)
         for axes, group, frame in zip(places, groups, frames, strict=True):
             by_name = [(str(name), lines) for name, lines in frame.groupby("name", sort=True)]
-            by_name.sort(key=lambda each: -len(each[1]))
-            lines_of = sorted(by_name[:_MAX_LINES], key=lambda each: each[0])
+            by_name.sort(key=lambda pair: -len(pair[1]))
+            lines_of = sorted(by_name[:_MAX_LINES], key=lambda pair: pair[0])
             for number, (name, lines) in enumerate(lines_of):
                 times = np.append(lines["time_s"], end_s) / scale
                 values = np.append(lines["value"], lines["value"].iloc[-1])

@@ -56,8 +56,8 @@ def _over_time(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
         return []
     shown = chosen(digests, contest, _has_pools)
     read = {row: read_pools(digests[row].group.runs[0], _SPANS) for row in shown}
-    caption = _CAPTION + _on_need([pool for each in read.values() for pool in each.pools])
-    caption += f"{AVERAGED}." * any(each.thinned for each in read.values())
+    caption = _CAPTION + _on_need([pool for of_row in read.values() for pool in of_row.pools])
+    caption += f"{AVERAGED}." * any(of_row.thinned for of_row in read.values())
     caption += of_scenario(shown, contest) + first(digests)
     return [Drawing("pools", "Pools", caption, partial(pools_over_time, digests, read))]
 
@@ -87,13 +87,13 @@ def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WID
     end_s = max(digests[row].end_s for row in read) or 1.0
     scale, unit = time_unit(end_s)
     every = sorted(
-        (pool for each in read.values() for pool in each.pools), key=lambda p: p.needed is not None
+        (pool for of_row in read.values() for pool in of_row.pools), key=lambda p: p.needed is not None
     )
     areas = dict(zip(dict.fromkeys(pool.name for pool in every), cycle(AREAS), strict=False))
     figure = row_panels(
         digests,
         read,
-        lambda axes, each: _draw(axes, each, areas, scale),
+        lambda axes, of_row: _draw(axes, of_row, areas, scale),
         Key(_key(read, areas), 3, 2),
         height_in=2.3,
         label=f"time ({unit})",
@@ -131,7 +131,7 @@ def _fill(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None
 
 def _key(read: Read, areas: Mapping[str, str]) -> list[Patch]:
     """Return what the areas are."""
-    pools = [pool for each in read.values() for pool in each.pools]
+    pools = [pool for of_row in read.values() for pool in of_row.pools]
     key = []
     for name, colour in areas.items():
         name_of = [pool for pool in pools if pool.name == name]
@@ -167,15 +167,15 @@ def _reclaim_drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawi
     """Return the figures, if machines went back to their pools in some run."""
     if not any(_returns_some(digest) for digest in digests):
         return []
-    made = [Drawing("reclaims", "Machines returned", _RETURNED, partial(reclaims, digests, contest))]
+    figures = [Drawing("reclaims", "Machines returned", _RETURNED, partial(reclaims, digests, contest))]
     if not any(_has_return_times(digest) for digest in digests):
-        return made
+        return figures
     shown = chosen(digests, contest, _has_return_times)
     width_s, word = span(max(digests[row].end_s for row in shown))
     read = {row: read_returns(digests[row].group.runs[0], width_s, digests[row].end_s) for row in shown}
     caption = _RETURNED_OVER_TIME.format(word) + of_scenario(shown, contest) + first(digests)
     draw = partial(reclaims_over_time, digests, read, width_s)
-    return [*made, Drawing("reclaims_over_time", "Machines returned over time", caption, draw)]
+    return [*figures, Drawing("reclaims_over_time", "Machines returned over time", caption, draw)]
 
 
 def _returns_some(digest: Digest) -> bool:
@@ -193,7 +193,9 @@ def _has_return_times(digest: Digest) -> bool:
 
 def span(end_s: float) -> tuple[float, str]:
     """Return a span of time, and its name, of which a run has as few as can be drawn beside each other."""
-    return next((each for each in _BIN_WIDTHS if end_s <= _MAX_BARS * each[0]), _BIN_WIDTHS[-1])
+    return next(
+        (bin_width for bin_width in _BIN_WIDTHS if end_s <= _MAX_BARS * bin_width[0]), _BIN_WIDTHS[-1]
+    )
 
 
 def reclaims(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
@@ -221,7 +223,7 @@ def reclaims(digests: Sequence[Digest], contest: Contest, width_in: float = WIDT
 def _counts(digest: Digest) -> list[float]:
     """Return machines by how they were cleared, and preempted jobs; means over replicates."""
     counts = [_reclaims_of(run) for run in digest.group.runs]
-    return [float(np.mean([each.get(name, 0) for each in counts])) for name in RECLAIMED]
+    return [float(np.mean([entry.get(name, 0) for entry in counts])) for name in RECLAIMED]
 
 
 def reclaims_over_time(
@@ -237,7 +239,7 @@ def reclaims_over_time(
     figure = row_panels(
         digests,
         read,
-        lambda axes, each: _draw_returns(axes, each, width_s / scale),
+        lambda axes, returns: _draw_returns(axes, returns, width_s / scale),
         Key([*handles, Line2D([], [], **_DOTS, label="jobs preempted")], 4, 2),
         height_in=1.9,
         label=f"time ({unit})",

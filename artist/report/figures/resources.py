@@ -36,7 +36,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
         ("resources", "Resources in use", _CAPTION, "in use (% of the GPUs' time)", _uses),
         ("shares", "Shares of the cluster", _SHARES, "% of the cluster's", _shares),
     )
-    made = []
+    figures = []
     for name, title, caption, label, gauges in kinds:
         rows = _rows(digests, contest, gauges)
         if rows:
@@ -44,8 +44,8 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
             text = caption + without_panel(empty, "none of it is used")
             text += _of_rows(digests, rows, contest, gauges) + first(digests)
             draw = partial(in_panels, digests, contest, read, label)
-            made.append(Drawing(name, title, text, draw))
-    return made
+            figures.append(Drawing(name, title, text, draw))
+    return figures
 
 
 def _without_empty(
@@ -79,7 +79,7 @@ def _of_rows(digests: Sequence[Digest], rows: Sequence[int], contest: Contest, g
 def _rows(digests: Sequence[Digest], contest: Contest, gauges: Gauges) -> list[int]:
     """Return the rows to draw: those of one scenario whose runs recorded it, if any did."""
     recorded = any(gauges(digest) for digest in digests)
-    return chosen(digests, contest, lambda each: bool(gauges(each))) if recorded else []
+    return chosen(digests, contest, lambda digest: bool(gauges(digest))) if recorded else []
 
 
 def in_panels(

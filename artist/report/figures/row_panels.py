@@ -73,8 +73,8 @@ def row_panels(
             len(read), height_in, texts,
             shared=same_x, same_y=same_y, width_in=width_in, max_columns=max_columns,
         )  # fmt: skip
-        for axes, (row, each) in zip(places, read.items(), strict=True):
-            draw(axes, each)
+        for axes, (row, of_row) in zip(places, read.items(), strict=True):
+            draw(axes, of_row)
             name = title(digests[row].group)
             head(axes, name, places, width_in, f"\n{said[row]}" if said else "")
             axes.set_xlim(limits)

@@ -106,13 +106,13 @@ def _apart(kind: str, value: float | None, reference: float | None) -> float | N
 
 def _best(contest: Contest, kind: str, means: Sequence[float | None]) -> set[int]:
     """Return the rows that are the best of their scenario or level with it; none where all of them are."""
-    found: set[int] = set()
+    best: set[int] = set()
     for scenario in contest.scenarios:
         known = [(mean, row) for row in scenario.rows if (mean := means[row]) is not None]
         least = min(known, default=(0.0, 0))[0]
         level = {row for mean, row in known if is_level(kind, mean, least)}
-        found |= level if len(level) < len(known) else set()
-    return found
+        best |= level if len(level) < len(known) else set()
+    return best
 
 
 def _title(metric: Metric) -> str:

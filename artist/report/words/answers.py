@@ -33,7 +33,7 @@ def answers(
     """
     doubted = growing(digests)
     varied = axes(comparison, doubted)
-    found = verdicts(comparison, contest, BY_NAME["jct_mean_s"])
+    ranked = verdicts(comparison, contest, BY_NAME["jct_mean_s"])
     fabric = next((axis for axis in varied if axis.key == _FABRIC), None)
     size = next((axis for axis in varied if axis.key in SIZES and axis.numeric), None)
     others = [axis for axis in varied if axis.numeric and axis is not size and axis.key != POLICY]
@@ -42,13 +42,13 @@ def answers(
     shares = [_communication(digest) for digest in digests]
     said = [
         ("Careful", " ".join(text for _, text in careful)),
-        _which(comparison, contest, found, told, doubted),
+        _which(comparison, contest, ranked, told, doubted),
         ("Which fabric", "" if fabric is None else fabrics(fabric, comparison, gpus, shares)),
         *((f"How many {SIZES[axis.key]}", sizes(axis, comparison)) for axis in varied if axis is size),
         *((f"What {short_key(axis.key)} changes", along(axis)) for axis in others[:1]),
         ("What drives it", drivers(varied, comparison, digests)),
-        ("What does not matter", _idle(varied, comparison, contest, found, shares)),
-        ("How sure", how_sure(comparison, contest, found)),
+        ("What does not matter", _idle(varied, comparison, contest, ranked, shares)),
+        ("How sure", how_sure(comparison, contest, ranked)),
     ]
     return [(question, answer) for question, answer in said if answer]
 
@@ -66,16 +66,16 @@ def has_choice(comparison: Comparison) -> bool:
 
 
 def _which(
-    comparison: Comparison, contest: Contest, found: Sequence[Verdict], told: int, doubted: Collection[int]
+    comparison: Comparison, contest: Contest, ranked: Sequence[Verdict], told: int, doubted: Collection[int]
 ) -> tuple[str, str]:
     policy = comparison.groups[0].shown[0]
     if len(comparison.groups) == 1:
         return "Which policy", f"There is one row, {policy}, so there is nothing to compare."
     if has_choice(comparison):
-        return "Which policy", which(found, contest, comparison, doubted) if found else _TOO_FEW
+        return "Which policy", which(ranked, contest, comparison, doubted) if ranked else _TOO_FEW
     if told == len(comparison.keys) - 1:
         return "Which policy", f"Only {policy} was run, so there is none to choose."
-    return "Which row", which(found, contest, comparison, doubted) if found else _TOO_FEW
+    return "Which row", which(ranked, contest, comparison, doubted) if ranked else _TOO_FEW
 
 
 _TOO_FEW = (
@@ -88,12 +88,12 @@ def _idle(
     varied: Sequence[Axis],
     comparison: Comparison,
     contest: Contest,
-    found: Sequence[Verdict],
+    ranked: Sequence[Verdict],
     shares: Sequence[float],
 ) -> str:
     """Return what hardly changes the mean JCT, and whether the network does."""
     said = [f"{axis.name} (mean JCTs at most {at_most(axis.effect)} apart)" for axis in varied if axis.idle]
-    even = [each.scenario for each in found if each.even]
+    even = [verdict.scenario for verdict in ranked if verdict.even]
     policy = next((axis for axis in varied if axis.key == POLICY), None)
     if policy is not None and not policy.idle and even:
         rows = [row for scenario in even for row in scenario.rows]

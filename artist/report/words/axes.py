@@ -102,7 +102,7 @@ def limit(comparison: Comparison) -> float:
 
 def ratios(one: Replicates, other: Replicates) -> list[float]:
     """Return by how many times a mean JCT is another, seed by seed."""
-    return [1 + each for each in changes(BY_NAME["jct_mean_s"], one, other)]
+    return [1 + difference for difference in changes(BY_NAME["jct_mean_s"], one, other)]
 
 
 def _widest(lines: Mapping[str, Sequence[float]]) -> str:

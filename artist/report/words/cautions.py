@@ -27,7 +27,7 @@ def _partial(groups: Sequence[Replicates]) -> str:
     rows = []
     for group in groups:
         if group.partial:
-            counts = [sum(each) for each in zip(*(run.covered for run in group.runs), strict=True)]
+            counts = [sum(counts_of) for counts_of in zip(*(run.covered for run in group.runs), strict=True)]
             rows.append(f"{group.name} ({counts[0]} of {counts[1]} jobs)")
     if not rows:
         return ""
@@ -39,10 +39,10 @@ def _missing(comparison: Comparison, contest: Contest) -> str:
     rows = []
     for scenario in contest.scenarios:
         runs = {row: comparison.groups[row].runs for row in scenario.rows}
-        seeds = {row: [int(run.summary["seed"]) for run in found] for row, found in runs.items()}
-        every = sorted({seed for own in seeds.values() for seed in own})
-        for row, own in seeds.items():
-            lacked = [str(seed) for seed in every if seed not in own]
+        seeds = {row: [int(run.summary["seed"]) for run in of_row] for row, of_row in runs.items()}
+        every = sorted({seed for of_row in seeds.values() for seed in of_row})
+        for row, of_row in seeds.items():
+            lacked = [str(seed) for seed in every if seed not in of_row]
             if lacked:
                 rows.append(f"{comparison.groups[row].name} ({', '.join(lacked)})")
     if not rows:
@@ -58,25 +58,29 @@ def growing(digests: Sequence[Digest]) -> list[int]:
     At least 5 jobs wait in the last third of the arrivals, waiting makes 10 % of the mean JCT, and either
     there are more of them by the mean, or `Drift.grows`.
     """
-    found = []
+    rows = []
     for row, digest in enumerate(digests):
         if digest.drift is not None and digest.drift.last >= _MIN_WAITING:
             waits = digest.parts_s[0] >= _MIN_SHARE * digest.parts_s.sum()
             if waits and (digest.drift.grows or digest.drift.last > 3 * digest.drift.first):
-                found.append((-digest.drift.last, row))
-    return [row for _, row in sorted(found)]
+                rows.append((-digest.drift.last, row))
+    return [row for _, row in sorted(rows)]
 
 
 def _growing(digests: Sequence[Digest]) -> str:
-    found = [digests[row] for row in growing(digests)]
-    if not found:
+    growing_rows = [digests[row] for row in growing(digests)]
+    if not growing_rows:
         return ""
     rows = [
-        f"{each.group.name} ({_jobs(each.drift.first)} to {_jobs(each.drift.last)} jobs wait)"
-        for each in found
-        if each.drift is not None
+        f"{digest.group.name} ({_jobs(digest.drift.first)} to {_jobs(digest.drift.last)} jobs wait)"
+        for digest in growing_rows
+        if digest.drift is not None
     ]
-    chance = " Of one run alone it may be chance." if any(len(each.group.runs) == 1 for each in found) else ""
+    chance = (
+        " Of one run alone it may be chance."
+        if any(len(digest.group.runs) == 1 for digest in growing_rows)
+        else ""
+    )
     return (
         f"The queue keeps growing from the first to the last third of the arrivals: {listed(few(rows))}. In "
         "a longer run, these mean times would probably be longer still: do not rely on them (marked "

@@ -51,8 +51,10 @@ def no_part(comparison: Comparison, shares: Sequence[float] = ()) -> str:
         Communication over computing, both summed over jobs, by row as far as they are known.
     """
     summaries = [run.summary for group in comparison.groups for run in group.runs]
-    found = [summary["comm_overhead"] for summary in summaries]
-    mean, p95 = (max((each[key] or 0.0 for each in found), default=0.0) for key in ("mean", "p95"))
+    overheads = [summary["comm_overhead"] for summary in summaries]
+    mean, p95 = (
+        max((overhead[key] or 0.0 for overhead in overheads), default=0.0) for key in ("mean", "p95")
+    )
     summed = max(shares, default=0.0)
     if max(mean, p95, summed) >= LEVEL:
         return ""
@@ -82,7 +84,9 @@ def _widest(axis: Axis) -> str:
 
 def _each(texts: Sequence[str], at: Sequence[str]) -> str:
     """Return what holds on which fabrics, the same said once."""
-    places = {text: [name for name, own in zip(at, texts, strict=True) if own == text] for text in texts}
+    places = {
+        text: [name for name, of_name in zip(at, texts, strict=True) if of_name == text] for text in texts
+    }
     return ", ".join(
         f"{text} everywhere" if len(places) == 1 else f"{text} on {listed(names)}"
         for text, names in places.items()
@@ -91,12 +95,12 @@ def _each(texts: Sequence[str], at: Sequence[str]) -> str:
 
 def _added(axis: Axis, i: int, shares: Sequence[float]) -> str:
     """Return the most that communication adds to the computing of all jobs, and from 1 % on where."""
-    found = {name: shares[rows[i]] for name, rows in axis.rows.items() if rows[i] < len(shares)}
-    if not found:
+    added = {name: shares[rows[i]] for name, rows in axis.rows.items() if rows[i] < len(shares)}
+    if not added:
         return ""
-    most = max(found, key=lambda name: found[name])
-    where = f" (under {most})" if found[most] >= LEVEL and len(found) > 1 else ""
-    return f"at most {at_most(found[most])}{where}"
+    most = max(added, key=lambda name: added[name])
+    where = f" (under {most})" if added[most] >= LEVEL and len(added) > 1 else ""
+    return f"at most {at_most(added[most])}{where}"
 
 
 def _besides(axis: Axis, comparison: Comparison, gpus: Sequence[float]) -> list[str]:

@@ -31,10 +31,10 @@ class _Case:
 
     def of(self, *path: str) -> dict[str, float]:
         """Return a number of the rows whose replicates all have it, their mean, the least first."""
-        found = {name: [_at(each, path) for each in kinds] for name, kinds in self.said.items()}
+        by_name = {name: [_at(entry, path) for entry in kinds] for name, kinds in self.said.items()}
         means = {
             name: math.fsum(known) / len(known)
-            for name, values in found.items()
+            for name, values in by_name.items()
             if len(known := [value for value in values if value is not None]) == len(values)
         }
         return dict(sorted(means.items(), key=lambda pair: pair[1]))
@@ -78,15 +78,15 @@ def _case(
     took = {contest.contenders[row]: interference[row] for row in scenario.rows if row in interference}
     return _Case(
         scenario,
-        {name: each for name, each in said.items() if each},
+        {name: entries for name, entries in said.items() if entries},
         baseline,
         dict(sorted(took.items(), key=lambda pair: pair[1])),
     )
 
 
 def _kinds(group: Replicates) -> list[Mapping[str, Any]]:
-    found = [run.summary.get("kinds") for run in group.runs]
-    return [each for each in found if each] if all(found) else []
+    entries = [run.summary.get("kinds") for run in group.runs]
+    return [entry for entry in entries if entry] if all(entries) else []
 
 
 def _at(kinds: Mapping[str, Any], path: Sequence[str]) -> float | None:

@@ -28,17 +28,17 @@ Lowest = tuple[tuple[str, ...], list[tuple[str, ...]]]  # headings, rows
 
 
 def which(
-    found: Sequence[Verdict], contest: Contest, comparison: Comparison, growing: Collection[int] = ()
+    contested: Sequence[Verdict], contest: Contest, comparison: Comparison, growing: Collection[int] = ()
 ) -> str:
     """Return what has the lowest mean JCT, where, and by how much the others are above it.
 
     What is lowest, or within 1 % of it, everywhere is chosen for all cases at once.
     """
-    clear = [verdict for verdict in found if not verdict.even]
-    even = [verdict for verdict in found if verdict.even]
+    clear = [verdict for verdict in contested if not verdict.even]
+    even = [verdict for verdict in contested if verdict.even]
     groups = _by_leaders(clear, contest)
     ranked = sorted(groups.items(), key=lambda pair: -len(pair[1]))[:MAX_CLAUSES]
-    clauses = [_lead(name, cases, len(found), contest, growing) for name, cases in ranked]
+    clauses = [_lead(name, cases, len(contested), contest, growing) for name, cases in ranked]
     clauses += ["elsewhere others (table below)"] * (len(groups) > MAX_CLAUSES)
     if even:
         where = at_scenarios([verdict.scenario for verdict in even]).replace(": ", ", ") if clear else ""
@@ -68,23 +68,28 @@ def _apart(even: Sequence[Verdict]) -> str:
 
 def lowest_by(comparison: Comparison, contest: Contest) -> Lowest | None:
     """Return a table of what is lowest, or level with it, by scenario and metric; None if none competes."""
-    found = {title: verdicts(comparison, contest, metric) for title, metric in _BY.items()}
+    by_title = {title: verdicts(comparison, contest, metric) for title, metric in _BY.items()}
     rows = []
     for scenario in contest.scenarios:
-        own = [next((each for each in of if each.scenario is scenario), None) for of in found.values()]
-        if any(own):
-            cells = ["-" if each is None else _cell(each, contest) for each in own]
+        of_scenario = [
+            next((verdict for verdict in of if verdict.scenario is scenario), None)
+            for of in by_title.values()
+        ]
+        if any(of_scenario):
+            cells = ["-" if verdict is None else _cell(verdict, contest) for verdict in of_scenario]
             rows.append((scenario.name or "all runs", *cells))
-    return (("lowest by", *found), rows) if rows else None
+    return (("lowest by", *by_title), rows) if rows else None
 
 
 def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Digest]) -> list[tuple[str, str]]:
     """Return a sentence on each policy: how far from the lowest it is by each metric, and how much waits."""
-    found = {title: verdicts(comparison, contest, metric) for title, metric in _BY.items() if title in _TOLD}
+    by_title = {
+        title: verdicts(comparison, contest, metric) for title, metric in _BY.items() if title in _TOLD
+    }
     said = []
     for name in dict.fromkeys(contest.contenders):
         rows = [row for row, other in enumerate(contest.contenders) if other == name]
-        standings = {title: _standing(title, of, rows) for title, of in found.items()}
+        standings = {title: _standing(title, of, rows) for title, of in by_title.items()}
         first = [title for title, text in standings.items() if text == ""]
         clauses = [f"lowest, or within 1 % of it, in {listed(first)}"] if first else []
         clauses += filter(None, standings.values())
@@ -100,22 +105,22 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
     return said
 
 
-def how_sure(comparison: Comparison, contest: Contest, found: Sequence[Verdict]) -> str:
+def how_sure(comparison: Comparison, contest: Contest, ranked: Sequence[Verdict]) -> str:
     """Return how sure it is that what is lowest in mean JCT is: against which policies, in how many cases."""
     counts = sorted({len(group.runs) for group in comparison.groups})
     if counts[-1] < 2:
-        each = "each row is one run with one seed, so what is less than 5 % apart may be chance"
+        rows_alone = "each row is one run with one seed, so what is less than 5 % apart may be chance"
         only = "it is one run with one seed"
-        what = each if len(comparison.groups) > 1 else only
+        what = rows_alone if len(comparison.groups) > 1 else only
         return f"Not very: {what}. Repeat with several seeds before relying on it."
     seeds = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     text = f"Not very: each row is the mean of only {seeds}. "
     text = text if counts[-1] < LEAST else f"Rows are means over {seeds}. "
-    clear = [verdict for verdict in found if not verdict.even]
+    clear = [verdict for verdict in ranked if not verdict.even]
     if not clear:
-        return text.strip() if found or len(comparison.groups) == 1 else ""
+        return text.strip() if ranked or len(comparison.groups) == 1 else ""
     how = "with 95 % confidence (Student's t, seed by seed)" if counts[0] >= LEAST else "with every seed"
-    return text + _settled(comparison, contest, clear, how, everywhere=len(clear) == len(found))
+    return text + _settled(comparison, contest, clear, how, everywhere=len(clear) == len(ranked))
 
 
 def _settled(
@@ -151,15 +156,15 @@ def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growin
         alike = ", or one within 1 % of it" * any(len(case.level) > 1 for case in cases)
         text = f"{where}choose {name}: the lowest mean JCT{alike}, in {every} cases"
     else:
-        own = mean_jct(first.of(first.best).mean or 0.0, first.best in growing)
-        text = f"{where}choose {name}: the lowest mean JCT, {own}"
-    ranked = sorted(rest.items(), key=lambda pair: max(each.above(row) for each, row in pair[1]))
+        lowest = mean_jct(first.of(first.best).mean or 0.0, first.best in growing)
+        text = f"{where}choose {name}: the lowest mean JCT, {lowest}"
+    ranked = sorted(rest.items(), key=lambda pair: max(verdict.above(row) for verdict, row in pair[1]))
     told = []
     for other, at in ranked:
-        parts = [each.above(row) for each, row in at]
+        parts = [verdict.above(row) for verdict, row in at]
         parts += [0.0] * (len(cases) - len(at))
-        own = mean_jct(at[0][0].of(at[0][1]).mean or 0.0, at[0][1] in growing) if len(cases) == 1 else ""
-        told.append(f"{longer(parts)} under {other}{f' ({own})' * bool(own)}")
+        lowest = mean_jct(at[0][0].of(at[0][1]).mean or 0.0, at[0][1] in growing) if len(cases) == 1 else ""
+        told.append(f"{longer(parts)} under {other}{f' ({lowest})' * bool(lowest)}")
     return f"{text}; it is {listed(told if len(told) < 5 else [*told[:2], told[-1]])}" if told else text
 
 
@@ -180,17 +185,17 @@ def _cell(verdict: Verdict, contest: Contest) -> str:
     return f"{'all alike' if len(verdict.level) == len(verdict.estimates) else names} ({value})"
 
 
-def _standing(title: str, found: Sequence[Verdict], rows: Sequence[int]) -> str | None:
+def _standing(title: str, ranked: Sequence[Verdict], rows: Sequence[int]) -> str | None:
     """Return how far from the lowest a policy is in its scenarios; empty if it is lowest, None if unknown."""
-    cases = [(each, row) for each in found for row in rows if row in each.scenario.rows]
-    cases = [(each, row) for each, row in cases if each.of(row).mean is not None]
-    best = sum(row in each.level for each, row in cases)
+    cases = [(verdict, row) for verdict in ranked for row in rows if row in verdict.scenario.rows]
+    cases = [(verdict, row) for verdict, row in cases if verdict.of(row).mean is not None]
+    best = sum(row in verdict.level for verdict, row in cases)
     if best == len(cases):
         return "" if cases else None
-    far = [each.above(row) for each, row in cases]
+    far = [verdict.above(row) for verdict, row in cases]
     worst, row = cases[far.index(max(far))]
-    own, least = (worst.of(at).mean or 0.0 for at in (row, worst.best))
-    text = f"{duration(own)} where the lowest is {duration(least)}"
+    mean, least = (worst.of(at).mean or 0.0 for at in (row, worst.best))
+    text = f"{duration(mean)} where the lowest is {duration(least)}"
     if len(cases) == 1:
         return f"{title} {text}"
     near = f"within 1 % of the lowest in {best} of {len(cases)} cases" if best else "never lowest"
@@ -213,6 +218,6 @@ def _rivals(verdict: Verdict, comparison: Comparison) -> list[int]:
         times = ratios(comparison.groups[row], comparison.groups[verdict.best])
         low = min(times, default=0.0) - SMALL * (len(times) == 1)
         if len(times) >= LEAST and low > 0:
-            low = math.exp(estimated([math.log(own) for own in times]).low or 0.0)
+            low = math.exp(estimated([math.log(ratio) for ratio in times]).low or 0.0)
         rivals += [row] * (low <= 1)
     return rivals

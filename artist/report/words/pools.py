@@ -57,18 +57,18 @@ def _unused(groups: Sequence[Replicates]) -> str:
     unused = [
         group.name
         for group in groups
-        if (found := _all(group, "pools")) and all(each["on_loan_held"] == 0 for each in found)
+        if (entries := _all(group, "pools")) and all(entry["on_loan_held"] == 0 for entry in entries)
     ]
     return f"No job used the machines on loan under {listed(few(unused))}.{_MAY_USE}" if unused else ""
 
 
 def _shares(groups: Sequence[Replicates], key: str, whose: str) -> list[str]:
     """Return a share under each row that has it; of many rows the greatest and the least."""
-    known = [(group, found) for group in groups if (found := _all(group, "pools"))]
+    known = [(group, entries) for group in groups if (entries := _all(group, "pools"))]
     shares = [
-        (group.name, _mean(found, key))
-        for group, found in known
-        if all(each[key] is not None for each in found)
+        (group.name, _mean(entries, key))
+        for group, entries in known
+        if all(entry[key] is not None for entry in entries)
     ]
     return under_each(sorted(shares, key=lambda pair: -pair[1]), f"of {whose}")
 
@@ -88,16 +88,16 @@ def _spoken(name: str) -> str:
 
 def _short_of(name: str, groups: Sequence[Replicates]) -> str:
     pool = _spoken(name)
-    known = [(group, found) for group in groups if (found := _all(group, name))]
-    lacked = [(group, found) for group, found in known if any(each["server_s"] for each in found)]
-    never = [group.name for group, found in known if (group, found) not in lacked]
+    known = [(group, entries) for group in groups if (entries := _all(group, name))]
+    lacked = [(group, entries) for group, entries in known if any(entry["server_s"] for entry in entries)]
+    never = [group.name for group, entries in known if (group, entries) not in lacked]
     if not lacked:
         return f"The {pool} pool was never short of machines."
     lacked.sort(key=lambda pair: -_mean(pair[1], "server_s"))
     clauses = [
-        f"for {_mean(found, 'server_s'):,.0f} server-seconds, at worst by "
-        f"{_count(max(each['worst_servers'] for each in found), 'machine')}, under {group.name}"
-        for group, found in lacked[:MAX_ROWS]
+        f"for {_mean(entries, 'server_s'):,.0f} server-seconds, at worst by "
+        f"{_count(max(entry['worst_servers'] for entry in entries), 'machine')}, under {group.name}"
+        for group, entries in lacked[:MAX_ROWS]
     ]
     rest = len(lacked) - len(clauses)
     clauses += [f"for less under {_count(rest, 'other')}"] * bool(rest)
@@ -107,13 +107,13 @@ def _short_of(name: str, groups: Sequence[Replicates]) -> str:
 
 def _returned(groups: Sequence[Replicates]) -> str:
     """Return how many machines went back, and how they were cleared."""
-    known = [(group, found) for group in groups if (found := _all(group, "reclaims"))]
-    known = [(group, found) for group, found in known if _mean(found, "machines")]
+    known = [(group, entries) for group in groups if (entries := _all(group, "reclaims"))]
+    known = [(group, entries) for group, entries in known if _mean(entries, "machines")]
     if not known:
         return ""
     if len(known) <= MAX_ROWS:
-        return "; ".join(f"{group.name} returned {_how(found)}" for group, found in known) + "."
-    jobs = [_mean(found, "preempted_jobs") / _mean(found, "machines") for _, found in known]
+        return "; ".join(f"{group.name} returned {_how(entries)}" for group, entries in known) + "."
+    jobs = [_mean(entries, "preempted_jobs") / _mean(entries, "machines") for _, entries in known]
     ends = (("fewest", jobs.index(min(jobs))), ("most", jobs.index(max(jobs))))
     clauses = [
         f"{word} jobs a machine were preempted under {known[at][0].name}, which returned {_how(known[at][1])}"
@@ -122,14 +122,14 @@ def _returned(groups: Sequence[Replicates]) -> str:
     return f"Of {len(known)} rows, {'; '.join(clauses)}."
 
 
-def _how(found: Sequence[dict[str, Any]]) -> str:
-    counts = {name: _mean(found, name) for name in ("machines", "idle", "flexible", "preempting")}
+def _how(entries: Sequence[dict[str, Any]]) -> str:
+    counts = {name: _mean(entries, name) for name in ("machines", "idle", "flexible", "preempting")}
     total = counts["machines"]
     return (
         f"{_count(total, 'machine')}: {per_cent(counts['idle'] / total)} idle, "
         f"{per_cent(counts['flexible'] / total)} by shrinking or moving jobs, "
         f"{per_cent(counts['preempting'] / total)} by preempting "
-        f"{_count(_mean(found, 'preempted_jobs'), 'job')}"
+        f"{_count(_mean(entries, 'preempted_jobs'), 'job')}"
     )
 
 
@@ -139,9 +139,9 @@ def _count(value: float, word: str) -> str:
 
 def _all(group: Replicates, key: str) -> list[dict[str, Any]]:
     """Return an entry of the summaries of a row; empty if a replicate lacks it."""
-    found = [run.summary.get(key) for run in group.runs]
-    return [each for each in found if each] if all(found) else []
+    entries = [run.summary.get(key) for run in group.runs]
+    return [entry for entry in entries if entry] if all(entries) else []
 
 
-def _mean(found: Sequence[dict[str, Any]], key: str) -> float:
-    return math.fsum(each[key] for each in found) / len(found)
+def _mean(entries: Sequence[dict[str, Any]], key: str) -> float:
+    return math.fsum(entry[key] for entry in entries) / len(entries)

@@ -56,11 +56,11 @@ def _between(
         return ""
     names = [f"{comparison.groups[row].label}{' [growing]' * (row in growing)}" for row in pair]
     parts = sorted(_large(gap, total).items(), key=lambda pair: -pair[1])
-    gains = [f"{duration(own)} because {_LESS[name]}" for name, own in parts if own > 0]
+    gains = [f"{duration(seconds)} because {_LESS[name]}" for name, seconds in parts if seconds > 0]
     if len(parts) == 1:
         gains = [f"practically all of it because {_LESS[parts[0][0]]}"]
     more = {name: text.replace("less", "more") for name, text in _LESS.items()}
-    costs = [f"{duration(-own)} because {more[name]}" for name, own in parts if own < 0]
+    costs = [f"{duration(-seconds)} because {more[name]}" for name, seconds in parts if seconds < 0]
     held = _HELD if gap[COMMUNICATION].sum() > LEVEL * total else ""
     reasons = listed(gains) + f", minus {listed(costs)}" * bool(costs) + held
     between = f"Under {names[1]} the mean JCT is {duration(total)} shorter than under {names[0]}"
@@ -71,14 +71,14 @@ def _parts(comparison: Comparison, digests: Sequence[Digest]) -> str:
     """Return what the mean JCT of one row is made of, or how much of it waits in several."""
     known = [digest for digest in digests if not digest.group.partial and digest.parts_s.sum() > 0]
     if len(comparison.groups) > 1 and known:
-        waits = max(known, key=lambda each: each.parts_s[0] / each.parts_s.sum())
+        waits = max(known, key=lambda digest: digest.parts_s[0] / digest.parts_s.sum())
         part = per_cent(float(waits.parts_s[0] / waits.parts_s.sum()))
         return f"Jobs wait {duration(float(waits.parts_s[0]))} at most on average, {part} of the mean JCT."
     if not known:
         return ""
     total = float(known[0].parts_s.sum())
     parts = _large(known[0].parts_s, total).items()
-    said = [f"{_WORDS[name]} {per_cent(own / total)}" for name, own in parts]
+    said = [f"{_WORDS[name]} {per_cent(seconds / total)}" for name, seconds in parts]
     return f"Of the mean JCT ({duration(total)}), {listed(said)}."
 
 

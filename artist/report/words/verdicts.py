@@ -52,7 +52,7 @@ class Verdict:
 
 def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[Verdict]:
     """Return the best rows of each scenario in which several rows have the number and may be compared."""
-    found = []
+    ranked = []
     for scenario in contest.scenarios:
         estimates = [comparable(metric, comparison.groups[row]) for row in scenario.rows]
         means = [math.inf if mean is None else mean for mean, *_ in estimates]
@@ -63,8 +63,8 @@ def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[V
         level = tuple(
             row for row, mean in zip(scenario.rows, means, strict=True) if is_level(metric.kind, mean, least)
         )
-        found.append(Verdict(scenario, best, level, tuple(estimates), limit(comparison)))
-    return found
+        ranked.append(Verdict(scenario, best, level, tuple(estimates), limit(comparison)))
+    return ranked
 
 
 def at_scenarios(scenarios: Sequence[Scenario]) -> str:
@@ -72,7 +72,10 @@ def at_scenarios(scenarios: Sequence[Scenario]) -> str:
     named = [scenario for scenario in scenarios if scenario.name]
     if not named:
         return ""
-    if all(len(each.parts) == 1 for each in named) and len({each.parts[0][0] for each in named}) == 1:
-        return f"at {spoken(named[0].parts[0][0], [each.parts[0][1] for each in named])}: "
-    names = [each.name for each in named]
+    if (
+        all(len(scenario.parts) == 1 for scenario in named)
+        and len({scenario.parts[0][0] for scenario in named}) == 1
+    ):
+        return f"at {spoken(named[0].parts[0][0], [scenario.parts[0][1] for scenario in named])}: "
+    names = [scenario.name for scenario in named]
     return f"at {' and at '.join(names) if len(names) < 4 else f'{len(names)} others'}: "
