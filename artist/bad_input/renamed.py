@@ -11,6 +11,7 @@ _REPLACEMENTS = {  # end of a field, field=value or group=preset of an earlier v
     "most_beyond": "max_beyond, its new name",
     "most_jobs": "max_jobs, its new name",
     "most_packets": "max_packets, its new name",
+    "promote_knob": "leave it out: no job that starves is promoted, as with null before",
     "skip": "backfill, its new name",
     "policy=dally_manual_keep": "policy=dally_manual policy.renewal=keep",
     "policy=dally_manual_nearer": "policy=dally_manual policy.renewal=nearer",

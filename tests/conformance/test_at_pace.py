@@ -128,7 +128,7 @@ class TestDrf(PolicyConformance):
 
 
 TIRESIAS = {
-    "queues": {"thresholds_gpu_s": (4, 20), "promote_knob": 2},
+    "queues": {"thresholds_gpu_s": (4, 20)},
     "in_order": {"thresholds_gpu_s": (4, 20), "backfill": False},
     "gittins": {"thresholds_gpu_s": (20,), "gittins": True, "gittins_quantum_gpu_s": 5, "gittins_sample": 3},
     "continuous": {"continuous": True, "interval_s": 5, "skew_threshold": 0.0},
@@ -261,7 +261,7 @@ TUNED = {
     "srtf_tune": (lambda: Ordered(order="srtf", preemptive=True, backfill=True), "tune"),
     "srtf_greedy": (lambda: Ordered(order="srtf", preemptive=True, backfill=True, fill="as_asked"), "greedy"),
     "las_opt": (lambda: Ordered(order="las", preemptive=True, backfill=True, interval_s=3), "opt"),
-    "tiresias_tune": (lambda: Tiresias(thresholds_gpu_s=(4, 20), promote_knob=2), "tune"),
+    "tiresias_tune": (lambda: Tiresias(thresholds_gpu_s=(4, 20)), "tune"),
     "dally_tune": (lambda: Dally(**DALLY["keep"], history_leases=5), "tune"),
     "network_aware_tune": (
         lambda: NetworkAware(Tiresias(thresholds_gpu_s=(4, 20))),

@@ -44,7 +44,7 @@ def policies() -> dict[str, Policy]:
         "srtf": Ordered(order="srtf", preemptive=True, backfill=True),
         "las": Ordered(order="las", preemptive=True, backfill=True, interval_s=3),
         "random": Ordered(order="fifo", backfill=True, placement="random", seed=5),
-        "tiresias": Tiresias(thresholds_gpu_s=(10, 40), promote_knob=4),
+        "tiresias": Tiresias(thresholds_gpu_s=(10, 40)),
         "gittins": Tiresias(thresholds_gpu_s=(10,), gittins=True, gittins_sample=5, gittins_quantum_gpu_s=5),
     }
 

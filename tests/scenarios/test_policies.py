@@ -211,30 +211,6 @@ def test_tiresias_queues_are_fifo_inside():
     assert finishes(jobs, tiny_cluster(1), Tiresias(thresholds_gpu_s=(1000,))) == [5, 10, 11]
 
 
-@pytest.mark.parametrize(("knob", "expected"), [(None, [13, 11, 12]), (5, [7, 12, 13])])
-def test_tiresias_promotes_a_starving_job(knob, expected):
-    """Two GPUs, threshold 2 GPU-s: a (2 GPUs, 2 s) is demoted at 1; b (10 s) comes at 1, c (10 s) at 2.
-
-    B is demoted at 3, while c is before a: a finds no room beside c, so b goes on; so does c, demoted at 4.
-    B ends at 11, c at 12, a at 13. With knob 5 a, which ran 1 s, is promoted after a wait of 5 s, at 6: it
-    runs 6-7, b and c, with 5 and 6 s to go, from 7 on.
-    """
-    jobs = [job("a", 2, 2), job("b", 1, 10, at=1), job("c", 1, 10, at=2)]
-    policy = Tiresias(thresholds_gpu_s=(2,), promote_knob=knob)
-    assert finishes(jobs, tiny_cluster(1), policy) == expected
-
-
-@pytest.mark.parametrize(("d_at", "expected"), [(3, [10, 4, 6, 8]), (5.5, [8, 4, 6, 10])])
-def test_a_promoted_job_goes_behind_those_that_wait(d_at, expected):
-    """One GPU, threshold 2 GPU-s: a runs 0-2, b and c (2 s each) until 6; a is promoted at 2 + 1.5 x 2 = 5.
-
-    D that waits since 3 goes before it, 6-8; one that comes at 5.5 goes behind it.
-    """
-    jobs = [job("a", 1, 4), job("b", 1, 2, at=1), job("c", 1, 2, at=2), job("d", 1, 2, at=d_at)]
-    policy = Tiresias(thresholds_gpu_s=(2,), promote_knob=1.5)
-    assert finishes(jobs, tiny_cluster(1, 1), policy) == expected
-
-
 def skewed(spec):
     return JobSpec(spec.job_id, spec.submit_ns, spec.demand, spec.iterations, spec.compute_ns, "skewed")
 

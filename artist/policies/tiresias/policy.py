@@ -9,7 +9,6 @@ the others are preempted. A job that crosses a threshold is ranked again at that
 tensor / model size) are placed on as few machines as possible and wait for them without limit; the others go
 anywhere, with `placement_low_skew: consolidate` as near to each other as they can.
 
-With `promote_knob` n, a preempted job that has waited n times as long as it ran returns to the first queue.
 With `gittins`, jobs of one queue are ordered by the Gittins index over the services of the jobs finished so
 far, once there are `gittins_sample` of them; it is evaluated on events. `continuous` replaces the queues by
 plain 2D-LAS, evaluated on events and every `interval_s`.
@@ -17,10 +16,13 @@ plain 2D-LAS, evaluated on events and every `interval_s`.
 Paper: Gu et al., Tiresias: A GPU Cluster Manager for Distributed Deep Learning, NSDI 2019, sections 3.1
 to 3.3; as a baseline: Dally, sections 3.2 and 5.1.3.
 
-Differs from the paper: the thresholds are not printed there; 3250 GPU-seconds (`tiresias`, two queues) and
-3250 and 7200 (`tiresias_open`, three queues) are those of the authors' open program, whose simulator places
-without looking at skew and may demote late. Where a demoted job enters its queue is that program's rule, too.
-Consolidation is blind to racks among equals, but prefers the machines of one rack.
+Differs from the paper:
+
+- The thresholds are not printed there; 3250 GPU-seconds (`tiresias`, two queues) and 3250 and 7200
+  (`tiresias_open`, three queues) are those of the authors' open program, whose simulator places without
+  looking at skew and may demote late. Where a demoted job enters its queue is that program's rule, too.
+- No job that starves returns to the first queue (PROMOTEKNOB).
+- Consolidation is blind to racks among equals, but prefers the machines of one rack.
 """
 
 from bisect import insort
@@ -30,7 +32,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from artist.core.arrays import Bools, Floats, Ints
+from artist.core.arrays import Floats, Ints
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
@@ -56,7 +58,6 @@ class Tiresias:
     gittins: bool = False
     gittins_quantum_gpu_s: float = Field(default=3250.0, gt=0, le=4e9)
     gittins_sample: int = Field(default=100, ge=1)
-    promote_knob: float | None = Field(default=None, gt=0, le=1e6)
     skew_threshold: float = Field(default=0.3, ge=0, le=1)
     placement_high_skew: AnyChooser = "consolidate_machine"
     placement_low_skew: AnyChooser = "best_fit"
@@ -75,7 +76,6 @@ class Tiresias:
         self._placers: dict[int, Placer] = {}
         self._finished: list[float] = []  # services of finished jobs, GPU-ns, sorted
         self._sample = np.array(self._finished)  # services of finished jobs when last looked at
-        self._forgiven: dict[int, int] = {}  # service that a promotion no longer counts, by job
         self._turns = Turns()
 
     def _check(self) -> None:
@@ -92,15 +92,13 @@ class Tiresias:
         """Run the jobs of the first queues."""
         plan = view.plan()
         self._hear(view)
-        if self.promote_knob is not None:
-            self._promote(view.jobs, view.now_ns)
         run_first(view, plan, self._rank, self._placers.__getitem__, backfill=self.backfill)
         if self.on_events and not self.continuous and view.n_waiting:
-            self._wake_at_next_change(view, plan)
+            self._wake_at_next_threshold(view, plan)
         return plan.done()
 
     def _rank(self, jobs: JobColumns) -> Ints:
-        service = self._service(jobs)
+        service = jobs.attained_gpu_ns
         if self.continuous:
             return ranking(service)
         queue = self._thresholds.searchsorted(service, side="right")
@@ -117,24 +115,6 @@ class Tiresias:
                 if self.gittins:
                     insort(self._finished, float(view.columns([event.job]).attained_gpu_ns[0]))
 
-    def _promote(self, jobs: JobColumns, now: int) -> None:
-        """Forgive the service of jobs that starve."""
-        knob = self.promote_knob
-        assert knob is not None
-        starved = (now - jobs.waiting_since_ns >= knob * jobs.held_ns) & ~jobs.running & (jobs.starts > 0)
-        starved &= self._thresholds.searchsorted(self._service(jobs), side="right") > 0
-        for job, attained in zip(
-            jobs.job[starved].tolist(), jobs.attained_gpu_ns[starved].tolist(), strict=True
-        ):
-            self._forgiven[job] = attained
-
-    def _service(self, jobs: JobColumns) -> Ints:
-        """Return attained service since the last promotion, shape (n,)."""
-        service = jobs.attained_gpu_ns
-        if not self._forgiven:
-            return service
-        return service - np.array([self._forgiven.get(job, 0) for job in jobs.job.tolist()], dtype=np.int64)
-
     def _key_inside(self, service: Ints) -> Floats | None:
         """Return the key of jobs within a queue, shape (n,): the Gittins index; None: by start."""
         if not self.gittins or len(self._finished) < self.gittins_sample:
@@ -145,37 +125,17 @@ class Tiresias:
             service.astype(np.float64), self._sample, seconds_to_ns(self.gittins_quantum_gpu_s)
         )
 
-    def _wake_at_next_change(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Ask to be woken when a job that will run crosses a threshold, or a waiting one is promoted."""
+    def _wake_at_next_threshold(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Ask to be woken when a job that will hold GPUs crosses a threshold."""
         if not waiting_after(view, plan):
             return  # no job would take their place
-        jobs = view.jobs
-        gpus, runs, changes = jobs.held_gpus.copy(), jobs.running.copy(), plan.changes
+        jobs, changes, thresholds = view.jobs, plan.changes, self._thresholds
+        gpus = jobs.held_gpus.copy()
         if changes:
             rows = jobs.job.searchsorted(list(changes))
             gpus[rows] = [0 if a is None else a.gpus for a in changes.values()]
-            runs[rows] = [a is not None for a in changes.values()]
-        self._wake_at_threshold(jobs, gpus, view.now_ns, plan)
-        if self.promote_knob is not None:
-            self._wake_at_promotion(jobs, runs, view.now_ns, plan)
-
-    def _wake_at_threshold(self, jobs: JobColumns, gpus: Ints, now: int, plan: PlanBuilder) -> None:
-        """Ask to be woken when a job that will hold GPUs crosses a threshold."""
-        service, thresholds = self._service(jobs), self._thresholds
-        (rows,) = np.nonzero((gpus > 0) & (service < self._last))
+        (rows,) = np.nonzero((gpus > 0) & (jobs.attained_gpu_ns < self._last))
         if len(rows):
-            service = service[rows]
+            service = jobs.attained_gpu_ns[rows]
             above = thresholds[thresholds.searchsorted(service, side="right")]
-            plan.wake_at(now - int(((service - above) // gpus[rows]).max()))
-
-    def _wake_at_promotion(self, jobs: JobColumns, runs: Bools, now: int, plan: PlanBuilder) -> None:
-        """Ask to be woken when a job that will wait has waited long enough."""
-        knob = self.promote_knob
-        assert knob is not None
-        starving = ~runs & (jobs.starts > 0)
-        if not starving.any():
-            return
-        since = np.where(jobs.waiting_since_ns >= 0, jobs.waiting_since_ns, now)[starving]
-        due = since + np.ceil(knob * jobs.held_ns[starving]).astype(np.int64)
-        if (due > now).any():
-            plan.wake_at(int(due[due > now].min()))
+            plan.wake_at(view.now_ns - int(((service - above) // gpus[rows]).max()))
