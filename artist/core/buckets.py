@@ -131,7 +131,7 @@ class Buckets:
                 taken[lowest.bit_length() - 1] = count
                 need -= count
             if machines:
-                tighter = (free & among for free in self.sets[need:count] if free & among)
+                tighter = (common for free in self.sets[need:count] if (common := free & among))
                 taken[first_of(next(tighter, machines))] = need
                 return taken
         return None

@@ -259,8 +259,8 @@ class PlanCheck:
 
     def _check_assign(self, plan: Plan, machine: int, pool: str) -> None:
         """Check that all jobs on a machine leave it in the plan; jobs that enter are in the new pool."""
-        there = _whole_numbers([machine]) and 0 <= machine < len(self._cluster)
-        if not there or not self._machines.present[machine]:
+        known = _whole_numbers([machine]) and 0 <= machine < len(self._cluster)
+        if not known or not self._machines.present[machine]:
             raise PlanError(
                 f"machine number {machine} cannot change to pool {pool!r}: it is absent{self._at()}"
             )

@@ -80,31 +80,31 @@ class Consolidated:
 
     def _place(self, gpus: int, types: tuple[str, ...], mixed: bool, among: int) -> Allocation:
         facts = self._facts
-        there = np.where(self._usable(types, among), facts.gpus, 0)
-        total = int(there.sum())
+        gpus_on = np.where(self._usable(types, among), facts.gpus, 0)
+        total = int(gpus_on.sum())
         if not 1 <= gpus <= total:
             of = f" of type {' or '.join(types)}" if types else ""
             raise PlanError(f"{gpus} GPUs are not 1..{total}, the GPUs{of} of these machines")
         gpu_type = np.zeros_like(facts.gpu_type) if mixed else facts.gpu_type
         n_types = int(gpu_type.max()) + 1
         racks = self._cluster.n_racks
-        in_rack = np.bincount(facts.rack * n_types + gpu_type, weights=there, minlength=racks * n_types)
+        in_rack = np.bincount(facts.rack * n_types + gpu_type, weights=gpus_on, minlength=racks * n_types)
         enough = np.flatnonzero((in_rack.reshape(racks, n_types) >= gpus).any(axis=1))
         if enough.size:
-            there = np.where(facts.rack == enough[0], there, 0)
-        single = np.flatnonzero(there >= gpus)
+            gpus_on = np.where(facts.rack == enough[0], gpus_on, 0)
+        single = np.flatnonzero(gpus_on >= gpus)
         if single.size:
             return self._allocation(single[:1], [gpus])
-        order = np.argsort(-there, kind="stable")
+        order = np.argsort(-gpus_on, kind="stable")
         for number in dict.fromkeys(gpu_type[order].tolist()):
             chosen = order[gpu_type[order] == number]
-            if there[chosen].sum() >= gpus:
+            if gpus_on[chosen].sum() >= gpus:
                 break
         else:
             chosen = order
-        upto = there[chosen].cumsum()
+        upto = gpus_on[chosen].cumsum()
         last = int(np.searchsorted(upto, gpus))
-        counts = there[chosen[: last + 1]]
+        counts = gpus_on[chosen[: last + 1]]
         counts[-1] -= upto[last] - gpus
         return self._allocation(chosen[: last + 1], counts.tolist())
 

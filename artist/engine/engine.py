@@ -190,7 +190,7 @@ class Engine:
                 self._reprice(now)
             due = self._agenda.next_time()
             if due != now:
-                self._tell(now)
+                self._notify(now)
                 return due
         name = self._state.known.policy
         raise PlanError(
@@ -276,7 +276,7 @@ class Engine:
 
     # --- observers
 
-    def _tell(self, now: int) -> None:
+    def _notify(self, now: int) -> None:
         if not self._events:
             return
         events = self._events.copy()  # for observers to keep

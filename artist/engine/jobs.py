@@ -295,8 +295,8 @@ class JobTable:
         self.open_left_ns[job] = 0
 
     def release(self, job: int, now: int) -> None:
-        """Let a settled job hold nothing and wait."""
-        self._let_go(job)
+        """Take the allocation of a settled job, which waits from now on."""
+        self._clear_allocation(job)
         assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = WAITING
         self.waiting_gpus += self.gpus[job]
@@ -306,7 +306,7 @@ class JobTable:
         """Close the accounts of a job that finishes now, with the delay until that is noticed."""
         self._book(job, now)
         self.done[job] = self.iterations[job]
-        self._let_go(job)
+        self._clear_allocation(job)
         if unnoticed_ns:
             self.overhead_ns[job] += unnoticed_ns
             self.tier_ns[self.tier[job]][job] += unnoticed_ns
@@ -317,7 +317,7 @@ class JobTable:
         self._began_ns -= now
         self.n_unfinished -= 1
 
-    def _let_go(self, job: int) -> None:
+    def _clear_allocation(self, job: int) -> None:
         self.held_gpus[job] = 0
         self.progress_from_ns[job] = self.settled_ns[job] = _NEVER
         self.n_running -= 1

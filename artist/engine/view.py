@@ -42,7 +42,7 @@ class View:
         self._state = state
         self._table = state.jobs
         self._machines = state.machines
-        self._lent: list[ref[Free]] = []
+        self._copies: list[ref[Free]] = []
 
     @lazy
     def jobs(self) -> Columns:
@@ -108,13 +108,13 @@ class View:
             free.accepts = self.accepts
             for column in (free.gpus, free.cpus, free.memory_bytes):
                 column *= free.accepts
-        self._lent.append(ref(free))
+        self._copies.append(ref(free))
         return free
 
     def close(self) -> None:
         """Make each `free` still in use an independent copy: the machines are about to change."""
-        for lent in self._lent:
-            free = lent()
+        for copy in self._copies:
+            free = copy()
             if free is not None:
                 free.keep()
 

@@ -134,7 +134,7 @@ class PolicyConformance:
         jobs = generated_jobs(3)
         until = jobs[len(jobs) // 2].submit_ns
         early = [spec for spec in jobs if spec.submit_ns < until]
-        whole, part = (self._run(those, _cluster())[1] for those in (jobs, early))
+        whole, part = (self._run(some, _cluster())[1] for some in (jobs, early))
         assert _before(whole, until) == _before(part, until)
 
     def test_looks_at_durations_only_if_declared(self) -> None:

@@ -50,8 +50,8 @@ def dealt(work: np.ndarray, hands: int, random: np.random.Generator) -> np.ndarr
     hand_of, rank = np.empty(len(work), dtype=np.int64), np.empty(len(work), dtype=np.int64)
     by_work = np.argsort(-work, kind="stable")
     for begin in range(0, len(work), hands):
-        alike = by_work[begin : begin + hands]
-        hand_of[alike] = random.permutation(hands)[: len(alike)]
+        similar = by_work[begin : begin + hands]
+        hand_of[similar] = random.permutation(hands)[: len(similar)]
     rank[np.lexsort((random.random(len(work)), hand_of))] = np.arange(len(work))
     return rank
 

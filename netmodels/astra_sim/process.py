@@ -108,11 +108,11 @@ def run(command: Sequence[str], folder: Path, timeout_s: float, files: int = 0) 
             with suppress(ProcessLookupError):  # also after a good end: it may have left children
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    said = [path.read_text(encoding="utf-8", errors="replace") for path in paths]
+    outputs = [path.read_text(encoding="utf-8", errors="replace") for path in paths]
     if status is None:
-        outcome = Outcome(shown, folder, process.returncode, *said)
+        outcome = Outcome(shown, folder, process.returncode, *outputs)
         raise ProgramError(f"no answer within {timeout_s:g} s: killed", outcome)
-    return Outcome(shown, folder, status, *said)
+    return Outcome(shown, folder, status, *outputs)
 
 
 def _dies_with_parent() -> None:

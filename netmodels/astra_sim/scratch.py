@@ -62,15 +62,15 @@ class Scratch:
             If the files cannot be written.
         """
         folder = self._write(files, npus)
-        stays = self._keep
+        kept = self._keep
         try:
             yield folder
         except ProgramError:
             self._failures += 1
-            stays = stays or self._failures <= _MAX_FAILURES
+            kept = kept or self._failures <= _MAX_FAILURES
             raise
         finally:
-            if not stays:
+            if not kept:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _write(self, files: Mapping[str, bytes], npus: int) -> Path:

@@ -81,7 +81,7 @@ def steps_ns(blocks: tuple[Block, ...], steps: Steps, messages: Floats) -> Float
 
 @lru_cache(maxsize=65_536)
 def _time_ns(blocks: tuple[Block, ...], steps: Steps, message: float) -> float:
-    followed = stand_in(blocks)
+    followed = representative(blocks)
     gpus, few = (sum(block.gpus for block in ring) for ring in (blocks, followed))
     if len(followed) == 1:
         return round_ns(followed, message, steps.rounds * (gpus - 1), steps)
@@ -100,7 +100,7 @@ def _hop_ns(blocks: tuple[Block, ...], message: float, steps: Steps) -> float:
 
 
 @lru_cache(maxsize=4096)
-def stand_in(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+def representative(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Return the ring to simulate: one period; or fewer blocks, of the same sizes on average."""
     count = len(blocks)
     for period in range(1, count // 2 + 1):

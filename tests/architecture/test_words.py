@@ -21,6 +21,8 @@ LIMITS = {
     "own": 2.8,
     "headless captions": 495,
     "most_ and least_ names": 4,
+    "verbs of speech and rest in captions": 136,
+    "verbs of speech and rest in functions' names": 32,
     "a N for per N": 76,
     "so much for a number": 100,
 }
@@ -41,6 +43,9 @@ _COUNTED = (
 )
 _PER = r"(?:CPU|GPU|machine|rack|job|worker|row|link|second|iteration|window|seed|model|policy)"
 _RATE = re.compile(rf"\b{_COUNTED}\s+(?:#\s+)?an?\s+(?:#\s+)?{_PER}\b")
+_VERBS = r"(?:tells?|told|says?|said|stands?(?!_ins?\b)|stood|lies?|goe?s?|comes?|meets?|met|belongs?)"
+_SPEECH = re.compile(rf"\b(?!go\b|come\b|met\b){_VERBS}\b", re.IGNORECASE)
+_SPEAKING = re.compile(rf"(?:^|_){_VERBS}(?:_|$)")
 _SO_MUCH = re.compile(r"\b(?:so|as|that)\s+(?:#\s+)?(?:much|many)\b(?![^.;:\"]{0,60}\bas\b)", re.IGNORECASE)
 
 
@@ -60,6 +65,10 @@ def habits_of(code: str) -> dict[str, list[int]]:
             lines["what"] += [line] * sum(word.lower() == "what" for word in words)
             if _HEADLESS.match(_TOPIC.sub("", text) if isinstance(node, ast.Module) else text):
                 lines["headless captions"].append(line)
+            if _SPEECH.search(text.partition("\n")[0]):
+                lines["verbs of speech and rest in captions"].append(line)
+            if not isinstance(node, ast.Module) and _SPEAKING.search(node.name):
+                lines["verbs of speech and rest in functions' names"].append(line)
     for habit, pattern in (("a N for per N", _RATE), ("so much for a number", _SO_MUCH)):
         lines[habit] += [code.count("\n", 0, match.start()) + 1 for match in pattern.finditer(code)]
     return lines
@@ -98,6 +107,9 @@ def product() -> dict[str, list[str]]:
         ("for each in jobs:\n    own = each", "each", 1),
         ("lambda found: [found for found in found]", "found", 2),
         ("def f(*, least_jobs): least = least_jobs", "most_ and least_ names", 1),
+        ('"""Where a job stands."""', "verbs of speech and rest in captions", 1),
+        ("def tell_notes(): pass", "verbs of speech and rest in functions' names", 1),
+        ("def stand_in(): pass", "verbs of speech and rest in functions' names", 0),
         ("# 8 GPUs a\n# machine", "a N for per N", 1),
         ("# two GPUs of a machine; it frees a machine", "a N for per N", 0),
         ('raise E("so many", "as many GPUs as jobs")', "so much for a number", 1),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from netmodels.collectives.packet_transport import way_over
-from netmodels.collectives.ring_steps import Steps, round_ns, stand_in, steps_ns
+from netmodels.collectives.ring_steps import Steps, representative, round_ns, steps_ns
 from netmodels.collectives.rings import Block
 
 STEPS = Steps(2, 0.0, 0.0)
@@ -86,18 +86,18 @@ def test_a_delay_is_paid_at_the_start_and_with_every_step():
 
 def test_a_ring_that_repeats_itself_is_followed_for_one_period():
     """All blocks alike: one. 5, 3, 5, 3: two."""
-    assert stand_in((block(8),) * 25) == (block(8),)
-    assert stand_in((block(5), block(3)) * 4) == (block(5), block(3))
+    assert representative((block(8),) * 25) == (block(8),)
+    assert representative((block(5), block(3)) * 4) == (block(5), block(3))
 
 
 def test_a_long_ring_is_stood_for_by_fewer_blocks():
     """200 machines of 5 GPUs or so: few blocks, the smallest among them, in the order of the ring."""
     blocks = tuple(block(5 + place * 7 % 4 + place % 3, 1 + place) for place in range(200))
-    few = stand_in(blocks)
+    few = representative(blocks)
     assert 2 <= len(few) <= 20
     assert blocks[0] in few
     assert list(few) == sorted(few, key=lambda each: each.out.bytes_per_ns)
-    assert stand_in(blocks[:4]) == blocks[:4]
+    assert representative(blocks[:4]) == blocks[:4]
 
 
 def test_a_substitute_ring_costs_nearly_the_same():
@@ -120,7 +120,7 @@ def test_a_long_ring_waits_for_each_of_its_own_links():
 
     inside, near, far = way(100.0), way(3000.0), way(9000.0)
     blocks = (*[Block(8, inside, near)] * 7, Block(8, inside, far), Block(3, inside, far))
-    assert len(stand_in(blocks)) == 5
+    assert len(representative(blocks)) == 5
     (found,) = steps_ns(blocks, STEPS, np.array([0.0]))
     assert found == pytest.approx(2 * (2 * 9000 + 7 * 3000 + 58 * 100) - 2 * 100, rel=1e-3)
 
