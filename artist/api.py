@@ -10,14 +10,15 @@ Runs
     `METRICS` over their summaries. `data_path` is the path of a shipped preset, topology or trace.
 Policies
     A `Policy` gets a `ClusterView`, with the `JobColumns` of unfinished jobs, and returns a `Plan`, made by a
-    `PlanBuilder`: an `Allocation` of a `Slice` per machine for each job (`JobSpec`, `Demand`). `Free` is what
-    a `Cluster` of `Machine`s has left; `tier_of` and `racks_of` give the extent of an allocation, in `TIERS`;
-    `first_of` takes a machine of a set.
+    `PlanBuilder`: an `Allocation` of a `Slice` per machine for each job (`JobSpec`, `Demand`). `Free` has the
+    free GPUs, CPUs and memory of a `Cluster` of `Machine`s, `first_of` is the first machine of a set.
+    `tier_of` gives the widest tier that an allocation crosses, in `TIERS`, and `racks_of` its racks.
 Parts of policies
     `placer_of` a placement policy and a CPU and memory allocation; `AnyChooser`, `AnyFill` and `AnyOrder` are
     the types of such fields of a policy. `MachineChooser`, `Fill` and `Order` are the bases of your own;
-    `chooser_of`, `fill_of` and `order_of` take names and parts alike, `adopt_knowledge` passes on what a part
-    may see. `run_first` runs the jobs that come first, preempting others; `ranking` sorts keys stably.
+    `chooser_of`, `fill_of` and `order_of` take names and parts alike, `adopt_knowledge` gives a policy the
+    knowledge that its part declares. `run_first` runs the first jobs of an order, preempting others;
+    `ranking` sorts keys stably.
 CPUs and memory
     `DivisionRule` and `HandedOut` for `policy=cpu_tuned`, `Mechanism` for `policy=synergy`.
 CODA

@@ -1,4 +1,4 @@
-"""What ships with the program, conf/, topologies/, traces/ and its version; write what a command makes."""
+"""Shipped data (conf/, topologies/, traces/), the program's version, and atomic writes of output files."""
 
 import os
 from functools import lru_cache
@@ -16,14 +16,14 @@ def data_path(kind: Kind, name: str = "") -> Path:
     Parameters
     ----------
     kind
-        Which folder.
+        The folder.
     name
         A file or folder inside it; empty for the folder itself.
 
     Returns
     -------
     Path
-        An absolute path. Whether a file of that name exists is for the caller to check.
+        An absolute path; it may not exist.
     """
     package = Path(__file__).resolve().parent
     root = package.parent if (package.parent / "pyproject.toml").is_file() else package / "_data"
@@ -48,7 +48,7 @@ def version_number() -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, or leave what lies there when that is interrupted or the disk is full."""
+    """Write a file as a whole: an interruption or a full disk leaves the old one."""
     if path.exists() and not path.is_file():  # /dev/stdout, a pipe
         path.write_bytes(content)
         return

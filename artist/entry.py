@@ -1,4 +1,4 @@
-"""The installed commands: what surrounds each of them, from its imports to its exit code.
+"""Entry points of the installed commands: signals, standard streams, exit codes.
 
 A signal ends a command with one line; a closed or full standard stream does not end it. The command itself is
 imported once this is in place, so this module imports quickly.
@@ -33,7 +33,7 @@ def guarded(module: str, hint: str = "") -> int:
     module
         The command.
     hint
-        What is added to the line that a signal prints.
+        Suffix of the line printed at a signal.
     """
     arrived: list[int] = []
 
@@ -49,9 +49,9 @@ def guarded(module: str, hint: str = "") -> int:
         raise KeyboardInterrupt(number)
 
     stdout, stderr = _open_streams()
-    heeded = [each for each in _STOPS if signal.getsignal(each) not in (signal.SIG_IGN, None)]
-    for each in heeded:  # but not those that nohup, or `&` in a script, ignores
-        signal.signal(each, stop)
+    heeded = [number for number in _STOPS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    for number in heeded:  # but not those that nohup, or `&` in a script, ignores
+        signal.signal(number, stop)
     sys.unraisablehook = _raise_later
     os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever the user's shell asks for
     gc.set_threshold(200_000, 2, 10)  # imports make no garbage: collecting took a tenth of a short run
@@ -63,14 +63,14 @@ def guarded(module: str, hint: str = "") -> int:
         if not arrived:
             raise
     finally:
-        for each in heeded:  # Python itself would show a traceback
-            signal.signal(each, signal.SIG_DFL)
+        for number in heeded:  # Python itself would show a traceback
+            signal.signal(number, signal.SIG_DFL)
     stdout.flush()
     if arrived:  # modules that are half imported may crash when Python ends in its own way
         atexit._run_exitfuncs()
         os._exit(128 + arrived[0])
     gc.freeze()  # no last collection at exit: half a second saved
-    return code or _told_of(stdout.error)
+    return code or _reported(stdout.error)
 
 
 # The scripts of pyproject.toml
@@ -132,7 +132,7 @@ def _replaced(before: Any, number: int) -> _Stream:
     return _Stream(before.detach(), encoding, "backslashreplace", **how)
 
 
-def _told_of(error: OSError | None) -> int:
+def _reported(error: OSError | None) -> int:
     """Report a result that could not be printed, unless its reader closed the pipe; return the exit code."""
     if error is None or isinstance(error, BrokenPipeError):
         return SUCCESS

@@ -1,4 +1,4 @@
-"""The words of a command line, as Hydra's parser takes them."""
+"""Arguments of a command line, quoted for Hydra's parser."""
 
 import os
 import re
@@ -19,14 +19,14 @@ def words(arguments: Sequence[str]) -> list[str]:
     Raises
     ------
     InputError
-        If a group is given something other than a name, or nothing precedes a `=`.
+        If a group gets something other than a name, or nothing precedes a `=`.
 
     Examples
     --------
     >>> words(["-m", "workload.path=a.csv,Bücher.csv", "~policy"])
     ['-m', 'workload.path=a.csv,"Bücher.csv"', '~policy']
     """
-    return [_word(each) if "=" in each and not each.startswith("-") else each for each in arguments]
+    return [_word(text) if "=" in text and not text.startswith("-") else text for text in arguments]
 
 
 def _word(argument: str) -> str:

@@ -30,7 +30,7 @@ from artist.run.user_folder import check_shadows, put_on_path, python_files
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
 
-_FEW = 5  # points that are named of those that fail alike
+_FEW = 5  # points named of those that fail with one message
 _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
 
 
@@ -99,7 +99,7 @@ def _request(config: DictConfig, settings: Any, folder: Path) -> "Request | Outc
     from artist.run.point import Outcome
 
     try:
-        launcher = next((each for each in settings.overrides.hydra if each.startswith("hydra/launcher=")), "")
+        launcher = next((o for o in settings.overrides.hydra if o.startswith("hydra/launcher=")), "")
         if launcher and settings.mode != hydra.types.RunMode.MULTIRUN:
             what = "one run is not launched elsewhere"
             raise InputError(what, where="hydra/launcher", found=launcher, allowed="-m, for a sweep")
@@ -109,7 +109,17 @@ def _request(config: DictConfig, settings: Any, folder: Path) -> "Request | Outc
 
 
 def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
-    """Return what to run for a composed configuration, less `hydra`, and Hydra's settings."""
+    """Return the request of a run.
+
+    Parameters
+    ----------
+    config
+        The composed configuration, less `hydra`.
+    settings
+        Hydra's settings.
+    folder
+        The run folder.
+    """
     from artist.run.point import Request
 
     alone = settings.mode != hydra.types.RunMode.MULTIRUN
@@ -117,17 +127,17 @@ def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
     return Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
 
 
-# --- what is said at the end
+# --- the report at the end
 
 
 def _report(task: _Task) -> int:
     from artist.results.folder import read_run
     from artist.results.tables import compare_table, run_table
 
-    outcomes = [each.outcome for each in task.points]
+    outcomes = [point.outcome for point in task.points]
     if not outcomes:  # --cfg, --info
         return SUCCESS
-    good = [each.folder for each in outcomes if each.summary is not None]
+    good = [outcome.folder for outcome in outcomes if outcome.summary is not None]
     if not task.is_sweep:
         outcome = outcomes[0]
         if outcome.summary is None:
@@ -144,8 +154,8 @@ def _report(task: _Task) -> int:
 
 def _print_notes(outcomes: Sequence["Outcome"]) -> None:
     """Print notes once: all those of the first point that has any."""
-    notes = dict.fromkeys(note for each in outcomes for note in each.notes)
-    first = dict.fromkeys(next((each.notes for each in outcomes if each.notes), ()))
+    notes = dict.fromkeys(note for outcome in outcomes for note in outcome.notes)
+    first = dict.fromkeys(next((outcome.notes for outcome in outcomes if outcome.notes), ()))
     if first:
         rest = len(notes) - len(first)
         more = f" (and {rest} of other points; artist.log has them)" if rest else ""
@@ -153,21 +163,21 @@ def _print_notes(outcomes: Sequence["Outcome"]) -> None:
 
 
 def _report_points(points: Sequence[Point], outcomes: Sequence["Outcome"]) -> int:
-    kept = sum(each.status == "kept" for each in outcomes)
-    done = sum(each.status == "finished" for each in outcomes)
+    kept = sum(outcome.status == "kept" for outcome in outcomes)
+    done = sum(outcome.status == "finished" for outcome in outcomes)
     failed = [point for point in points if point.outcome.summary is None]
     place = _short(outcomes[0].folder.parent)
     print(f"{done} run now, {kept} kept, {len(failed)} failed; written to {place}", file=sys.stderr)
     _print_notes(outcomes)
-    told: dict[str, list[str]] = {}
+    labels_of: dict[str, list[str]] = {}
     for point in failed:
         label = " ".join(point.overrides) + _traceback(point.outcome)
-        told.setdefault(point.outcome.message, []).append(label)
-    for message, labels in told.items():
+        labels_of.setdefault(point.outcome.message, []).append(label)
+    for message, labels in labels_of.items():
         more = [f"... and {len(labels) - _FEW} more"] * (len(labels) > _FEW)
         shown = [*(f"failed: {label}" for label in labels[:_FEW]), *more, message]
         print("\n".join(shown), file=sys.stderr)
-    if all(each.status == "bad_input" for each in outcomes):
+    if all(outcome.status == "bad_input" for outcome in outcomes):
         return BAD_INPUT
     return SOME_FAILED if failed else SUCCESS
 
@@ -211,19 +221,19 @@ def _checked_arguments(parser: ArgumentParser, arguments: Sequence[str]) -> Name
     return options
 
 
-# --- what config.yaml asks for
+# --- the resolvers of config.yaml
 
 
 def _folder_of_results(*, _root_: DictConfig) -> str:
-    """Return `output.dir`, checked because Hydra makes folders before it calls the task."""
-    found = OmegaConf.select(_root_, "output.dir")
-    if not isinstance(found, str) or not found.strip():
-        raise InputError("wrong value", where="output.dir", found=found, allowed="a folder")
-    return os.path.abspath(os.path.expanduser(found))
+    """Return `output.dir`, checked here because Hydra creates folders before it calls the task."""
+    folder = OmegaConf.select(_root_, "output.dir")
+    if not isinstance(folder, str) or not folder.strip():
+        raise InputError("wrong value", where="output.dir", found=folder, allowed="a folder")
+    return os.path.abspath(os.path.expanduser(folder))
 
 
 def _sweep_name(*, _root_: DictConfig) -> str:
-    """Return the name of a sweep's folder: its own, checked for the same reason, else the experiment's."""
+    """Return the name of a sweep's folder: `output.name`, checked here too, or the experiment's."""
     from artist.run.config import NAME_RULE, checked_name
 
     name = OmegaConf.select(_root_, "output.name")

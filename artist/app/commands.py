@@ -1,4 +1,4 @@
-"""What artist-network, artist-trace and artist-calibrate share: overrides in Hydra's words, errors, files."""
+"""Frame of artist-network, artist-trace and artist-calibrate: overrides, errors, output files."""
 
 import argparse
 import logging
@@ -30,9 +30,9 @@ def run_command(
     argv
         Arguments without the program's name; those of the process if None.
     run
-        Takes the overrides and the user's folder.
+        The command: a function of the overrides and the user's folder.
     level
-        Of the log messages that are shown on stderr, each once.
+        Least level of the log messages shown on stderr, without repeats.
     """
     try:
         arguments = parser.parse_intermixed_args(words(sys.argv[1:] if argv is None else argv))
@@ -99,7 +99,7 @@ def composer(config: str, config_dir: Path | None) -> Callable[[Sequence[str]], 
         searchpath = [f"hydra.searchpath=[file://{config_dir.absolute()}]"]
 
     def named(overrides: Sequence[str]) -> dict[str, Any]:
-        names = [each.partition("=")[2] for each in overrides if each.startswith("topology=")]
+        names = [override.partition("=")[2] for override in overrides if override.startswith("topology=")]
         return with_topology(composed([*overrides, *searchpath], config), (names or [""])[-1])
 
     return named
@@ -119,8 +119,8 @@ def save(content: bytes, path: Path, field: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
     except OSError as error:
-        found = f"{path}: {error.strerror}"
+        reason = f"{path}: {error.strerror}"
         raise InputError(
-            "cannot be written", where=field, found=found, allowed="a file in a folder"
+            "cannot be written", where=field, found=reason, allowed="a file in a folder"
         ) from None
     print(f"written to {path}{', in a new folder' * new}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Composition by Hydra, without copies, files and compositions that are not needed."""
+"""Composition by Hydra, without its unneeded copies, files and second compositions."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -27,8 +27,8 @@ _FIELD = re.compile(r"[+~]{0,2}(?!hydra\.|output\.)\w+\.")
 def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str, Any]:
     """Return the resolved configuration of a file in conf/, less `hydra`, with overrides of the user."""
     with composing():
-        found = compose(config, list(overrides))
-    return plain(found)
+        composed = compose(config, list(overrides))
+    return plain(composed)
 
 
 def _shipped(kind: Kind, name: str) -> str:
@@ -40,13 +40,13 @@ OmegaConf.register_new_resolver("artist.shipped", _shipped, replace=True)
 
 
 def plain(config: DictConfig) -> dict[str, Any]:
-    """Return a configuration as plain mappings, resolved; raise OmegaConf's error for what is missing."""
+    """Return a configuration as plain mappings, resolved; raise OmegaConf's error for a missing value."""
     raw: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     return {str(key): value for key, value in raw.items()}
 
 
 def without_hydra(config: DictConfig) -> DictConfig:
-    """Return what is ours of a configuration."""
+    """Return a configuration without Hydra's own part."""
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
@@ -63,9 +63,9 @@ def with_topology(resolved: dict[str, Any], name: str) -> dict[str, Any]:
 
 @contextmanager
 def composing() -> Iterator[None]:
-    """Make Hydra compose from conf/, also in a program that uses Hydra for its own configuration."""
+    """Let Hydra compose from conf/, also in a program that uses Hydra for its own configuration."""
     register_topologies()
-    own = GlobalHydra.instance().hydra
+    hydra = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
     try:
@@ -73,7 +73,7 @@ def composing() -> Iterator[None]:
             yield
     finally:
         del ConfigStore.__deepcopy__  # type: ignore[attr-defined]
-        GlobalHydra.instance().hydra = own
+        GlobalHydra.instance().hydra = hydra
 
 
 class _Topology(ConfigNode):
@@ -84,14 +84,14 @@ class _Topology(ConfigNode):
         self.path = path
 
     def __copy__(self) -> ConfigNode:
-        """Read the file, since Hydra copies only what it uses."""
+        """Read the file: Hydra copies a node only when it is chosen."""
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
         content: dict[str, Any] = yaml.load(self.path.read_text(encoding="utf-8"), Loader=loader)
         return ConfigNode(self.name, OmegaConf.create(content), self.group, self.package, self.provider)
 
 
 def register_topologies() -> None:
-    """Make each file of topologies/ a choice of the group `topology`."""
+    """Register each file of topologies/ as a choice of the group `topology`."""
     group = ConfigStore.instance().repo.setdefault("topology", {})
     group.update({path.name: _Topology(path) for path in data_path("topologies").glob("*.yaml")})
 
@@ -102,7 +102,7 @@ def _itself(store: ConfigStore, _: object) -> ConfigStore:
 
 
 class _ComposingOnce(Hydra):
-    """Reuses the configuration that was composed to find out whether this is a run or a sweep."""
+    """Reuses the configuration that was composed to decide between a run and a sweep."""
 
     _composed: DictConfig | Exception | None = None
 
@@ -122,8 +122,8 @@ class _ComposingOnce(Hydra):
     ) -> DictConfig:
         """Compose, unless this run was composed already.
 
-        A sweep's own configuration has the first choice of all groups, which may have no field that the swept
-        ones have (`policy=fifo,srtf policy.placement=random`): then fields are left to the points.
+        A sweep's own configuration has the first choice of all groups, which may lack a field of the swept
+        ones (`policy=fifo,srtf policy.placement=random`): then fields are left to the points.
         """
         composed, self._composed = self._composed, None
         if isinstance(composed, Exception) and run_mode == RunMode.RUN:
@@ -132,9 +132,10 @@ class _ComposingOnce(Hydra):
             try:
                 return super().compose_config(config_name, overrides, run_mode, *args, **kwargs)
             except (HydraException, OmegaConfBaseException):
-                chosen = [each for each in overrides if not _FIELD.match(each)]
+                chosen = [override for override in overrides if not _FIELD.match(override)]
                 composed = super().compose_config(config_name, chosen, run_mode, *args, **kwargs)
-                composed.hydra.overrides.task = [each for each in overrides if not each.startswith("hydra")]
+                task = [override for override in overrides if not override.startswith("hydra")]
+                composed.hydra.overrides.task = task
                 return composed
         if not isinstance(composed, DictConfig) or composed.hydra.verbose:
             return super().compose_config(config_name, overrides, run_mode, *args, **kwargs)
@@ -143,6 +144,6 @@ class _ComposingOnce(Hydra):
 
 
 def compose_once() -> None:
-    """Make the command compose once and without copies; importing this module changes nothing in Hydra."""
+    """Patch Hydra to compose once and without copies; importing this module patches nothing."""
     ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
     hydra._internal.hydra.Hydra = _ComposingOnce  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Launchers: where the points of a sweep run. Each yields their results as they end.
+"""Launchers of the points of a sweep: in process, joblib, Ray, submitit. Results are yielded as points end.
 
 A worker may be killed by the system when memory runs out, by the scheduler of a cluster at its time limit, or
 when a machine is lost. Its point is lost, and the others continue:
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 10.0
 _PERIOD_S = 0.1
-_GRACE_S = 5.0  # of a worker that is told to end
+_GRACE_S = 5.0  # of a worker that got SIGTERM
 _HYDRAS_OWN = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # hydra/launcher=basic
-_INIT = {"max_num_timeout"}  # what submitit's executors take when they are made
+_INIT = {"max_num_timeout"}  # arguments of the constructors of submitit's executors
 _OF_ANY = {
     *("timeout_min", "cpus_per_task", "gpus_per_node", "tasks_per_node", "mem_gb", "nodes", "name"),
     "stderr_to_stdout",
-}  # what it calls the same for SLURM and for this machine
+}  # submitit's names for SLURM and for this machine alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class Lost:
 
 
 Todo = Iterator[tuple[int, "Request"]]
-Result = tuple["Outcome | Lost", float]  # and the seconds that it took
+Result = tuple["Outcome | Lost", float]  # and its wall time in seconds
 Results = Generator[tuple[int, Result]]
 
 
 def launcher(config: DictConfig) -> Callable[[Todo], Results]:
-    """Return the function that runs the points of a sweep: that of `hydra.launcher`, with its settings."""
+    """Return the launcher of a sweep: the function that `hydra.launcher` names, with its settings."""
     settings: Any = OmegaConf.to_container(config.hydra.launcher, resolve=True)
     target = settings.pop("_target_", "")
     run = run_here if target == _HYDRAS_OWN else get_method(target)
@@ -69,7 +69,7 @@ def launcher(config: DictConfig) -> Callable[[Todo], Results]:
 
 def prefer_our_defaults() -> None:
     """Drop plug-ins' defaults that conf/hydra/launcher replaces; Hydra would treat them as schemas."""
-    Plugins.instance()  # which makes them register
+    Plugins.instance()  # creating it registers them
     theirs = ConfigStore.instance().repo["hydra"]["launcher"]
     for path in data_path("conf", "hydra/launcher").glob("*.yaml"):
         theirs.pop(path.name, None)
@@ -82,7 +82,7 @@ def _check_installed(choice: str, package: str, extra: str) -> None:
 
 
 def _check_known(settings: dict[str, Any], names: Sequence[str]) -> None:
-    """Refuse settings that were added with `+` and mean nothing."""
+    """Refuse settings added with `+` that no launcher has."""
     for name in settings.keys() - set(names):
         allowed = allowed_names(name, names) if names else "none"
         raise InputError("unknown option", where=f"hydra.launcher.{name}", found=name, allowed=allowed)
@@ -127,21 +127,21 @@ def run_in_processes(settings: dict[str, Any], todo: Todo) -> Results:
         workers.stop()
 
 
-def _at_once(found: Any, name: str) -> int:
-    """Return a number of points at a time; as for joblib, -1 and null are all cores, -2 all but one.
+def _at_once(value: Any, name: str) -> int:
+    """Return the number of concurrent points; as for joblib, -1 and null are all cores, -2 all but one.
 
     Cores are those that a container, a batch system or LOKY_MAX_CPU_COUNT leaves to the command.
     """
-    if found is None:
-        found, name = -1, "n_jobs"
-    if type(found) is not int or found == 0 or (found < 0 and name != "n_jobs"):
+    if value is None:
+        value, name = -1, "n_jobs"
+    if type(value) is not int or value == 0 or (value < 0 and name != "n_jobs"):
         allowed = "a positive integer, or null for all cores"
-        raise InputError("wrong value", where=f"hydra.launcher.{name}", found=found, allowed=allowed)
-    if found > 0:
-        return found
+        raise InputError("wrong value", where=f"hydra.launcher.{name}", found=value, allowed=allowed)
+    if value > 0:
+        return value
     from joblib import effective_n_jobs
 
-    return int(effective_n_jobs(found))
+    return int(effective_n_jobs(value))
 
 
 # --- other machines
@@ -163,13 +163,13 @@ def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
             done: Result = ray.get(run)
             return done
         except ray.exceptions.RayTaskError as error:
-            lines = str(error.cause).strip().splitlines() or [""]  # the last says what, if it is a traceback
+            lines = str(error.cause).strip().splitlines() or [""]  # of a traceback, the last
             return Lost(f"{type(error.cause).__name__}: {lines[-1]}"), 0.0
         except ray.exceptions.RayError as error:
             return Lost(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"), 0.0
 
     # Ray's own processes print on stdout, partly at its end; its logs have the same.
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), _told("ray"):
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), _naming("ray"):
         try:
             ray.init(**init)
             here = RemotePoint()
@@ -216,7 +216,7 @@ def _submitted(
     import submitit
 
     running: list[tuple[int, Any]] = []
-    with _told("submitit"):
+    with _naming("submitit"):
         init = {f"{cluster}_{key}": settings.pop(key) for key in _INIT & settings.keys()}
         executor = submitit.AutoExecutor(settings.pop("submitit_folder"), cluster=cluster, **init)
         executor.update_parameters(
@@ -232,7 +232,7 @@ def _submitted(
                         jobs = executor.map_array(here, [dumps(request) for _, request in fresh])
                     running += [(number, job) for (number, _), job in zip(fresh, jobs, strict=True)]
                 done = [(number, job) for number, job in running if job.done()]
-                running = [each for each in running if each not in done]
+                running = [job for job in running if job not in done]
                 for number, job in done:
                     yield number, _result(job)
                 if not done:
@@ -256,8 +256,8 @@ def _result(job: Any) -> Result:
     from submitit.core.utils import FailedJobError, UncompletedJobError
 
     try:
-        found: Result = job.result()
-        return found
+        result: Result = job.result()
+        return result
     except FailedJobError as error:
         lines = [line for line in str(error).splitlines() if line and not line.startswith("---")]
         trace = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Interrupt|Exit)\b", line)]
@@ -269,7 +269,7 @@ def _result(job: Any) -> Result:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _naming(name: str) -> Iterator[None]:
     """Name the cluster that refuses a setting, such as a partition or an address."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""Output files: checked before the work, so that no input file is overwritten."""
+"""Checks of output files before the work, so that no input file is overwritten."""
 
 import os
 from collections.abc import Iterable
@@ -22,10 +22,10 @@ def check_outputs(outputs: Iterable[tuple[str, Path | None]], inputs: Iterable[P
 
 
 def _unfit(path: Path) -> str:
-    """Return why a file cannot be written; empty if it can."""
+    """Return the reason that a file cannot be written; empty if it can."""
     if path.is_dir():
         return "a folder"
-    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    there = next(place for place in (path, *path.absolute().parents) if place.exists())
     if there != path and not there.is_dir():
         return "not in a folder"
     if not os.access(there, os.W_OK):

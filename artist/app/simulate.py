@@ -22,7 +22,7 @@ from artist.run.user_folder import check_shadows
 if TYPE_CHECKING:
     from artist.run.point import Request
 
-_ONE_AT_A_TIME = RLock()  # Hydra's state and the log are one a process
+_ONE_AT_A_TIME = RLock()  # Hydra's state and the log exist once per process
 
 
 def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str] | None = None) -> Run:
@@ -66,13 +66,13 @@ def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str
 
 def _request(overrides: list[str], config_dir: str | os.PathLike[str] | None) -> "Request":
     if config_dir is not None:
-        own = Path(config_dir).absolute()
-        check_shadows(own)
-        overrides = [*overrides, f"hydra.searchpath=[{json.dumps('file://' + str(own))}]"]
+        folder = Path(config_dir).absolute()
+        check_shadows(folder)
+        overrides = [*overrides, f"hydra.searchpath=[{json.dumps('file://' + str(folder))}]"]
     with composing():
         config = compose("config", overrides, return_hydra_config=True)
     settings = config.hydra
     if settings.mode == RunMode.MULTIRUN:
-        what, found = "an experiment is a sweep of its own", settings.runtime.choices.experiment
-        raise InputError(what, where="experiment", found=found, allowed="the command: artist experiment=NAME")
+        what, name = "an experiment is a sweep of its own", settings.runtime.choices.experiment
+        raise InputError(what, where="experiment", found=name, allowed="the command: artist experiment=NAME")
     return request_of(without_hydra(config), settings, Path(settings.sweep.dir, settings.sweep.subdir))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _AGAIN = "the same command tries it again, and repeats nothing that is finished"
 _FOLDER = "${artist.run_key:}"  # hydra.sweep.subdir of conf/config.yaml
 _MAX_KINDS = 64
-_UNHEEDED: dict[str, object] = {  # settings of Hydra, and what conf/config.yaml and Hydra say
+_UNHEEDED: dict[str, object] = {  # settings of Hydra, with their values in conf/config.yaml and Hydra
     "callbacks": {"sweep": {"_target_": "artist.app.sweep.Leave"}},
     "job.env_set": {},
     "job.chdir": False,
@@ -67,12 +67,12 @@ class Leave(Callback):
 
 
 def _check_heeded(settings: DictConfig) -> None:
-    """Refuse settings of Hydra that mean nothing for a sweep of ours."""
+    """Refuse settings of Hydra that have no effect on this sweep."""
     for name, usual in _UNHEEDED.items():
-        found = OmegaConf.select(settings, name)
-        if found not in (None, usual):
+        setting = OmegaConf.select(settings, name)
+        if setting not in (None, usual):
             what = "has no effect on a sweep"
-            plain = OmegaConf.to_container(found) if isinstance(found, DictConfig) else found
+            plain = OmegaConf.to_container(setting) if isinstance(setting, DictConfig) else setting
             raise InputError(what, where=f"hydra.{name}", found=plain, allowed="leave it out")
 
 
@@ -82,35 +82,35 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
     Parameters
     ----------
     request_of
-        Makes the request of a point from its configuration, or the outcome of one that cannot be resolved.
+        Returns the request of a point's configuration, or the outcome of one that cannot be resolved.
     """
     config = wanted.config
     _check_heeded(config.hydra)
     parser = OverridesParser.create(config_loader=wanted.loader)
     params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
     overrides = parser.parse_overrides([*params, *config.hydra.overrides.task])
-    points = [tuple(each) for each in BasicSweeper.split_arguments(overrides, None)[0]]
+    points = [tuple(point) for point in BasicSweeper.split_arguments(overrides, None)[0]]
     composer = Composer(wanted.loader, config, parser)
     composer.check(points)
     folder = Path(config.hydra.sweep.dir)
     folder.mkdir(parents=True, exist_ok=True)
     OmegaConf.save(config, folder / "multirun.yaml")
     configure_log(config.hydra.job_logging, config.hydra.verbose)
-    swept = {each.get_key_element() for each in overrides if each.is_sweep_override()}
+    swept = {override.get_key_element() for override in overrides if override.is_sweep_override()}
     folders: dict[int, Path] = {}
     ended: dict[int, Outcome] = {}
 
     def end(number: int, outcome: "Outcome", wall_s: float) -> None:
         ended[number] = outcome
         if config.output.progress is not False:
-            _say(f"{number + 1}/{len(points)}", points[number], swept, _how(outcome, wall_s))
+            _print_line(f"{number + 1}/{len(points)}", points[number], swept, _ending(outcome, wall_s))
 
     def requests() -> Iterator[tuple[int, "Request"]]:
         from artist.run.point import Outcome
 
-        for number, each in enumerate(points):
+        for number, point in enumerate(points):
             with held():  # an interruption while a part is made would change the run's key
-                request = request_of(composer.composed(number, each))
+                request = request_of(composer.composed(number, point))
             folders[number] = request.folder
             if isinstance(request, Outcome):
                 end(number, request, 0.0)
@@ -123,7 +123,7 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
                 end(number, _outcome(result, folders[number]), wall_s)
     finally:
         remove_unheld(Path(config.output.dir).expanduser() / LOCKS)
-    return [Point(each, ended[number]) for number, each in enumerate(points)]
+    return [Point(point, ended[number]) for number, point in enumerate(points)]
 
 
 class Composer:
@@ -136,11 +136,11 @@ class Composer:
         self._parsed: Callable[[str], Override] = cache(lambda text: parser.parse_overrides([text])[0])
 
     def kind(self, overrides: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
-        """Return the overrides that a point shares with others, and its own plain values by key."""
+        """Return a point's overrides that choose its composition, and its plain values by key."""
         kind, values = [], {}
         for text in overrides:
-            each = self._parsed(text)
-            key, value = each.key_or_group, each.value()
+            override = self._parsed(text)
+            key, value = override.key_or_group, override.value()
             chooses = not isinstance(value, dict) and self._chooses(key)
             plain = text.startswith(f"{key}=") and not key.startswith("hydra") and not isinstance(value, dict)
             if plain and not chooses and "${" not in text:
@@ -151,9 +151,9 @@ class Composer:
         return tuple(kind), values
 
     def check(self, points: Sequence[Sequence[str]]) -> None:
-        """Compose one point of each kind, so that errors show at once instead of after hours."""
-        for each in {self.kind(each)[0]: each for each in points}.values():
-            self.composed(0, each)
+        """Compose one point per kind, so that errors show at once instead of after hours."""
+        for point in {self.kind(point)[0]: point for point in points}.values():
+            self.composed(0, point)
 
     def composed(self, number: int, overrides: Sequence[str]) -> DictConfig:
         """Return the configuration of a point, valid until the next is composed."""
@@ -174,7 +174,7 @@ class Composer:
         return config
 
     def _values_alone(self, config: DictConfig) -> bool:
-        """Return whether nothing depends on the number of the point, or on the text of its overrides."""
+        """Return whether the configuration is independent of the point's number and its overrides' text."""
         sweep = OmegaConf.to_container(config.hydra.sweep, resolve=False)
         return (
             isinstance(sweep, dict)
@@ -199,14 +199,14 @@ def _outcome(result: "Outcome | Lost", folder: Path) -> "Outcome":
     return result
 
 
-def _how(outcome: "Outcome", wall_s: float) -> str:
+def _ending(outcome: "Outcome", wall_s: float) -> str:
     if outcome.status == "finished":
         return f"done in {wall_s:.1f} s"
     return "lost" if outcome.message.startswith("lost: ") else outcome.status.replace("_", " ")
 
 
-def _say(point: str, overrides: Sequence[str], swept: set[str], how: str) -> None:
+def _print_line(point: str, overrides: Sequence[str], swept: set[str], ending: str) -> None:
     """Print the line of a point: the values that the sweep varies, and how the point ended."""
-    shown = [each for each in overrides if each.partition("=")[0] in swept] or overrides
+    shown = [override for override in overrides if override.partition("=")[0] in swept] or overrides
     with suppress(OSError):  # `artist -m ... 2>&1 | head`
-        print(f"{point} {' '.join(shown)}: {how}", file=sys.stderr, flush=True)
+        print(f"{point} {' '.join(shown)}: {ending}", file=sys.stderr, flush=True)

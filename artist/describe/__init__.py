@@ -1,1 +1,1 @@
-"""What a trace is like, before anything is simulated: statistics, tables, plots."""
+"""Description of a trace before anything is simulated: statistics, tables, plots."""

@@ -1,4 +1,4 @@
-"""The command `artist-trace`: describes a workload, and what it asks of a cluster."""
+"""The command `artist-trace`: describes a workload and its demand on a cluster."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ from artist.run.config import Part
 from artist.run.parts import part
 from netmodels.api import load_topology
 
-if TYPE_CHECKING:  # what needs pandas is imported where it is used, for the sake of --help
+if TYPE_CHECKING:  # modules that need pandas are imported where they are used, for the sake of --help
     from artist.describe.statistics import Description
     from artist.tables.rows import Table
     from artist.workload.api import JobSource
@@ -37,7 +37,7 @@ _EXAMPLES = """\
   artist-trace workload=pai workload.path=FILE workload.window.end=604800 cluster.machines=32,64
   artist-trace demand.path=FILE plot=demand.png              a series of inference demand
 """
-_PAIRED = ("workload", "workload.path")  # lists of these go together, not all with all
+_PAIRED = ("workload", "workload.path")  # lists of these are paired, not combined
 _NAMING = (*_PAIRED, "demand.path")
 _OF_CLUSTER = ("cluster.", "cluster=", "topology", "target_load")  # settings that do not change the jobs
 _SUFFIXES = (".gz", ".csv", ".json", ".trace")
@@ -66,7 +66,7 @@ class DescribeConfig(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of the values that were given as lists."""
+    """One combination of the values of lists."""
 
     config: DescribeConfig
     name: str
@@ -94,7 +94,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     check_outputs((("csv", first.csv), ("plot", first.plot)), ())
     if first.demand.path is not None:
         demands = [point.config.demand for point in points]
-        series = [read_demand(cast(Path, each.path), each.step_s) for each in demands]
+        series = [read_demand(cast(Path, demand.path), demand.step_s) for demand in demands]
         print(demand_text(series))
         if first.csv is not None:
             save(demand_csv(series).encode(), first.csv, "csv")
@@ -144,12 +144,12 @@ def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
 
 
 def _points(overrides: Sequence[str], config_dir: Path | None) -> list[Point]:
-    """Return all combinations; lists of workloads and of their files go in pairs."""
+    """Return all combinations; lists of workloads and of their files are paired."""
     parsed = OverridesParser.create().parse_overrides(list(overrides))
-    swept = {each.get_key_element(): each for each in parsed if each.is_sweep_override()}
-    if several := next((each for name, each in swept.items() if name in ("csv", "plot")), None):
-        where, found = several.get_key_element(), several.input_line
-        raise InputError("not several values", where=where, found=found, allowed="one value")
+    swept = {override.get_key_element(): override for override in parsed if override.is_sweep_override()}
+    if several := next((override for name, override in swept.items() if name in ("csv", "plot")), None):
+        where, value = several.get_key_element(), several.input_line
+        raise InputError("not several values", where=where, found=value, allowed="one value")
     combinations = list(dict.fromkeys(map(tuple, chain(*BasicSweeper.split_arguments(parsed, None)))))
     if all(key in swept for key in _PAIRED):
         pairs = _pairs(swept)
@@ -159,29 +159,30 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> list[Point]:
     compose = composer("describe", config_dir)
     for combination in combinations:
         raw = compose(combination)
-        values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
+        values = dict(override.lstrip("+").partition("=")[::2] for override in combination)
         others = [f"{key}={values[key]}" for key in swept if key in values and key not in _NAMING]
-        case = [each for each in others if each.startswith(_OF_CLUSTER)]
-        jobs = [each for each in others if each not in case]
+        case = [setting for setting in others if setting.startswith(_OF_CLUSTER)]
+        jobs = [setting for setting in others if setting not in case]
         name = ", ".join([_called(raw, values.get("workload")), *jobs])
         points.append(Point(validated(DescribeConfig, raw), name, ", ".join(case)))
     return points
 
 
 def _pairs(swept: Mapping[str, Override]) -> list[tuple[str, ...]]:
-    """Return workloads and their files; raise InputError if there are not as many of both."""
+    """Return workloads and their files; raise InputError if their numbers differ."""
     lists = [[f"{key}={value}" for value in swept[key].sweep_string_iterator()] for key in _PAIRED]
     if len(lists[0]) != len(lists[1]):
-        found = f"{len(lists[0])} workloads, {len(lists[1])} paths"
+        lengths = f"{len(lists[0])} workloads, {len(lists[1])} paths"
         raise InputError(
-            "not of one length", where="workload.path", found=found, allowed="a path for each workload"
+            "not of one length", where="workload.path", found=lengths, allowed="a path per workload"
         )
     return list(zip(*lists, strict=True))
 
 
 def _pair(combination: Sequence[str]) -> tuple[str, ...]:
     return tuple(
-        next(each for each in combination if each.lstrip("+").partition("=")[0] == key) for key in _PAIRED
+        next(override for override in combination if override.lstrip("+").partition("=")[0] == key)
+        for key in _PAIRED
     )
 
 

@@ -1,4 +1,4 @@
-"""The CPUs that jobs ask for, those of GPU jobs and of CPU-only jobs apart."""
+"""CPUs requested, by GPU jobs and by CPU-only jobs."""
 
 import math
 from dataclasses import dataclass
@@ -44,14 +44,14 @@ def cpus_asked(table: pd.DataFrame, cluster_cpus: int, span_s: float) -> CpusAsk
         return None
     asking = (gpus > 0) & (cpus > 0)
     cpu_s = float(np.sum(cpus * work_s(table)))
-    there_s = cluster_cpus * span_s
+    capacity_s = cluster_cpus * span_s
     return CpusAsked(
         cpu_jobs=int((gpus == 0).sum()),
         silent_jobs=int(((gpus > 0) & (cpus == 0)).sum()),
         of_a_gpu=_mean(cpus[asking] / gpus[asking]),
         of_a_cpu_job=_mean(cpus[gpus == 0]),
         cpu_h=cpu_s / HOUR_S,
-        load=cpu_s / there_s if there_s else math.nan,
+        load=cpu_s / capacity_s if capacity_s else math.nan,
     )
 
 

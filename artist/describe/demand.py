@@ -7,8 +7,7 @@ Three files are read, plain or gzipped, told apart by their header:
   which is 1 for a heterogeneous node (HN) and 0 for a CPU node (CN).
 - Alibaba's GenTD26 Stable-Diffusion serving (2026): requests, each taken to use one GPU for exec_time_seconds
   from gmt_create (naive dates) on. PENDING ones, which were never served, are left out.
-- Our own: time_s and gpus, one row for each time from which on the demand is so large; the last row ends
-  the series.
+- Our own: time_s and gpus, the demand from that time on, one row per change; the last row ends the series.
 
 The series has one exact mean per step, over the whole steps that the trace covers.
 """
@@ -92,8 +91,8 @@ def read_demand(path: Path, step_s: float) -> DemandSeries:
         if all(name in raw for name in header):
             return reader(raw, path, step_s)
     allowed = "; or ".join(",".join(header) for header, _ in readers)
-    found = ",".join(raw.columns)
-    raise InputError("unknown header", where=f"{path}, line 1", found=found, allowed=allowed)
+    columns = ",".join(raw.columns)
+    raise InputError("unknown header", where=f"{path}, line 1", found=columns, allowed=allowed)
 
 
 def _instances(raw: Table, path: Path, step_s: float) -> DemandSeries:
@@ -144,9 +143,9 @@ def _series(
     """Return the means over the whole steps between two times."""
     first, last = np.ceil(first_s / step_s), np.floor(last_s / step_s)
     if last <= first:
-        found = f"{last_s - first_s:g} s"
+        span = f"{last_s - first_s:g} s"
         raise InputError(
-            "too short for a step", where=str(path), found=found, allowed="a smaller demand.step_s"
+            "too short for a step", where=str(path), found=span, allowed="a smaller demand.step_s"
         )
     if last - first > _MAX_STEPS:
         allowed = f"up to {_MAX_STEPS} steps"

@@ -44,11 +44,11 @@ def description_figure(descriptions: Sequence[Description]) -> "Figure":
         figure = Figure(figsize=(WIDTH_IN, 5.6 + legend_in), layout="constrained")
         panels: Any = figure.subplots(2, 2)
         jobs = [(d.name, d.jobs, d.gpu_h, d.span_s) for d in descriptions]
-        once = [i for i, each in enumerate(jobs) if each not in jobs[:i]]  # not again for another cluster
+        once = [i for i, row in enumerate(jobs) if row not in jobs[:i]]  # not again for another cluster
         for axes, draw in zip(panels.flat, (_sizes, _durations, _hours), strict=False):
             draw(axes, [descriptions[i] for i in once], [looks[i] for i in once])
         _load(panels[1, 1], descriptions, looks)
-        handles = [Line2D([], [], color=each["color"], linewidth=5) for each in looks]
+        handles = [Line2D([], [], color=line_look["color"], linewidth=5) for line_look in looks]
         labels = [f"{clip(d.name, _NAME_CHARS)}:{_words(d)}" for d in descriptions]
         figure.legend(handles, labels, loc="outside lower center", handlelength=1.2, fontsize=8.5)
     return figure
@@ -66,13 +66,15 @@ def _sizes(axes: "Axes", descriptions: Sequence[Description], looks: Sequence[di
         i for i, _ in enumerate(descriptions[0].sizes) if i or any(d.sizes[0].jobs for d in descriptions)
     ]
     width = 0.84 / (2 * len(descriptions))
-    for place, (d, each) in enumerate(zip(descriptions, looks, strict=True)):
+    for place, (d, line_look) in enumerate(zip(descriptions, looks, strict=True)):
         for part, field in enumerate(("of_jobs", "of_gpu_time")):
             offset = (2 * place + part + 0.5) * width - 0.42
             heights = [100 * getattr(d.sizes[i], field) for i in shown]
             at = np.arange(len(shown)) + offset
             fill = (
-                {"color": each["color"]} if not part else {"facecolor": "white", "edgecolor": each["color"]}
+                {"facecolor": "white", "edgecolor": line_look["color"]}
+                if part
+                else {"color": line_look["color"]}
             )
             hatch = "" if not part else "////" if len(descriptions) < 3 else "//////"
             axes.bar(at, heights, width * 0.94, hatch=hatch, linewidth=0.6, **fill)
@@ -85,7 +87,7 @@ def _sizes(axes: "Axes", descriptions: Sequence[Description], looks: Sequence[di
 
 def _durations(axes: "Axes", descriptions: Sequence[Description], looks: Sequence[dict[str, Any]]) -> None:
     lows, highs = [], []
-    for d, each in zip(descriptions, looks, strict=True):
+    for d, line_look in zip(descriptions, looks, strict=True):
         if not len(d.durations_s):
             continue
         order = np.argsort(d.durations_s, kind="stable")
@@ -94,7 +96,7 @@ def _durations(axes: "Axes", descriptions: Sequence[Description], looks: Sequenc
         jobs = np.arange(1, len(times_s) + 1) / len(times_s)
         for fractions, dash in ((jobs, "-"), (np.cumsum(weights) / weights.sum(), (0, (4, 1.5)))):
             x, y = _thinned(times_s, fractions)
-            axes.plot(x, y, drawstyle="steps-post", **(each | {"linestyle": dash}))
+            axes.plot(x, y, drawstyle="steps-post", **(line_look | {"linestyle": dash}))
         lows.append(float(times_s[0]))
         highs.append(float(times_s[-1]))
     if lows:
@@ -118,14 +120,14 @@ def _thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 def _hours(axes: "Axes", descriptions: Sequence[Description], looks: Sequence[dict[str, Any]]) -> None:
     undated = [d.first_date is None for d in descriptions]
-    for d, each in zip(descriptions, looks, strict=True):
+    for d, line_look in zip(descriptions, looks, strict=True):
         heights = [100 * share for share in d.by_hour]
         if len(descriptions) == 1:
-            axes.bar(np.arange(24) + 0.5, heights, 0.86, color=each["color"])
+            axes.bar(np.arange(24) + 0.5, heights, 0.86, color=line_look["color"])
         else:
             dash = (0, (4, 1.5)) if d.first_date is None else "-"
             axes.stairs(
-                heights, np.arange(25), color=each["color"], linewidth=1.4, linestyle=dash, baseline=None
+                heights, np.arange(25), color=line_look["color"], linewidth=1.4, linestyle=dash, baseline=None
             )
     axes.axhline(100 / 24, color="#777777", linewidth=0.8, linestyle=(0, (1, 2)))
     axes.set_xticks(range(0, 25, 3))
@@ -138,7 +140,9 @@ def _hours(axes: "Axes", descriptions: Sequence[Description], looks: Sequence[di
 
 def _load(axes: "Axes", descriptions: Sequence[Description], looks: Sequence[dict[str, Any]]) -> None:
     """Draw the load that arrives in each step as stairs, and the use if nothing waited."""
-    known = [(d, each) for d, each in zip(descriptions, looks, strict=True) if d.over_time is not None]
+    known = [
+        (d, line_look) for d, line_look in zip(descriptions, looks, strict=True) if d.over_time is not None
+    ]
     shaded = len(known) < 3
     _title(axes, f"Load over time ({'shade: arriving; line: ' * shaded}if none waited)")
     if not known:
@@ -147,16 +151,16 @@ def _load(axes: "Axes", descriptions: Sequence[Description], looks: Sequence[dic
         return
     scale, unit = time_unit(max(d.span_s for d, _ in known))
     top = 0.0
-    for d, each in known:
+    for d, line_look in known:
         series = d.over_time
         assert series is not None
         edges = series.edges_s / scale
         if shaded:
-            axes.stairs(series.arriving, edges, color=each["color"], fill=True, alpha=0.28, linewidth=0)
+            axes.stairs(series.arriving, edges, color=line_look["color"], fill=True, alpha=0.28, linewidth=0)
             usual = float(np.percentile(series.arriving, 98))
             top = max(top, min(float(series.arriving.max()), 2 * usual))  # one giant job may stand out above
         middles = (edges[1:] + edges[:-1]) / 2
-        axes.plot(middles, series.in_use, color=each["color"], linewidth=1.4)
+        axes.plot(middles, series.in_use, color=line_look["color"], linewidth=1.4)
         top = max(top, float(series.in_use.max()))
     axes.axhline(1.0, color="#777777", linewidth=0.9, linestyle=(0, (4, 2)))
     axes.set(xlabel=f"time ({unit})", ylabel="load (1: all GPUs of the cluster)")
@@ -179,9 +183,9 @@ def demand_figure(series: Sequence[DemandSeries]) -> "Figure":
     with style():
         figure = Figure(figsize=(WIDTH_IN, 0.4 + 2.5 * len(series)), layout="constrained")
         panels: Any = figure.subplots(len(series), 2, squeeze=False, width_ratios=(2, 1), sharey="row")
-        for row, each in zip(panels, series, strict=True):
-            _over_time(row[0], each)
-            _by_hour(row[1], each)
+        for row, demand in zip(panels, series, strict=True):
+            _over_time(row[0], demand)
+            _by_hour(row[1], demand)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""How many GPUs are in use over time, from intervals of use."""
+"""GPUs in use over time, from intervals of use."""
 
 import numpy as np
 

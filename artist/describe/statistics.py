@@ -1,4 +1,4 @@
-"""Describes a workload: numbers of a canonical table of jobs, and what they ask of a cluster."""
+"""Statistics of a workload: numbers of a canonical table of jobs, and its load on a cluster."""
 
 import math
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of the jobs: how many, and fractions of all jobs and of all GPU time."""
+    """A part of the jobs: their number, and fractions of all jobs and of all GPU time."""
 
     name: str
     jobs: int
@@ -141,7 +141,7 @@ def describe(
         Checked canonical table, the first arrival at 0 s, times on the cluster's own GPUs; models need not be
         assigned.
     name
-        What to call it.
+        Name of the workload.
     cluster_gpus, cluster_cpus, machines
         The cluster; 0 CPUs if they are not known.
     target_load
@@ -149,7 +149,7 @@ def describe(
     case
         Name of this cluster among others for the same jobs; may be empty.
     default_gpus
-        How many of the cluster's own GPUs compute as much as all of `cluster_gpus`; None for as many.
+        Number of the cluster's own GPUs with the speed of all `cluster_gpus`; None for equal.
     """
     power = cluster_gpus if default_gpus is None else default_gpus
     gpus = table["gpus"].to_numpy(np.int64)
@@ -191,7 +191,7 @@ def describe(
 def spread(times_s: Floats) -> Spread:
     """Return mean and quantiles of some times, (n,)."""
     figures = np.percentile(times_s, [*_QUANTILES, 100])
-    names = [*(f"p{each}" for each in _QUANTILES), "max"]
+    names = [*(f"p{percentile}" for percentile in _QUANTILES), "max"]
     return Spread(float(times_s.mean()), tuple(zip(names, map(float, figures), strict=True)))
 
 

@@ -1,4 +1,4 @@
-"""How the jobs of a workload follow each other: bursts, busy hours, and series of similar jobs."""
+"""Time structure of a workload: bursts, busy hours, and series of similar jobs."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Descriptions as tables: aligned text for people, CSV with one number per row for programs."""
+"""Descriptions as tables: aligned text, or CSV with one number per row."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -92,7 +92,7 @@ def _cpus(descriptions: Sequence[Description]) -> Grid:
         ("", "", "trace"),
         ("", "CPU-only", "jobs"),
         ("GPU jobs", "that ask", "for none"),
-        *(("CPUs", "of a", each) for each in ("GPU", "CPU-only job")),
+        *(("CPUs", "of a", job_type) for job_type in ("GPU", "CPU-only job")),
         ("", "", "CPU-hours"),
         ("", "CPU", "load"),
     )
@@ -111,10 +111,10 @@ def _cpus(descriptions: Sequence[Description]) -> Grid:
 
 
 def _spreads(descriptions: Sequence[Description], spreads: Sequence[Spread | None]) -> Grid:
-    names = next((tuple(name for name, _ in each.named()) for each in spreads if each), ())
+    names = next((tuple(name for name, _ in spread.named()) for spread in spreads if spread), ())
     rows = [
-        (_name(d), *([time_text(value) for _, value in each.named()] if each else ["-"] * len(names)))
-        for d, each in zip(descriptions, spreads, strict=True)
+        (_name(d), *([time_text(value) for _, value in spread.named()] if spread else ["-"] * len(names)))
+        for d, spread in zip(descriptions, spreads, strict=True)
     ]
     return _grid(("trace", *names), rows)
 
@@ -122,10 +122,10 @@ def _spreads(descriptions: Sequence[Description], spreads: Sequence[Spread | Non
 def _structures(descriptions: Sequence[Description]) -> Grid:
     heads = (
         ("", "", "trace"),
-        *(("variance / mean", "of arrivals", each) for each in ("in an hour", "in a day")),
+        *(("variance / mean", "of arrivals", period) for period in ("in an hour", "in a day")),
         ("", "correlation", "of hours"),
-        *(("", "gaps:", each) for each in ("CV", "up to 1 s, %")),
-        *(("correlation", "with the next", each) for each in ("in GPUs", "in run time")),
+        *(("", "gaps:", statistic) for statistic in ("CV", "up to 1 s, %")),
+        *(("correlation", "with the next", quantity) for quantity in ("in GPUs", "in run time")),
         ("correlation of", "busy hours", "and run time"),
         ("CV of", "GPU time", "in a day"),
     )
@@ -238,24 +238,24 @@ def demand_text(series: Sequence[DemandSeries]) -> str:
         ("", "quietest", "hour"),
     )
     rows = []
-    for each in series:
-        hours = each.by_hour()
+    for demand in series:
+        hours = demand.by_hour()
         rows.append(
             (
-                clip(each.name, _NAME_CHARS) + " *" * (each.date is None),
-                time_text(each.step_s),
-                time_text(each.step_s * len(each.gpus)),
-                *(_gpus(value) for value in (each.gpus.mean(), each.gpus.max(), each.gpus.min())),
-                _ratio(each),
-                _moment(each, int(np.argmax(each.gpus))),
+                clip(demand.name, _NAME_CHARS) + " *" * (demand.date is None),
+                time_text(demand.step_s),
+                time_text(demand.step_s * len(demand.gpus)),
+                *(_gpus(value) for value in (demand.gpus.mean(), demand.gpus.max(), demand.gpus.min())),
+                _ratio(demand),
+                _moment(demand, int(np.argmax(demand.gpus))),
                 str(int(np.nanargmax(hours))),
                 str(int(np.nanargmin(hours))),
             )
         )
     note = "* no dates: hours from the start of the trace" if any(e.date is None for e in series) else ""
     hourly = [
-        (clip(each.name, _NAME_CHARS) + " *" * (each.date is None), *map(_gpus, each.by_hour()))
-        for each in series
+        (clip(demand.name, _NAME_CHARS) + " *" * (demand.date is None), *map(_gpus, demand.by_hour()))
+        for demand in series
     ]
     table = _grid(("series", *(str(hour) for hour in range(24))), hourly, note)
     return Grid(heads, tuple(rows), 1).text() + "\n\n" + _titled("Mean GPUs by hour of the day", table)
@@ -264,14 +264,14 @@ def demand_text(series: Sequence[DemandSeries]) -> str:
 def demand_csv(series: Sequence[DemandSeries]) -> str:
     """Return the statistics and every step as CSV with the columns trace, statistic, of, value."""
     rows: list[Row] = []
-    for each in series:
-        figures = {"mean": each.gpus.mean(), "peak": each.gpus.max(), "trough": each.gpus.min()}
-        rows += [(each.name, "step_s", "", each.step_s), (each.name, "steps", "", len(each.gpus))]
-        rows += [(each.name, "gpus", name, float(value)) for name, value in figures.items()]
-        rows += [(each.name, "gpus_by_hour", str(h), float(v)) for h, v in enumerate(each.by_hour())]
+    for demand in series:
+        figures = {"mean": demand.gpus.mean(), "peak": demand.gpus.max(), "trough": demand.gpus.min()}
+        rows += [(demand.name, "step_s", "", demand.step_s), (demand.name, "steps", "", len(demand.gpus))]
+        rows += [(demand.name, "gpus", name, float(value)) for name, value in figures.items()]
+        rows += [(demand.name, "gpus_by_hour", str(h), float(v)) for h, v in enumerate(demand.by_hour())]
         rows += [
-            (each.name, "gpus_from_s", f"{time_s:g}", float(gpus))
-            for time_s, gpus in zip(each.times_s, each.gpus, strict=True)
+            (demand.name, "gpus_from_s", f"{time_s:g}", float(gpus))
+            for time_s, gpus in zip(demand.times_s, demand.gpus, strict=True)
         ]
     return csv_text([_COLUMNS, *rows])
 
@@ -295,7 +295,7 @@ def _gpus(value: float) -> str:
 
 
 def time_text(time_s: float) -> str:
-    """Return a time in the unit that people would count it in."""
+    """Return a time in its usual unit."""
     scale, unit = next((scale, unit) for least, scale, unit in _UNITS if time_s >= least)
     value = time_s / scale
     digits = 0 if value >= 100 or value == round(value) else 1 if value >= 10 or unit != "s" else 2

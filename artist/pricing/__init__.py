@@ -1,1 +1,1 @@
-"""Prices of placements: the command `artist-network` and what it prints and draws."""
+"""Prices of placements: the command `artist-network`, its tables and figures."""

@@ -35,13 +35,13 @@ from netmodels.api import NcclCollective, Shape, Topology, load_topology, profil
 _FILES = ("csv", "plot", "draw")
 _GROUPS = ("topology", "network")
 _LISTS = (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP, ValueType.RANGE_SWEEP)
-_OWN_COLUMNS = ("model", "shape", "gpus", "collective", "bytes")  # whose values every row shows anyway
-_ASKED = {  # by what asks for it, in order: what it reads, and why it reads nothing else
+_OWN_COLUMNS = ("model", "shape", "gpus", "collective", "bytes")  # of every row
+_ASKED = {  # option that asks, in order: options that it reads, and the reason that it reads no other
     "draw": (("racks", "machine_type"), "a picture shows the fabric alone"),
     "jobs": (("compute_scale", "contention_packets", "csv"), "jobs are priced by themselves"),
     "collective": (("gpus", "shape", "bytes", "csv"), "a collective is priced by itself"),
 }
-_NEEDS = {  # what is read only beside something else
+_NEEDS = {  # options that are read only beside another
     "racks": ("only a picture shows it", "draw=FILE beside it"),
     "machine_type": ("only a picture shows it", "draw=FILE beside it"),
     "contention_packets": ("only jobs that share links are followed", "jobs=[...] beside it"),
@@ -81,7 +81,7 @@ class PriceConfig(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of the values that were given as lists."""
+    """One combination of the values of lists."""
 
     config: PriceConfig
     topology: Topology
@@ -134,7 +134,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
 
 
 def _check_read(written: Mapping[str, str], config: PriceConfig) -> None:
-    """Raise InputError for an option, written or set by a file, that what is asked for does not read."""
+    """Raise InputError for an option, written or set by a file, that this question does not read."""
     asked = next((name for name in _ASKED if getattr(config, name) is not None), None)
     optional = [name for name, field in PriceConfig.model_fields.items() if field.default is None]
     values = {name: getattr(config, name) for name in optional}
@@ -166,20 +166,20 @@ def _run_together(swept: Sequence[str], points: Sequence["Point"], packets: str 
 
 
 def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str], list[Point]]:
-    """Return the names of swept values that not every row shows anyway, and all combinations."""
-    overrides = [_available() if each == "network=all" else each for each in overrides]
+    """Return the names of swept values that need a column, and all combinations."""
+    overrides = [_available() if override == "network=all" else override for override in overrides]
     parsed = OverridesParser.create().parse_overrides(overrides)
-    swept = [each.get_key_element() for each in parsed if each.is_sweep_override()]
-    for each in parsed:
-        name = each.get_key_element()
-        if each.is_sweep_override() and (each.value_type not in _LISTS or name in _FILES):
+    swept = [override.get_key_element() for override in parsed if override.is_sweep_override()]
+    for override in parsed:
+        name = override.get_key_element()
+        if override.is_sweep_override() and (override.value_type not in _LISTS or name in _FILES):
             allowed = "one value" if name in _FILES else "values joined by commas"
-            raise InputError("not several values", where=name, found=each.input_line, allowed=allowed)
+            raise InputError("not several values", where=name, found=override.input_line, allowed=allowed)
     leads = [name for name in swept if name not in _OWN_COLUMNS]
     points = []
     compose = composer("price", config_dir)
     for combination in chain.from_iterable(BasicSweeper.split_arguments(parsed, None)):
-        values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
+        values = dict(override.lstrip("+").partition("=")[::2] for override in combination)
         raw = compose(combination)
         lead = tuple(values[name.lstrip("+")] for name in leads)
         points.append(Point(validated(PriceConfig, raw), load_topology(raw["topology"]), lead))
@@ -187,10 +187,10 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str
 
 
 def _written(overrides: Sequence[str]) -> dict[str, str]:
-    """Return what the command line says of fields that stand in no group."""
-    said = (each.lstrip("+").partition("=") for each in overrides)
+    """Return the fields of no group that the command line sets, with their values."""
+    settings = (override.lstrip("+").partition("=") for override in overrides)
     return {
-        name: value for name, _, value in said if name in PriceConfig.model_fields and name not in _GROUPS
+        name: value for name, _, value in settings if name in PriceConfig.model_fields and name not in _GROUPS
     }
 
 
@@ -206,20 +206,22 @@ def _listed(value: Any) -> list[Any]:
 def _shapes(point: Point) -> list[Shape]:
     shape, topology = point.config.shape, point.topology
     if shape is not None:
-        return [parse_shape(str(each), topology) for each in _listed(shape)]
-    return [each for gpus in _listed(point.config.gpus) for each in tier_shapes(gpus, topology).values()]
+        return [parse_shape(str(text), topology) for text in _listed(shape)]
+    return [
+        placement for gpus in _listed(point.config.gpus) for placement in tier_shapes(gpus, topology).values()
+    ]
 
 
 def _iterations(point: Point) -> list[Price]:
     network, system = build_network(point.config.network, point.topology)
-    models = [name for each in _listed(point.config.model) for name in _named(each)]
+    models = [name for model in _listed(point.config.model) for name in _named(model)]
     profile = network_profiles(point.config.network, point.topology)
     profiles = [profile(name).scaled(point.config.compute_scale) for name in models]
     return price_iterations(profiles, _shapes(point), network, point.topology, system, point.lead)
 
 
 def _together(point: Point, packets: str | None) -> tuple[list[JobPrice], list[LinkPrice]]:
-    """Price jobs together; `packets` is what the command line says of contention_packets."""
+    """Price jobs together; `packets` is the command line's contention_packets, if any."""
     network, system = build_network(point.config.network, point.topology)
     if packets is not None:
         check_packets(packets, network.model, system, "contention_packets")
@@ -237,8 +239,8 @@ def _named(model: str) -> tuple[str, ...]:
 def _collectives(point: Point) -> list[CollectivePrice]:
     network, system = build_network(point.config.network, point.topology)
     if point.config.bytes != round(point.config.bytes):
-        found = point.config.bytes
-        raise InputError("no part of a byte is sent", where="bytes", found=found, allowed="a whole number")
+        value = point.config.bytes
+        raise InputError("no part of a byte is sent", where="bytes", found=value, allowed="a whole number")
     collective = cast(NcclCollective, point.config.collective)
     size = round(point.config.bytes)
     shapes = _shapes(point)

@@ -1,8 +1,8 @@
-"""A picture of a fabric: the core on top, GPUs at the bottom, and beside each tier what its links can do.
+"""A picture of a fabric: the core on top, GPUs at the bottom, the capacity of links beside each tier.
 
 A switch is a box with a line to each member. Members of a ring or a mesh stand in a frame and are linked to
-each other: GPUs on a circle, all else in a row with arcs above. Of what repeats, some is drawn and the rest
-counted. Positions are in inches from the upper left corner.
+each other: GPUs on a circle, all else in a row with arcs above. Of repeated parts, some are drawn and the
+rest counted. Positions are in inches from the upper left corner.
 """
 
 import math
@@ -74,7 +74,7 @@ class _Canvas:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """The entry of the column about a layer, and its place."""
+    """A layer's entry in the column at the side, and its position."""
 
     layer: Layer
     lines: tuple[str, ...]
@@ -91,7 +91,7 @@ def draw_fabric(
     topology
         The fabric and its machine types.
     racks
-        How many; 1 or more. Of many a few are drawn, and so are machines.
+        Number of racks, 1 or more; few of many racks and machines are drawn.
     machines_per_rack
         1 or more; the topology's own number without.
     machine_type
@@ -131,16 +131,16 @@ def _check_size(topology: Topology, racks: int, machines: int, machine_type: str
     """Raise InputError for a fabric too large to be built link by link."""
     gpus = topology.machine_type(machine_type, "machine_type").gpus
     if racks * machines * gpus * max(machines, gpus) > _MAX_LINKS:
-        found = f"{racks} racks of {machines} machines of {gpus} GPUs"
+        extent = f"{racks} racks of {machines} machines of {gpus} GPUs"
         allowed = "fewer racks, such as racks=2, or a topology with fewer machines and GPUs"
-        raise InputError("a fabric too large to be drawn", where="draw", found=found, allowed=allowed)
+        raise InputError("a fabric too large to be drawn", where="draw", found=extent, allowed=allowed)
 
 
 # --- the fabric
 
 
 def _draw(canvas: _Canvas, cell: Cell, left: float) -> _Point:
-    """Draw a cell and return where links to it end."""
+    """Draw a cell and return the end of links to it."""
     centre = left + cell.width * canvas.scale / 2
     if cell.node is None:
         return _draw_more(canvas, cell, left)
@@ -165,7 +165,7 @@ def _draw_gpu(canvas: _Canvas, place: _Point) -> _Point:
 
 
 def _draw_more(canvas: _Canvas, cell: Cell, left: float) -> _Point:
-    """Draw the place of members that are only counted."""
+    """Draw the place of members that are counted only."""
     top, bottom, width = canvas.tops[cell.layer], canvas.bottoms[cell.layer], cell.width * canvas.scale
     centre = left + width / 2
     if cell.layer == 0:
@@ -268,7 +268,7 @@ def _pairs(kind: DimensionKind, members: int) -> Iterator[tuple[int, int]]:
 
 
 def _line(canvas: _Canvas, layer: int, one: Cell, other: Cell) -> dict[str, Any]:
-    """Return the look of a link between two cells: by its tier and capacity, dashed to what is not drawn."""
+    """Return the look of a link between two cells: by its tier and capacity, dashed to undrawn cells."""
     drawn, capacity_gbit_s = False, canvas.layers[layer - 1].capacity_gbit_s
     if one.node is not None and other.node is not None:
         drawn, capacity_gbit_s = True, canvas.graph.edges[one.node, other.node]["capacity_gbit_s"]
@@ -281,7 +281,7 @@ def _line(canvas: _Canvas, layer: int, one: Cell, other: Cell) -> dict[str, Any]
 
 
 def _line_width(capacity_gbit_s: float) -> float:
-    """Return the width in points: 0.6 for 10 Gb/s, and 0.5 more for every ten times as much."""
+    """Return the width in points: 0.6 for 10 Gb/s, and 0.5 more per factor of ten."""
     return min(4.0, max(0.5, 0.1 + 0.5 * math.log10(capacity_gbit_s)))
 
 
@@ -315,8 +315,8 @@ def _rounded(canvas: _Canvas, left: float, top: float, width: float, height: flo
 def _draw_title(canvas: _Canvas, topology: Topology, machine: MachineType, cell: Cell, width: float) -> None:
     kinds = Counter(canvas.graph.nodes[node]["kind"] for node in canvas.graph)
     machines, drawn = kinds["machine"], _machines(canvas.graph, cell)
-    racks, each = _count(kinds["rack"], "rack"), _count(machines // kinds["rack"], "machine")
-    text = f"{racks} with {each} ({machine.name}) of {_count(machine.gpus, 'gpu')} ({machine.gpu_type})"
+    racks, in_rack = _count(kinds["rack"], "rack"), _count(machines // kinds["rack"], "machine")
+    text = f"{racks} with {in_rack} ({machine.name}) of {_count(machine.gpus, 'gpu')} ({machine.gpu_type})"
     if drawn < machines:
         text += f"; {drawn} of {machines} machines drawn"
     most = int(width * 12)
@@ -374,7 +374,7 @@ def _gbit(gbit_s: float) -> str:
 
 
 def _draw_column(canvas: _Canvas, entries: Sequence[_Entry], left: float) -> None:
-    """Write the properties of the links beside them, each with a small picture of how they join."""
+    """Write the properties of the links beside them, each with a small picture of their topology."""
     for entry in entries:
         _draw_icon(canvas, entry, left)
         for number, line in enumerate(entry.lines):

@@ -1,6 +1,6 @@
-"""Which part of a fabric is drawn, and how large: the sizes behind `artist.pricing.drawing`.
+"""Layout of a fabric's picture: the drawn part, and the sizes in `artist.pricing.drawing`.
 
-Of what repeats, some is drawn and the rest counted. Sizes are in inches; natural ones are scaled up where
+Of repeated parts, some are drawn and the rest counted. Sizes are in inches; natural ones are scaled up where
 there is room.
 """
 
@@ -15,10 +15,10 @@ from netmodels.fabric.graph import Node, members_of
 if TYPE_CHECKING:
     import networkx as nx
 
-# How much is drawn
+# The drawn part
 WIDTH_IN = 9.2  # machines that do not fit are counted
-_MAX_OUTSIDE, _SOME_OUTSIDE = 4, 2  # racks and groups of machines, and how many of more
-_MAX_INSIDE, _SOME_INSIDE = 16, 7  # GPUs and groups of one machine, and how many of more
+_MAX_OUTSIDE, _SOME_OUTSIDE = 4, 2  # racks and groups of machines, and the number drawn of more
+_MAX_INSIDE, _SOME_INSIDE = 16, 7  # GPUs and groups of one machine, and the number drawn of more
 _MAX_IN_MESH = 8
 
 # Natural sizes in inches; widths and circles are scaled up where there is room
@@ -39,13 +39,13 @@ class Layer:
     Parameters
     ----------
     tier, dimension
-        What joins the members.
+        The dimension, whose links join the members, and its tier.
     whole, member
-        Kind of the nodes that it makes, and of what these are made of.
+        Type of its nodes, and of their members.
     members
-        Of the fullest node.
+        Members of the fullest node.
     capacity_gbit_s
-        Of the greatest link.
+        Capacity of the greatest link.
     """
 
     tier: Tier
@@ -57,18 +57,18 @@ class Layer:
 
     @property
     def labelled(self) -> bool:
-        """Whether its nodes bear their names; groups in a machine are too small."""
+        """True if nodes show their names; groups in a machine are too small."""
         return (self.whole, self.tier) != ("group", "machine")
 
     @property
     def circle(self) -> bool:
-        """Whether its members are GPUs on a circle."""
+        """True if members are GPUs on a circle."""
         return self.member == "gpu" and self.dimension.kind != "switch"
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A node with the part of it that is drawn, or, without a node, a number of members not drawn.
+    """A node with its drawn part, or, without a node, a number of undrawn members.
 
     `layer` is 0 for GPUs; `width` is natural.
     """
@@ -82,7 +82,7 @@ class Cell:
 
 def layers_of(graph: "nx.Graph[Node]", tiers: Sequence[tuple[Tier, tuple[Dimension, ...]]]) -> list[Layer]:
     """Return the dimensions, innermost first."""
-    dimensions = [(tier, each) for tier, several in tiers for each in several]
+    dimensions = [(tier, dimension) for tier, several in tiers for dimension in several]
     nodes: dict[int, Node] = {}  # the first of each layer, which is the fullest
     capacity = [0.0] * (len(dimensions) + 1)
     for node in graph:
@@ -105,7 +105,7 @@ def layers_of(graph: "nx.Graph[Node]", tiers: Sequence[tuple[Tier, tuple[Dimensi
 
 
 def shown_members(graph: "nx.Graph[Node]", layers: Sequence[Layer]) -> list[int]:
-    """Return how many members a node of each layer is drawn with; the others have one place more."""
+    """Return the number of drawn members of a node, by layer; the others share one more place."""
     inside = next(place for place, layer in enumerate(layers) if layer.member == "machine")
     shown = [layer.members for layer in layers]
     for place, layer in enumerate(layers[:inside]):
@@ -125,7 +125,7 @@ def shown_members(graph: "nx.Graph[Node]", layers: Sequence[Layer]) -> list[int]
 
 
 def cell_of(graph: "nx.Graph[Node]", layers: Sequence[Layer], node: Node, shown: Sequence[int]) -> Cell:
-    """Return a node with the part of it that is drawn."""
+    """Return a node with its drawn part."""
     number = graph.nodes[node]["layer"]
     if number == 0:
         return Cell(node, 0, _PITCH)
@@ -169,7 +169,7 @@ def heights(layers: Sequence[Layer], cell: Cell, scale: float) -> tuple[list[flo
 
 
 def _drop(layer: Layer) -> float:
-    """Return how far the members of a layer are below its top."""
+    """Return the height from the top of a layer to its members."""
     label = LABEL if layer.labelled else 0.0
     if layer.circle:
         return label

@@ -10,7 +10,7 @@ from netmodels.api import Shape, Tier, Topology, shape_of
 _MACHINES = re.compile(r"(?:(?P<count>[1-9][0-9]*)x)?(?P<gpus>0|[1-9][0-9]*)(?:@(?P<type>[^\s+|@]+))?")
 _ALLOWED = "GPUs of machines joined by +, racks by |, such as 8, 5+3, 8+8|4, 4x8|4x8, 8@machine_type"
 _MAX_GPUS = 1_000_000
-_MAX_DIGITS = 18  # what has more is too many in any case, and Python reads up to some thousand digits
+_MAX_DIGITS = 18  # longer numbers are too large in any case
 
 
 def parse_shape(text: str, topology: Topology) -> Shape:
@@ -22,7 +22,7 @@ def parse_shape(text: str, topology: Topology) -> Shape:
         `+` joins the machines of a rack, `|` the racks; `4x8` is four machines of 8 GPUs; `8@name` a machine
         of a type, the default one without.
     topology
-        Its machine types, which say how many GPUs a machine has.
+        Its machine types give the GPUs of a machine.
 
     Raises
     ------
@@ -48,28 +48,28 @@ def parse_machines(text: str, topology: Topology, field: str = "shape") -> list[
     Raises
     ------
     InputError
-        As `parse_shape`; if no machine has a GPU.
+        As `parse_shape`; and if no machine has GPUs.
     """
     slices: list[tuple[int, str, int]] = []
     total = 0
     for rack, machines in enumerate(text.split("|")):
         in_rack = 0
-        for each in machines.split("+"):
-            found = _MACHINES.fullmatch(each.strip())
-            if found is None:
+        for group in machines.split("+"):
+            match = _MACHINES.fullmatch(group.strip())
+            if match is None:
                 raise InputError("not a placement", where=field, found=text, allowed=_ALLOWED)
-            machine, gpus = topology.machine_type(found["type"], field), int(found["gpus"][:_MAX_DIGITS])
+            machine, gpus = topology.machine_type(match["type"], field), int(match["gpus"][:_MAX_DIGITS])
             if gpus > machine.gpus:
                 what = f"more GPUs than a machine of type {machine.name} has"
-                raise InputError(what, where=field, found=text, allowed=f"up to {machine.gpus} a machine")
-            count = int((found["count"] or "1")[:_MAX_DIGITS])
+                raise InputError(what, where=field, found=text, allowed=f"up to {machine.gpus} per machine")
+            count = int((match["count"] or "1")[:_MAX_DIGITS])
             in_rack += count
             total += count * gpus
             if total > _MAX_GPUS:
                 allowed = f"up to {_MAX_GPUS} GPUs"
                 raise InputError("a placement too large", where=field, found=text, allowed=allowed)
             if in_rack > topology.machines_per_rack:
-                allowed = f"up to {topology.machines_per_rack} a rack; | begins another"
+                allowed = f"up to {topology.machines_per_rack} per rack; | begins another"
                 raise InputError("more machines than a rack has", where=field, found=text, allowed=allowed)
             slices += [(rack, machine.name, gpus)] * count
     if not total:
@@ -92,7 +92,7 @@ def _machines(rack: Sequence[tuple[str, int]], topology: Topology) -> list[str]:
 
 
 def tier_shapes(gpus: int, topology: Topology) -> dict[Tier, Shape]:
-    """Return a placement of so many GPUs for each tier that can hold them.
+    """Return a placement of some GPUs per tier that can hold them.
 
     Machine: all in one. Rack: over as few machines as hold them, but two. Network: over as few racks, but
     two; always as evenly as possible.
@@ -100,9 +100,9 @@ def tier_shapes(gpus: int, topology: Topology) -> dict[Tier, Shape]:
     Parameters
     ----------
     gpus
-        How many.
+        Their number.
     topology
-        GPUs of a machine of the default type, and machines of a rack.
+        Gives the GPUs of a machine of the default type, and the machines of a rack.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The figure of prices: overhead by model and tier, as in Fig. 2 of the Dally paper."""
+"""Figure of prices: overhead by model and tier, as in Fig. 2 of the Dally paper."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _LEAST, _MAX_PANELS = 1e-5, 12
 
 
 def overheads(prices: Sequence[Price]) -> "Figure":
-    """Draw exposed communication / compute, a group of bars a model, a panel for each fabric or setting.
+    """Draw exposed communication / compute, a group of bars per model, a panel per fabric or setting.
 
     Bars represent tiers, or placements if a tier has several. The axis is logarithmic from 0.001 % on.
 
@@ -79,11 +79,11 @@ def _panel(axes: "Axes", prices: list[tuple[str, Price]], models: list[str], bar
     width = 0.8 / len(bars)
     for place, bar in enumerate(bars):
         colour, hatch = _FILLS[place]
-        found = {price.model: price.overhead for name, price in prices if name == bar}
-        at = [models.index(model) + (place - (len(bars) - 1) / 2) * width for model in found]
-        heights = [max(overhead, _LEAST) for overhead in found.values()]
+        overhead_of = {price.model: price.overhead for name, price in prices if name == bar}
+        at = [models.index(model) + (place - (len(bars) - 1) / 2) * width for model in overhead_of]
+        heights = [max(overhead, _LEAST) for overhead in overhead_of.values()]
         axes.bar(at, heights, width, label=bar, color=colour, hatch=hatch, edgecolor="#333333", linewidth=0.5)
-        for x, overhead in zip(at, found.values(), strict=True):
+        for x, overhead in zip(at, overhead_of.values(), strict=True):
             if overhead < _LEAST:
                 axes.text(x, _LEAST * 1.2, "0" if overhead == 0 else "<", ha="center", fontsize=7)
     axes.set_xticks(range(len(models)), models)

@@ -1,4 +1,4 @@
-"""What an iteration, or a collective, costs on a placement."""
+"""Prices of an iteration, or of a collective, on a placement."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -34,17 +34,17 @@ class Price:
     Parameters
     ----------
     model, placement
-        Of what.
+        The job.
     gpus, tier
         GPUs of the placement, and the widest tier that it crosses.
     compute_ns, comm_ns, exposed_ns
         Times of the network model's answer.
     sent_bytes
-        What each GPU sends on each tier.
+        Bytes that each GPU sends, by tier.
     lead
-        Further columns that tell it from others, such as the topology.
+        Values of further columns, such as the topology.
     origin
-        Whose answer it is.
+        Origin of the answer.
     """
 
     model: str
@@ -78,15 +78,15 @@ class CollectivePrice:
     Parameters
     ----------
     collective, placement
-        Of what.
+        The collective and its GPUs.
     gpus, tier
         GPUs of the placement, and the widest tier that it crosses.
     bytes
-        Of the whole tensor.
+        Size of the whole tensor.
     time_ns
-        How long it takes.
+        Its duration.
     lead
-        Further columns that tell it from others.
+        As for `Price`.
     """
 
     collective: NcclCollective
@@ -104,7 +104,7 @@ class CollectivePrice:
 
     @property
     def bus_gb_s(self) -> float:
-        """What a GPU sends over time, 10^9 byte/s, for any number of GPUs (`busbw` of nccl-tests)."""
+        """Bandwidth of a GPU's links, 10^9 byte/s, for any number of GPUs (`busbw` of nccl-tests)."""
         return self.algorithm_gb_s * bus_factor(self.collective, self.gpus)
 
 

@@ -1,4 +1,4 @@
-"""Prices as tables: aligned text for people, CSV for programs."""
+"""Prices as tables, in aligned text or CSV."""
 
 from collections.abc import Sequence
 
@@ -20,9 +20,9 @@ def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
     Parameters
     ----------
     prices
-        A row each.
+        The rows.
     leads
-        Headings of the further columns that tell the rows apart.
+        Headings of the further columns.
     """
     tiers = [tier for tier in TIERS if any(tier in price.sent_bytes for price in prices)]
     notes = [f"{name}: {why}" for name, why in _STAND_INS if any(price.origin == name for price in prices)]
@@ -47,7 +47,10 @@ def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
             price.placement,
             price.tier,
             str(price.gpus),
-            *(_ms(each) for each in (price.compute_ns, price.comm_ns, price.exposed_ns, price.total_ns)),
+            *(
+                _ms(time_ns)
+                for time_ns in (price.compute_ns, price.comm_ns, price.exposed_ns, price.total_ns)
+            ),
             percent(price.overhead),
             *(_mb(price.sent_bytes[tier]) if tier in price.sent_bytes else "-" for tier in tiers),
             *["" if price.origin == "model" else price.origin] * bool(notes),
@@ -63,9 +66,9 @@ def together_table(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: 
     Parameters
     ----------
     jobs, links
-        A row each.
+        The rows.
     leads
-        Headings of the further columns that tell the rows apart.
+        Headings of the further columns.
     """
     heads = [
         *(("", "", lead) for lead in leads),
@@ -109,9 +112,9 @@ def collective_table(prices: Sequence[CollectivePrice], leads: Sequence[str]) ->
     Parameters
     ----------
     prices
-        A row each.
+        The rows.
     leads
-        Headings of the further columns that tell the rows apart.
+        Headings of the further columns.
     """
     heads = [
         *(("", lead) for lead in leads),
@@ -161,8 +164,8 @@ def together_csv(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: Se
     names = (*leads, "job", "model", "placement", "tier", "gpus", "alone_ns", "average_ns", "phases_ns")
     rows = []
     for job in jobs:
-        own = [link for link in links if job.number in link.jobs and link.lead == job.lead]
-        fullest = max(own, key=lambda link: link.use, default=None)
+        used = [link for link in links if job.number in link.jobs and link.lead == job.lead]
+        fullest = max(used, key=lambda link: link.use, default=None)
         rows.append(
             (
                 *(*job.lead, job.number, job.model, job.placement, job.tier, job.gpus),

@@ -1,4 +1,4 @@
-"""What iterations of several jobs cost that share the links of one fabric."""
+"""Prices of iterations of jobs that share the links of one fabric."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from netmodels.contention.shares import crowded
 from netmodels.fabric.shape import gpus, tier
 
 _log = logging.getLogger("artist")
-_PACKETS_A_MINUTE = 3_000_000  # on one core, with those of the jobs alone
+_PACKETS_PER_MINUTE = 3_000_000  # on one core, with those of the jobs alone
 _ALLOWED = "a model and its placement, such as 'GPT-2 4|4'"
 
 
@@ -100,8 +100,8 @@ def parse_jobs(texts: Sequence[str], topology: Topology) -> list[Job]:
         If there are fewer than two, or one is not a model and a placement.
     """
     if len(texts) < 2:
-        found, allowed = ", ".join(texts), "two or more, such as '[GPT-2 4|4, VGG16 4|4]'"
-        raise InputError("a job alone shares no links", where="jobs", found=found, allowed=allowed)
+        jobs_text, allowed = ", ".join(texts), "two or more, such as '[GPT-2 4|4, VGG16 4|4]'"
+        raise InputError("a job alone shares no links", where="jobs", found=jobs_text, allowed=allowed)
     jobs = []
     for text in texts:
         model, _, placement = text.strip().partition(" ")
@@ -139,7 +139,7 @@ def placed(jobs: Sequence[Job], topology: Topology) -> list[list[Slice]]:
             following[rack] = at + 1
             if count and at >= per_rack:
                 what = f"no machine is left in rack {rack} with as many free GPUs as {count}"
-                allowed = f"jobs that fit {per_rack} machines a rack together"
+                allowed = f"jobs that fit {per_rack} machines per rack together"
                 raise InputError(what, where="jobs", found=f"{job.model} {job.placement}", allowed=allowed)
             if count:
                 kinds[rack, at], free[rack, at] = kind, room - count
@@ -186,11 +186,11 @@ def price_together(
         machines = _machines(placements, topology)
         fabric = topology.fabric
         asked = [Contention(way, machines, fabric, system, network, max_packets) for way in ways]
-        scaled = [_scaled(*each, topology) for each in zip(profiles, placements, strict=True)]
-        sendings = [asked[0].sending(*each) for each in zip(scaled, placements, strict=True)]
+        scaled = [_scaled(*pair, topology) for pair in zip(profiles, placements, strict=True)]
+        sendings = [asked[0].sending(*pair) for pair in zip(scaled, placements, strict=True)]
         if not isinstance(network, Runner):
             _warn_of_packets(asked[1].packets(sendings), max_packets)
-        average_ns, phases_ns = (each.together(sendings) for each in asked)
+        average_ns, phases_ns = (links.together(sendings) for links in asked)
     prices = []
     for number, (job, sending) in enumerate(zip(jobs, sendings, strict=True)):
         shape = shape_of(job.machines)
@@ -204,7 +204,7 @@ def _warn_of_packets(counts: Sequence[int], most: int | None) -> None:
     """Say if components send more packets than are followed of one, or so many that it takes minutes."""
     too_many = [] if most is None else [count for count in counts if count > most]
     count = sum(too_many or counts)
-    minutes = ceil(count / _PACKETS_A_MINUTE)
+    minutes = ceil(count / _PACKETS_PER_MINUTE)
     if too_many:
         note = (
             "following all of about %s packets would take %d min: jobs that send too many are followed "

@@ -74,7 +74,7 @@ def foreseen(config: Config) -> Sequence[Question]:
 def _ask(
     model: NetworkModel, folder: Path, questions: Sequence[Question], *, stop: bool
 ) -> dict[Question, InputError]:
-    """Return the questions without an answer; with `stop` only the first."""
+    """Ask questions; return those without an answer, with `stop` only the first."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that a model tidies up
     network, failed = CachedModel(model, folder), dict[Question, InputError]()
     for question in questions:

@@ -1,4 +1,4 @@
-"""Make the parts of a run from its configuration. The only place that knows every concrete part."""
+"""Assembly of a run from its configuration; no other module imports every concrete part."""
 
 import gc
 import logging
@@ -36,8 +36,8 @@ from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import CONTENTION_PACKETS, Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
-from artist.run.lost_time import tell_of_pace, watched
-from artist.run.notes import tell_notes, tell_of_idle, warn_without_links, warn_without_needs
+from artist.run.lost_time import warn_of_pace, watched
+from artist.run.notes import log_notes, warn_of_unused_settings, warn_without_links, warn_without_needs
 from artist.run.parts import part, parts
 from artist.run.pools import check_fits, check_pools
 from artist.run.setting import Setting, describe_run
@@ -115,10 +115,10 @@ class Simulation:
 
 @contextmanager
 def _seldom_collecting() -> Iterator[None]:
-    """Keep Python from searching hundred thousands of jobs for garbage that the engine does not make.
+    """Collect garbage rarely: the engine makes none, and there may be hundred thousands of jobs to search.
 
-    It searches what is new, 20,000 objects at a time: 10 ms, which some decision takes more. The engine's own
-    columns are garbage afterwards: half of what a million jobs take, and results are still to be written.
+    New objects are searched 20,000 at a time, which adds 10 ms to some decision. The engine's columns are
+    garbage afterwards: half the memory of a million jobs, before results are written.
     """
     before = gc.get_threshold()
     gc.freeze()
@@ -148,12 +148,12 @@ def check_config(raw: Mapping[str, Any]) -> Config:
 
 
 def build(config: Config) -> Simulation:
-    """Make all parts of a run.
+    """Build all parts of a run.
 
     Raises
     ------
     InputError
-        With file, row or field, the value found and what is allowed.
+        For the first fault, with file, row or field, value and allowed values.
     """
     from artist.workload.load import load_jobs  # other commands do without
     from artist.workload.measured import log_requests
@@ -175,11 +175,11 @@ def build(config: Config) -> Simulation:
         gpus_of(cluster, topology),
         _stretch(stall, cluster),
     )
-    release()  # what the tables took: a fifth of what a million jobs take
+    release()  # the tables: a fifth of the memory of a million jobs
     if config.performance.measured_with == "request":
         log_requests(jobs)
-    tell_notes(policy, cluster, jobs)
-    tell_of_pace(config.policy, overheads, jobs)
+    log_notes(policy, cluster, jobs)
+    warn_of_pace(config.policy, overheads, jobs)
     warn_without_links(config.performance, policy)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
@@ -218,21 +218,21 @@ def build(config: Config) -> Simulation:
 
 
 def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
-    """Return the files that the parts of a configuration say they read; none of an invalid part."""
-    made = []
+    """Return the input files that the parts of a configuration declare; none of an invalid part."""
+    users: list[Any] = []
     for field in ("policy", "workload", "arrivals", "signals", "overheads", "estimates", "network.model"):
-        with suppress(Exception, SystemExit):  # the run itself will say what is wrong
-            made.append(part(reduce(getitem, field.split("."), raw), field, ()))
+        with suppress(Exception, SystemExit):  # the run itself reports the fault
+            users.append(part(reduce(getitem, field.split("."), raw), field, ()))
     for field in ("effects", "couplings"):
         with suppress(Exception, SystemExit):
-            made += parts(raw["performance"][field], f"performance.{field}", ())
-    return _files_of(made, raw)
+            users += parts(raw["performance"][field], f"performance.{field}", ())
+    return _files_of(users, raw)
 
 
 def _files_of(parts: Sequence[Any], raw: Mapping[str, Any]) -> tuple[Path, ...]:
-    """Return the files that some parts, and parts of these, say they read, and the calibrated profiles."""
-    inner = [own for made in parts for own in getattr(made, "__dict__", {}).values()]
-    files = [Path(path) for made in (*parts, *inner) for path in getattr(made, "input_files", ())]
+    """Return the input files that parts, and parts of these, declare, and the calibrated profiles."""
+    inner = [value for user in parts for value in getattr(user, "__dict__", {}).values()]
+    files = [Path(path) for user in (*parts, *inner) for path in getattr(user, "input_files", ())]
     with suppress(*_UNNAMED):
         files.append(_profiles_file(Path(raw["network"].get("profiles")), str(raw["topology"]["name"])))
     with suppress(*_UNNAMED):
@@ -244,7 +244,7 @@ def _files_of(parts: Sequence[Any], raw: Mapping[str, Any]) -> tuple[Path, ...]:
 
 
 def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedModel, SystemSettings]:
-    """Make the network model, and the settings that it is to be asked with.
+    """Build the network model, and the settings of its questions.
 
     Raises
     ------
@@ -253,7 +253,9 @@ def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedMode
     """
     system = _system(topology.fabric.system, config.system)
     model = part(config.model, "network.model", ("iteration",))
-    tell_of_idle(model, system, [name for name, value in config.system.items() if value is not None])
+    warn_of_unused_settings(
+        model, system, [name for name, value in config.system.items() if value is not None]
+    )
     fallback = AnalyticalModel() if config.fallback else None
     try:
         return CachedModel(model, config.cache, fallback), system
@@ -265,9 +267,9 @@ def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedMode
 
 
 def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str], Profile]:
-    """Return the profiles that the network model is asked about, by the name of the model.
+    """Return the profiles for the network model, by name.
 
-    The compute time of a job never comes from a calibrated profile: it is the trace's, or the one that ships.
+    A job's compute time never comes from a calibrated profile: it is the trace's, or the shipped profile's.
 
     Raises
     ------
@@ -278,21 +280,21 @@ def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str
         return get_profile
     from netmodels.calibration.calibrated import read_calibrated
 
-    found = read_calibrated(_profiles_file(config.profiles, topology.name))
-    if found.topology not in ("", topology.name):
+    calibrated = read_calibrated(_profiles_file(config.profiles, topology.name))
+    if calibrated.topology not in ("", topology.name):
         note = "the profiles of %s were calibrated for topology %s, not %s"
-        log.warning(note, config.profiles, found.topology, topology.name, extra={"note": True})
-    return found
+        log.warning(note, config.profiles, calibrated.topology, topology.name, extra={"note": True})
+    return calibrated
 
 
 def _profiles_file(profiles: Path, topology: str) -> Path:
-    """Return the file of profiles: the one named, or of a calibration that ships that for the topology."""
+    """Return the file of profiles: the named one, or that of a shipped calibration for the topology."""
     shipped = data_path("traces", "calibrated") / profiles
     if len(profiles.parts) != 1 or not shipped.is_dir():
         return profiles.expanduser()
     file = shipped / f"{topology}.yaml"
     if not file.is_file():
-        known = ", ".join(sorted(each.stem for each in shipped.glob("*.yaml")))
+        known = ", ".join(sorted(path.stem for path in shipped.glob("*.yaml")))
         allowed = f"topology={known}"
         if data_path("traces", f"measured/{profiles}.csv").is_file():
             command = f"artist-calibrate measured={profiles} topology=NAME out=FILE"
@@ -311,7 +313,7 @@ def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSetting
 
 
 def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None]:
-    """Make the scaling of compute, and the effect of CPUs and memory, if any.
+    """Build the scaling of compute, and the effect of CPUs and memory, if any.
 
     Raises
     ------
@@ -329,14 +331,14 @@ def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None
 
 
 def _stretch(stall: InputStall | None, cluster: Cluster) -> "Stretch | None":
-    """Return how much longer run times of a trace are than their compute; None where jobs need no input."""
+    """Return the ratio of a trace's run times to their compute; None where jobs need no input."""
     machine = cluster.default_machine
     if stall is None or machine is None:
         return None
     return lambda model, gpus, speed, asked: stall.as_measured(model, gpus, speed, machine, asked)
 
 
-def check_packets(found: object, model: NetworkModel, system: SystemSettings, where: str) -> None:
+def check_packets(packets: object, model: NetworkModel, system: SystemSettings, where: str) -> None:
     """Refuse a number of packets that are to be followed where it has no effect.
 
     Raises
@@ -349,10 +351,10 @@ def check_packets(found: object, model: NetworkModel, system: SystemSettings, wh
 
     if isinstance(model, Runner):
         what, allowed = "the network model follows its own packets", "network.model.packets_together instead"
-        raise InputError(what, where=where, found=found, allowed=allowed)
+        raise InputError(what, where=where, found=packets, allowed=allowed)
     if not in_rings(system):
         what, allowed = "there are no packets to be followed", f"{IN_RINGS}; or leave it out"
-        raise InputError(what, where=where, found=found, allowed=allowed)
+        raise InputError(what, where=where, found=packets, allowed=allowed)
 
 
 def build_contention(
@@ -364,7 +366,7 @@ def build_contention(
 ) -> SharedLinks | None:
     """Make the links that jobs share; None if each is priced as if it had them to itself.
 
-    What jobs send is priced by the network model, if it prices the parts of a collective, else in process.
+    The traffic of jobs is priced by the network model if it prices the parts of a collective, else here.
 
     Raises
     ------
@@ -381,8 +383,8 @@ def build_contention(
 
     most = config.contention_packets
     if most != CONTENTION_PACKETS:
-        found, where = "null" if most is None else most, "performance.contention_packets"
-        check_packets(found, network.model, system, where)
+        packets, where = "null" if most is None else most, "performance.contention_packets"
+        check_packets(packets, network.model, system, where)
     machines = ((m.rack, number, m.type, m.gpus) for number, m in enumerate(cluster.machines))
     model = network.model if isinstance(network.model, Priced) else None
     return Contention(config.contention, machines, fabric, system, model, most)
@@ -398,7 +400,7 @@ def build_performance(
     input_stall: InputStall | None,
     contention: SharedLinks | None = None,
 ) -> PlacedPerformance:
-    """Make the source of iteration times.
+    """Build the source of iteration times.
 
     Raises
     ------
@@ -409,9 +411,9 @@ def build_performance(
     couplings = parts(config.couplings, "performance.couplings", ("touched", "coupled"))
     for place, effect in enumerate(effects):
         if getattr(effect, "part", None) not in IterationParts._fields:
-            where, found = f"performance.effects[{place}]", getattr(effect, "part", None)
+            where, field = f"performance.effects[{place}]", getattr(effect, "part", None)
             allowed = ", ".join(IterationParts._fields)
-            raise InputError("it adds to no part of an iteration", where=where, found=found, allowed=allowed)
+            raise InputError("it adds to no part of an iteration", where=where, found=field, allowed=allowed)
     chain: Callable[..., PlacedPerformance] = PlacedPerformance
     if config.whole_iterations_s is not None:
         chain = partial(WholeIterations, seconds_to_ns(config.whole_iterations_s))
@@ -426,8 +428,8 @@ def build_performance(
         network_stage=config.network_stage,
         input_stall=input_stall,
         contention=contention,
-        effects=[checked_effect(each, f"performance.effects[{i}]") for i, each in enumerate(effects)],
-        couplings=[checked_coupling(each, f"performance.couplings[{i}]") for i, each in enumerate(couplings)],
+        effects=[checked_effect(part, f"performance.effects[{i}]") for i, part in enumerate(effects)],
+        couplings=[checked_coupling(part, f"performance.couplings[{i}]") for i, part in enumerate(couplings)],
     )
 
 

@@ -1,4 +1,4 @@
-"""The frame of the configuration. What a part takes is declared, and judged, by the part itself."""
+"""Schema of the configuration; the parameters of a part are declared and validated by the part itself."""
 
 import re
 from pathlib import Path
@@ -41,7 +41,7 @@ Part = Annotated[dict[str, Any], BeforeValidator(_needs_target)]
 
 
 class NetworkConfig(Strict):
-    """Who answers for the communication of a job.
+    """The network model and its settings.
 
     Attributes
     ----------
@@ -52,9 +52,9 @@ class NetworkConfig(Strict):
     system
         Settings that replace those of the topology; None keeps the topology's.
     profiles
-        File of calibrated profiles, or the name of a calibration that ships; None for profiles as they are.
+        File of calibrated profiles, or the name of a shipped calibration; None for the shipped profiles.
     fallback
-        Answers if the model cannot; None: the run ends with the model's error.
+        Model for questions that the first cannot answer; None: the run ends with the model's error.
     ahead
         Processes that ask foreseeable questions before the clock starts; 0 asks when they come up.
     """
@@ -68,25 +68,25 @@ class NetworkConfig(Strict):
 
 
 class PerformanceConfig(Strict):
-    """How iteration times scale, and what jobs do to each other.
+    """Scaling of iteration times, and interference between jobs.
 
     Attributes
     ----------
     packing_interference
-        By what share of its iteration a job that is packed on shared GPUs gets slower, beyond waiting.
+        Slowdown of a job packed on shared GPUs beyond waiting, as a share of its iteration.
     group_slowdown
-        By how much interleaved groups of 2, 3, 4 jobs take longer than the formula says.
+        Ratios of the time of interleaved groups of 2, 3, 4 jobs to that of the formula.
     loading
         Whether members of interleaved groups wait for each other between reading samples and preparing them.
     network_stage
-        Where the network stage of an interleaved job comes from: the network model, or trace and table.
+        Source of the network stage of an interleaved job: the network model, or trace and table.
     mixed_types, mixed_efficiency, scaling_loss
         As for `artist.performance.effects.compute.Compute`.
     tuned_jobs
         Whether elastic jobs train with the batch size that suits their workers
         (`artist.performance.effects.tuned`).
     sensitivity
-        What CPUs and memory do for the models: synergy, coda, or a file like their
+        Effect of CPUs and memory on the models: synergy, coda, or a file like their
         traces/measured/input_sensitivity.yaml and cpu_side_coda.yaml; None where jobs need none.
     measured_with
         Whether run times of a trace hold for the share of CPUs and memory that goes with a job's GPUs, or for
@@ -135,10 +135,10 @@ class PerformanceConfig(Strict):
     @model_validator(mode="after")
     def _needs_a_curve(self) -> Self:
         for field, usual in (("stall", "curve"), ("measured_with", "share")):
-            found = getattr(self, field)
-            if found != usual and self.sensitivity is None:
+            value = getattr(self, field)
+            if value != usual and self.sensitivity is None:
                 raise ValueError(
-                    f"{field}={found} does nothing without a sensitivity; "
+                    f"{field}={value} does nothing without a sensitivity; "
                     f"performance.sensitivity=synergy (or coda, or a file), or performance.{field}={usual}"
                 )
         return self
@@ -154,7 +154,7 @@ class PerformanceConfig(Strict):
 
 
 class StopConfig(Strict):
-    """When a run ends before all jobs have finished.
+    """End of a run before all jobs have finished.
 
     Attributes
     ----------
@@ -186,8 +186,8 @@ class OutputConfig(Strict):
     rates
         Whether events.parquet has changes of iteration time too; there are many.
     resources
-        Whether resources.parquet says what is in use, of the cluster's CPUs and memory too where jobs need
-        them, and how blocked those are that wait. A run that was made without it is made again.
+        Whether resources.parquet records the use of resources, with the cluster's CPUs and memory where jobs
+        need them, and the blocking of waiting jobs. A run made without it is repeated.
     progress
         Whether to show a progress bar; None for "if stderr is a terminal".
     """

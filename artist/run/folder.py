@@ -1,4 +1,4 @@
-"""A run folder is either complete or absent: it is written next to its place and renamed at the end.
+"""Run folders, complete or absent: written next to their place and renamed at the end.
 
 A run locks its folder, so that a second process waits and then finds it finished. Only files that this module
 made are deleted.
@@ -42,7 +42,7 @@ class RunFolder:
     wanted: tuple[str, ...] = ()
 
     def summary(self) -> dict[str, Any] | None:
-        """Return the summary of a finished run that has all that is wanted, else None."""
+        """Return the summary of a finished run with all files wanted, else None."""
         return self._finished() if all((self.path / name).exists() for name in self.wanted) else None
 
     def _finished(self) -> dict[str, Any] | None:
@@ -60,7 +60,7 @@ class RunFolder:
         """Hold the lock and yield a fresh folder to write to, or None if the run is finished.
 
         The folder takes its place when the block ends well, and is removed when it does not. InputError is
-        raised if something else lies there.
+        raised if the folder has other files.
         """
         with locked(self._lock_file()):
             if self.summary() is not None:
@@ -83,7 +83,7 @@ class RunFolder:
                 shutil.rmtree(scratch, ignore_errors=True)
 
     def fail(self, record: dict[str, Any], others: dict[str, str]) -> None:
-        """Leave the record of a failure, unless the run is finished or something else lies there."""
+        """Leave the record of a failure, unless the run is finished or the folder has other files."""
         with suppress(OSError, InputError), locked(self._lock_file()):
             if self._finished() is not None:
                 return
@@ -127,7 +127,7 @@ class RunFolder:
 
 
 def scratch_folder(path: Path) -> Path:
-    """Return where this process writes a run until it is complete."""
+    """Return the folder to which this process writes a run until it is complete."""
     return path.parent / f".{path.name}.part-{socket.gethostname()}-{os.getpid()}"
 
 

@@ -1,4 +1,4 @@
-"""Checks before the run: the series that a policy follows exist and make sense, and it is called in time."""
+"""Checks before the run of the series that a policy follows: existence, range, time of its calls."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,14 +8,14 @@ from artist.errors import InputError
 from artist.units import ns_to_seconds, seconds_to_ns
 
 _EVER = 2**62
-_GENERATED = "inference"  # conf/signals/inference.yaml draws it, and what comes next
+_GENERATED = "inference"  # conf/signals/inference.yaml draws it, and its next value
 
 
 def check_signals(policy: object, cluster: Cluster, signals: Mapping[str, Signal]) -> None:
-    """Refuse a run in which a series is missing that the policy says it `follows`, or is followed too late.
+    """Refuse a run without a series that the policy `follows`, or with calls too late for one.
 
-    A series `NAME.next` tells one value ahead: a policy that has an interval must be called at each value.
-    Those that the policy names as `shares` have values from 0 to 1.
+    A series `NAME.next` is one value ahead: a policy with an interval must be called at each value. Series
+    in the policy's `shares` have values from 0 to 1.
     """
     follows = getattr(policy, "follows", None)
     names = list(follows(cluster)) if callable(follows) else []
@@ -55,7 +55,7 @@ def _check_interval(interval_s: float, name: str, signal: Signal) -> None:
 
 
 def _remedy(policy: object, missing: Sequence[str]) -> str:
-    """Return the settings that give series, or with which the policy does without them."""
+    """Return the settings that provide series, or with which the policy needs none."""
     ahead = [name.removesuffix(NEXT) for name in missing if name.endswith(NEXT)]
     alone = len(ahead) == len(missing)
     setting = f"signals.ahead=[{', '.join(ahead)}]" if ahead else ""

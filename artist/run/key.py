@@ -1,4 +1,4 @@
-"""The digest of everything that a run depends on: equal keys mean equal results."""
+"""Run keys: digests of all that a run depends on; equal keys mean equal results."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path
     Parameters
     ----------
     config
-        The resolved configuration; what cannot change results does not count.
+        The resolved configuration; settings that cannot change results are left out.
     files
         Files that the run reads besides those that the configuration names.
     """
@@ -34,9 +34,9 @@ def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path
 
 
 def code_digest(config: Mapping[str, Any], *, files: Iterable[Path] = ()) -> str:
-    """Return the digest of what a run key covers besides settings: the program and the contents of files.
+    """Return the digest of a run key without settings: the program and the contents of files.
 
-    Runs that differ in it differ by more than their settings. Where the files lie does not count.
+    Runs that differ in it differ by more than their settings. The folders of the files are left out.
     """
     contents = sorted(["/".join(path.parts[-2:]), _digest(path)] for path in _all_files(_kept(config), files))
     program = program_version().partition("+")[2]
@@ -63,8 +63,8 @@ def _files_in(value: object) -> Iterable[Path]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
-        for one in value:
-            yield from _files_in(one)
+        for item in value:
+            yield from _files_in(item)
     elif isinstance(value, str) and ("/" in value or "." in value) and "\0" not in value:
         with suppress(OSError):  # too long a name, no permission: the run will say so
             path = Path(value).expanduser()

@@ -1,4 +1,4 @@
-"""Locks between processes: files that are removed on release."""
+"""Locks between processes, as files removed on release."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ LOCKS = ".locks"  # in output.dir
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock that other processes wait for.
+    """Hold a lock, for which other processes wait.
 
     The kernel frees it when its holder is killed; the next lock in the same folder then removes the file.
     """
@@ -38,17 +38,17 @@ def remove_unheld(folder: Path) -> None:
         folder.rmdir()
 
 
-def _taken(path: Path, how: int = 0) -> IO[str] | None:
+def _taken(path: Path, flags: int = 0) -> IO[str] | None:
     """Return the file, locked; None if its last holder removed it before it was ours."""
     try:
-        if not how:
+        if not flags:
             path.parent.mkdir(parents=True, exist_ok=True)
     except FileExistsError:  # also when the folder is removed right then
         if path.parent.is_file():
             raise
     with ExitStack() as stack, suppress(FileNotFoundError):
-        file = stack.enter_context(open(path, "r+" if how else "a", encoding="utf-8"))
-        fcntl.flock(file, fcntl.LOCK_EX | how)
+        file = stack.enter_context(open(path, "r+" if flags else "a", encoding="utf-8"))
+        fcntl.flock(file, fcntl.LOCK_EX | flags)
         if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
             stack.pop_all()
             return file

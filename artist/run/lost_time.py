@@ -1,4 +1,4 @@
-"""Warn of runs whose jobs are stopped so often that they hardly progress: before, during and after the run.
+"""Warnings of runs whose jobs hardly progress between stops: before, during and after the run.
 
 The first two warnings are shown at once; the last is a note of the run.
 """
@@ -22,11 +22,11 @@ _PERIOD_S = 30.0
 _REMEDY = "see overheads.on_stop and checkpoint_every_s, the delays, and how often the policy stops jobs"
 
 
-def tell_of_pace(policy: Mapping[str, Any], overheads: object, jobs: Sequence[JobSpec]) -> None:
+def warn_of_pace(policy: Mapping[str, Any], overheads: object, jobs: Sequence[JobSpec]) -> None:
     """Warn if a policy, by its configuration, may stop jobs before a restarted one has kept any progress.
 
-    Jobs that lose all at any stop do not count, since no pace helps them. Of a policy inside another that one
-    counts.
+    Jobs that lose all at any stop are left out, since no pace helps them. Of nested policies the inner one
+    is examined.
     """
     while isinstance(policy.get("of"), Mapping):
         policy = policy["of"]
@@ -36,7 +36,7 @@ def tell_of_pace(policy: Mapping[str, Any], overheads: object, jobs: Sequence[Jo
     pace = min(paces, key=policy.__getitem__)
     first = list(islice(jobs, _MAX_JOBS))
     needs_ns = [_min_ns(overheads, spec) for spec in first]
-    late = sum(each > seconds_to_ns(policy[pace]) for each in needs_ns)
+    late = sum(need_ns > seconds_to_ns(policy[pace]) for need_ns in needs_ns)
     if late:
         note = (
             "policy.%s is %g s; %d of the first %d jobs need up to %g s to restart and pass a checkpoint; %s"
@@ -46,18 +46,20 @@ def tell_of_pace(policy: Mapping[str, Any], overheads: object, jobs: Sequence[Jo
 
 
 def _min_ns(overheads: Overheads, spec: JobSpec) -> int:
-    """Return how long a job must run after a restart to keep something of it."""
+    """Return the shortest run after a restart of which something is kept, ns."""
     every = overheads.checkpoints([spec])[0]
     kept = overheads.keeps_open_iteration(spec) or spec.iterations == 1
     again = 0 if kept else min(every, spec.iterations)
     return overheads.delay_ns("restart", spec) + again * spec.compute_ns
 
 
-def tell_of_losses(times_ns: Mapping[str, Any]) -> None:
+def note_losses(times_ns: Mapping[str, Any]) -> None:
     """Warn at the end of a run if much of the time was lost; takes the columns of a result."""
-    told = _losses(*(times_ns[name].sum(dtype=float) for name in ("lost_ns", "overhead_ns", "running_ns")))
-    if told:
-        _log.info("%s; %s", told, _REMEDY, extra={"note": True})
+    sentence = _losses(
+        *(times_ns[name].sum(dtype=float) for name in ("lost_ns", "overhead_ns", "running_ns"))
+    )
+    if sentence:
+        _log.info("%s; %s", sentence, _REMEDY, extra={"note": True})
 
 
 @contextmanager
@@ -67,9 +69,9 @@ def watched(jobs: Any) -> Iterator[None]:
 
     def watch() -> None:
         while not ended.wait(_PERIOD_S):
-            told = _losses(sum(jobs.lost_ns), sum(jobs.overhead_ns), sum(jobs.running_ns))
-            if told:
-                _log.warning("so far %s; %s", told, _REMEDY)
+            sentence = _losses(sum(jobs.lost_ns), sum(jobs.overhead_ns), sum(jobs.running_ns))
+            if sentence:
+                _log.warning("so far %s; %s", sentence, _REMEDY)
                 return
 
     Thread(target=watch, name="losses", daemon=True).start()
@@ -84,5 +86,5 @@ def _losses(lost_ns: float, overhead_ns: float, running_ns: float) -> str:
     held_ns = running_ns + overhead_ns
     if lost_ns + overhead_ns <= _MUCH * held_ns:
         return ""
-    lost, delays = (f"{each / held_ns:.0%}".replace("%", " %") for each in (lost_ns, overhead_ns))
+    lost, delays = (f"{time_ns / held_ns:.0%}".replace("%", " %") for time_ns in (lost_ns, overhead_ns))
     return f"jobs held GPUs without progress most of the time: {lost} was lost by stops, {delays} were delays"

@@ -1,4 +1,4 @@
-"""Notes for the user, each logged once a run: what a setting or a policy does not do with these jobs."""
+"""Notes for the user, logged once per run, on settings and policies without effect on these jobs."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -17,15 +17,15 @@ _log = logging.getLogger(__name__)
 _MECHANISMS = ("tune", "greedy", "opt", "tuned")
 
 
-def tell_notes(policy: object, cluster: Cluster, jobs: Sequence[JobSpec]) -> None:
-    """Log the notes that the policy's `notes` returns, if it has that method."""
+def log_notes(policy: object, cluster: Cluster, jobs: Sequence[JobSpec]) -> None:
+    """Log the notes of the policy's method `notes`, if it has one."""
     notes = getattr(policy, "notes", None)
     for note in notes(cluster, jobs) if callable(notes) else ():
         _log.info("policy %s: %s", type(policy).__name__, note, extra={"note": True})
 
 
-def tell_of_lack(topics: Sequence[Topic], jobs: Sequence[JobSpec]) -> None:
-    """Warn of GPU jobs that had no CPUs because CPU-only jobs had them, where jobs need CPUs."""
+def warn_of_jobs_without_cpus(topics: Sequence[Topic], jobs: Sequence[JobSpec]) -> None:
+    """Warn of GPU jobs without CPUs because CPU-only jobs held them, where jobs need CPUs."""
     needs = any(isinstance(topic, InputColumns) for topic in topics)
     job_types = next((topic for topic in topics if isinstance(topic, JobTypes)), None)
     if needs and job_types is not None and job_types.without_cpus:
@@ -35,21 +35,21 @@ def tell_of_lack(topics: Sequence[Topic], jobs: Sequence[JobSpec]) -> None:
         _log.warning(note, len(job_types.without_cpus), gpu_jobs, cause, extra={"note": True})
 
 
-def tell_of_idle(model: object, system: SystemSettings, said: Sequence[str]) -> None:
-    """Warn of settings that mean nothing to the network model."""
+def warn_of_unused_settings(model: object, system: SystemSettings, said: Sequence[str]) -> None:
+    """Warn of settings that the network model does not use."""
     idle = idle_settings(system, said) if isinstance(model, AnalyticalModel) else {}
     heeded = getattr(model, "heeded", None)
     if heeded is not None:
         why = f"with network={type(model).__name__.removesuffix('Model').lower()}"
-        idle = dict.fromkeys([each for each in said if each not in heeded], why)
+        idle = dict.fromkeys([name for name in said if name not in heeded], why)
     for setting, why in idle.items():
         _log.warning("network.system.%s means nothing %s", setting, why, extra={"note": True})
 
 
 def warn_without_needs(config: PerformanceConfig, policy: object, estimates: object) -> None:
-    """Warn of settings that only affect jobs that need CPUs or memory, if no job does.
+    """Warn of settings for jobs that need CPUs or memory, if no job does.
 
-    Effects of the user's own may look at CPUs and memory, so with such there is nothing to say.
+    Effects of the user's own may depend on CPUs and memory, so they suppress the warning.
     """
     if config.sensitivity is not None or config.effects:
         return
@@ -65,7 +65,7 @@ def warn_without_needs(config: PerformanceConfig, policy: object, estimates: obj
 
 
 def warn_without_links(config: PerformanceConfig, policy: object) -> None:
-    """Warn of a policy's settings that change nothing without `performance.contention`, as it declares."""
+    """Warn of settings that, as the policy declares, change nothing without `performance.contention`."""
     needed: Mapping[str, Sequence[str]] = getattr(policy, "needs_contention", {})
     for setting, ways in needed.items():
         if config.contention not in ways:

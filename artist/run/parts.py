@@ -1,4 +1,4 @@
-"""Make the parts that the configuration names by `_target_`, and explain why one cannot be made."""
+"""Parts made from the configuration, which names them by `_target_`; errors in words."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -38,27 +38,27 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
     node
         `_target_` and the parameters of its class.
     field
-        Where the node lies in the configuration.
+        The node's path in the configuration.
     methods
-        What any part of this group has.
+        Methods of every part of this group.
 
     Raises
     ------
     InputError
-        If there is no such class, a parameter is not allowed, or it is no such part.
+        If there is no such class, a parameter is not allowed, or a method is missing.
     """
     try:
-        made = instantiate(OmegaConf.create({"_": {**node, "_convert_": "all"}})["_"])
+        instance = instantiate(OmegaConf.create({"_": {**node, "_convert_": "all"}})["_"])
     except Exception as error:  # Hydra's own, mostly; of an odd `_partial_` or `_args_` any
         raise _in_words(error, node, field) from error
-    lacking = [name for name in methods if not callable(getattr(made, name, None))]
+    lacking = [name for name in methods if not callable(getattr(instance, name, None))]
     if lacking:
         what = f"not a part of the group {field.split('.')[0]}: it has no method `{lacking[0]}`"
         allowed = f"a class with {', '.join(methods)}"
         raise InputError(what, where=f"{field}._target_", found=node["_target_"], allowed=allowed)
     for name in methods:
-        _check_arguments(made, name, node, field)
-    return made
+        _check_arguments(instance, name, node, field)
+    return instance
 
 
 def parts(nodes: Sequence[Mapping[str, Any]], field: str, methods: tuple[str, ...]) -> list[Any]:
@@ -66,23 +66,23 @@ def parts(nodes: Sequence[Mapping[str, Any]], field: str, methods: tuple[str, ..
     return [part(node, f"{field}[{place}]", methods) for place, node in enumerate(nodes)]
 
 
-def _check_arguments(made: Any, name: str, node: Mapping[str, Any], field: str) -> None:
-    """Refuse a method that cannot be called as the program does."""
+def _check_arguments(instance: Any, name: str, node: Mapping[str, Any], field: str) -> None:
+    """Refuse a method that does not accept the program's arguments."""
     try:
-        signature = inspect.signature(getattr(made, name))
+        signature = inspect.signature(getattr(instance, name))
     except ValueError:  # written in C
         return
     try:
         signature.bind(*_TAKES[name])
     except TypeError:
         allowed = f"{name}({', '.join(('self', *_TAKES[name]))})"
-        found = f"{node['_target_']}.{name}{signature}"
+        call = f"{node['_target_']}.{name}{signature}"
         what = f"`{name}` takes other arguments"
-        raise InputError(what, where=field, found=found, allowed=allowed) from None
+        raise InputError(what, where=field, found=call, allowed=allowed) from None
 
 
 def _in_words(error: Exception, node: Mapping[str, Any], field: str) -> InputError:
-    """Explain why a part could not be made."""
+    """Return an error of a part as an InputError."""
     where, inner = _innermost(str(error), node, field)
     target = str(inner["_target_"])
     listed = tuple(str(name) for name in inner if not str(name).startswith("_"))

@@ -38,8 +38,8 @@ from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
 from artist.run.key import code_digest, run_key
 from artist.run.lock import LOCKS
-from artist.run.lost_time import tell_of_losses
-from artist.run.notes import tell_of_lack
+from artist.run.lost_time import note_losses
+from artist.run.notes import warn_of_jobs_without_cpus
 from artist.run.user_folder import check_targets, put_on_path, python_files
 
 log = logging.getLogger("artist")
@@ -50,14 +50,14 @@ _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to run and where to put it.
+    """The configuration of a run and its folder.
 
     Attributes
     ----------
     config
         Resolved, without `hydra`.
     policy
-        The name that the results give to the policy.
+        The policy's name in the results.
     folder
         The run folder.
     user_folders
@@ -75,16 +75,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run.
+    """The result of a run, or the reason that there is none.
 
     Attributes
     ----------
     status
         Finished now; kept because it was finished before; bad input; failed.
     message
-        Why it did not finish.
+        Reason that it did not finish.
     log
-        Its log, if the message does not say everything.
+        Its log, if the message is not everything.
     notes
         Notes for the user on a run that was done now.
     """
@@ -130,9 +130,9 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
     if kept is not None:
         _check_kept(request)
     else:
-        for own in request.user_folders:
-            put_on_path(own)
-            check_targets(request.config, own)
+        for user_folder in request.user_folders:
+            put_on_path(user_folder)
+            check_targets(request.config, user_folder)
         simulation = build(check_config(request.config))
         with folder.claim() as scratch:
             if scratch is not None:
@@ -156,8 +156,8 @@ def _check_kept(request: Request) -> None:
 
 def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[str, Any]:
     config, network = simulation.config, simulation.network
-    own = [path for folder in request.user_folders for path in python_files(folder)]
-    code = code_digest(request.config, files=[*own, *simulation.input_files])
+    modules = [path for folder in request.user_folders for path in python_files(folder)]
+    code = code_digest(request.config, files=[*modules, *simulation.input_files])
     started = perf_counter()
     log.info("network model: %s", getattr(network.model, "program", type(network.model).__name__))
     shown = config.output.progress
@@ -180,8 +180,8 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
     for topic in topics:
         if isinstance(topic, Observing):
             topic.close(result.end_ns)
-    tell_of_lack(topics, jobs)
-    tell_of_losses(result.columns)
+    warn_of_jobs_without_cpus(topics, jobs)
+    note_losses(result.columns)
     wall_s = perf_counter() - started
     log.info("stopped by %s after %d events in %.2f s", result.stopped_by, result.events, wall_s)
     summary = summarise(
@@ -241,8 +241,9 @@ def _unforeseen(error: BaseException, request: Request) -> Outcome:
     if isinstance(error, SystemExit):
         what = f"it left the program by sys.exit({error.code!r})"
     elif not lines:
-        own = [each for each in targets_of(request.config) if not each.startswith(("artist.", "netmodels."))]
-        what += f"; a bug of {' or '.join(own)}, or of" if own else "; this is a bug of"
+        shipped = ("artist.", "netmodels.")
+        theirs = [target for target in targets_of(request.config) if not target.startswith(shipped)]
+        what += f"; a bug of {' or '.join(theirs)}, or of" if theirs else "; this is a bug of"
         what += " the program"
     at = lines or "{0.filename}:{0.lineno}".format(extract_tb(error.__traceback__)[-1])
     message = f"the run under policy {request.policy} failed: {what}\n  at {at}"
@@ -250,7 +251,7 @@ def _unforeseen(error: BaseException, request: Request) -> Outcome:
 
 
 def _of_the_scheduler(error: BaseException) -> bool:
-    """Return whether submitit raised it because its job ran out of time or is to be queued again."""
+    """Return whether submitit raised it for a job that is out of time or preempted."""
     return any("submitit" in Path(frame.filename).parts for frame in extract_tb(error.__traceback__))
 
 
@@ -279,8 +280,8 @@ def _is_no_note(record: logging.LogRecord) -> bool:
 def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     root = logging.getLogger()
     level, others = root.level, list(root.handlers)
-    for each in others:  # notes are printed at the end
-        each.addFilter(_is_no_note)
+    for other in others:  # notes are printed at the end
+        other.addFilter(_is_no_note)
     root.setLevel(min(level, logging.INFO))  # that of artist.log and of notes, also where Hydra set none
     for handler in handlers:
         handler.setFormatter(logging.Formatter(_LOG_FORMAT))
@@ -290,6 +291,6 @@ def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     finally:
         for handler in handlers:
             root.removeHandler(handler)
-        for each in others:
-            each.removeFilter(_is_no_note)
+        for other in others:
+            other.removeFilter(_is_no_note)
         root.setLevel(level)

@@ -9,7 +9,7 @@ from artist.errors import InputError
 
 
 def check_pools(policy: object, cluster: Cluster) -> None:
-    """Refuse a `pool` of the policy that no machine is in.
+    """Refuse a `pool` of the policy without machines.
 
     Where no machine has a named pool any name is accepted, because all machines then serve.
     """
@@ -21,8 +21,8 @@ def check_pools(policy: object, cluster: Cluster) -> None:
 
 def _field(policy: object, name: str = "policy") -> str:
     """Return the field where the pool of a policy is set: its own, or that of the policy within it."""
-    own = getattr(policy, "__dict__", {})
-    return f"{name}.pool" if "pool" in own or "of" not in own else _field(own["of"], f"{name}.of")
+    fields = getattr(policy, "__dict__", {})
+    return f"{name}.pool" if "pool" in fields or "of" not in fields else _field(fields["of"], f"{name}.of")
 
 
 def check_fits(
@@ -32,29 +32,29 @@ def check_fits(
     later: Sequence[CapacityEvent],
     signals: Mapping[str, Signal],
 ) -> None:
-    """Refuse a job that the cluster has room for, but not the machines that the policy serves.
+    """Refuse a job that fits the cluster, but not the machines that the policy serves.
 
-    Those of its `pool`, or those of its method `reach`: its own and, for jobs of their GPU types, what it
-    borrows at most. Where machines join or change pools later, the run itself tells.
+    Those are the machines of its `pool`, or of its method `reach`: its own and, for jobs of their GPU types,
+    the most that it borrows. Where machines join or change pools later, only the run can decide.
     """
     pool = getattr(policy, "pool", "")
     reach = getattr(policy, "reach", None)
     if any(event.type == "join" for event in later) or not (callable(reach) or pool in cluster.pools):
         return
-    own, lent = [machine for machine in cluster.machines if machine.pool == pool], []
+    owned, lent = [machine for machine in cluster.machines if machine.pool == pool], []
     what, hint = f"it can never fit pool {pool}, the only one that the policy serves", f"{_field(policy)}=''"
     if callable(reach):
-        own, lent = reach(cluster, signals)
+        owned, lent = reach(cluster, signals)
         what, hint = "it can never fit the machines for training and those that they borrow", "fungible jobs"
-    kinds = {machine.gpu_type for machine in own}
-    room = sum(machine.gpus for machine in own)
+    owned_types = {machine.gpu_type for machine in owned}
+    room = sum(machine.gpus for machine in owned)
     for job in jobs:
         demand = job.demand
         if demand.targets()[0] <= room or demand.fungible:
             continue
-        types = demand.gpu_types or kinds
+        types = demand.gpu_types or owned_types
         most = room + sum(machine.gpus for machine in lent if machine.gpu_type in types)
         if demand.targets()[0] > most:
             allowed = f"up to {most} GPUs, as those have; workload.max_gpus={most}, or {hint}"
-            where, found = f"job {job.job_id!r}", f"{demand.gpus} GPUs"
-            raise InputError(what, where=where, found=found, allowed=allowed)
+            where, request = f"job {job.job_id!r}", f"{demand.gpus} GPUs"
+            raise InputError(what, where=where, found=request, allowed=allowed)

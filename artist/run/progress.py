@@ -12,11 +12,11 @@ from artist.core.events import Event, Finish, Gauges
 from artist.units import ns_to_seconds
 
 _PERIOD_S = 0.2
-_LONG_S = 1.0  # an instant that takes longer is mentioned
+_LONG_S = 1.0  # longer instants are mentioned
 
 
 class ProgressBar:
-    """Observer that shows how far a run is; results do not depend on it.
+    """Observer that shows the progress of a run; results do not depend on it.
 
     A thread draws, so that the bar advances while a policy decides or a network is simulated.
     """
@@ -36,7 +36,7 @@ class ProgressBar:
         self._time_ns, self._waiting = time_ns, gauges.waiting
 
     def _draw(self) -> None:
-        """Show the state a few times a second until the end."""
+        """Show the state every 0.2 s until the end."""
         seen, since = self._instants, monotonic()
         while not self._ended.wait(_PERIOD_S):
             now = monotonic()

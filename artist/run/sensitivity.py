@@ -1,10 +1,10 @@
-"""How CPUs and memory affect jobs, by model: the shipped tables, and the user's own.
+"""Sensitivity of models to CPUs and memory: the shipped tables, and the user's own.
 
     gpu_speed: 0.25
     models:
       ResNet18: {throughput: {1: 0.37, 3: 1, 9: 2.4}, dataset_gib: 140, uncached: 1.6715}
 
-is enough. Models that a file does not name are as in `synergy`, or in `coda` if it says `base: coda`.
+is enough. Models that a file does not name are as in `synergy`, or in `coda` with `base: coda`.
 """
 
 import os
@@ -32,24 +32,24 @@ Loss = Annotated[Number, Field(ge=0, lt=1)]
 
 
 class ProcessMemory(Strict):
-    """What the processes of a job need on each of its machines, and for each GPU, in GiB."""
+    """Memory of a job's processes per machine and per GPU, in GiB."""
 
     machine: Gib = 10.0
     gpu: Gib = 10.0
 
 
 class ModelSensitivity(Strict):
-    """How CPUs and memory affect a model.
+    """Sensitivity of a model to CPUs and memory.
 
     Attributes
     ----------
     throughput
-        By CPUs a GPU with all the memory needed; relative, to any of them.
+        By CPUs per GPU with all the memory needed; relative, to any of them.
     uncached
-        Where storage delivers everything; None where fetching never limits.
+        Throughput where storage delivers everything; None where fetching never limits.
     iteration_s
-        Iteration time where the throughput is 1, on one GPU: for `workload=synergy`, which reads the table
-        that ships.
+        Iteration time where the throughput is 1, on one GPU: for `workload=synergy`, which reads the
+        shipped table.
     beyond, max_beyond, across
         As for `artist.performance.formulas.input_rate.Sensitivity`.
     memory_bandwidth_gb_s
@@ -57,9 +57,9 @@ class ModelSensitivity(Strict):
     bandwidth_loss
         Share of its speed that a job loses on a machine whose memory bandwidth is used up.
     pcie_greedy
-        Whether it crowds the PCIe of its machine.
+        Whether it saturates the PCIe of its machine.
     gpu_utilization
-        Of its GPUs where they never wait for input: for `workload=coda`, which reads the table that ships.
+        Of its GPUs where they never wait for input: for `workload=coda`, which reads the shipped table.
     source
         Source of the figures.
     """
@@ -104,7 +104,7 @@ class ModelSensitivity(Strict):
 
 
 class SensitivityFile(Strict):
-    """What a file says.
+    """The content of a file.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class SensitivityFile(Strict):
     models
         By name.
     base
-        The table that ships which says what models are like that the file does not name.
+        The shipped table of the models that the file does not name.
     """
 
     gpu_speed: Annotated[Number, Field(ge=1e-6, le=1e6)]
@@ -130,7 +130,7 @@ class Sensitivities(dict[str, Sensitivity]):
 
 
 def sensitivity_file(path: Path) -> Path:
-    """Return the file of sensitivities: the one named, or one that ships."""
+    """Return the file of sensitivities: the named one, or a shipped one."""
     shipped = _SHIPPED.get(str(path))
     return data_path("traces", f"measured/{shipped}") if shipped else path
 
@@ -141,7 +141,7 @@ def read_sensitivities(path: Path) -> Sensitivities:
     Raises
     ------
     InputError
-        With file, field, the value found and what is allowed.
+        For the first fault, with file, field, value and allowed values.
     """
     if str(path) in _SHIPPED:
         return _models(_read(sensitivity_file(path)), path)
@@ -155,18 +155,18 @@ def read_sensitivities(path: Path) -> Sensitivities:
 def _read(path: Path) -> SensitivityFile:
     content = read_yaml(path, "sensitivity")
     if content is None:
-        allowed = "gpu_speed, and models with their throughput by CPUs a GPU"
+        allowed = "gpu_speed, and models with their throughput by CPUs per GPU"
         raise InputError("the sensitivity file is empty", where=str(path), found="nothing", allowed=allowed)
     try:
         return SensitivityFile.model_validate(content)
     except ValidationError as error:
         fields = {*SensitivityFile.model_fields, *ModelSensitivity.model_fields, *ProcessMemory.model_fields}
-        problem = min(error.errors(), key=lambda each: each["type"] == "missing")  # a slip in a name first
+        problem = min(error.errors(), key=lambda fault: fault["type"] == "missing")  # a slip in a name first
         if problem["loc"][2:3] == ("throughput",) and problem["loc"][-1] == "[key]":
             where = f"{path}, {'.'.join(map(str, problem['loc'][:-1]))}"
-            what, found = "wrong number of CPUs a GPU", problem["input"]
+            what, cpus = "wrong number of CPUs per GPU", problem["input"]
             allowed = "a number greater than 0 and up to 1000000, as in throughput: {1: 0.4, 4: 1}"
-            raise InputError(what, where=where, found=found, allowed=allowed) from None
+            raise InputError(what, where=where, found=cpus, allowed=allowed) from None
         raise first_problem(error, str(path), sorted(fields)) from None
 
 
@@ -175,13 +175,13 @@ def _models(file: SensitivityFile, path: Path) -> Sensitivities:
     models = Sensitivities()
     for name, model in file.models.items():
         try:
-            own = get_profile(name).name
+            full_name = get_profile(name).name
         except InputError as error:
             raise InputError(
                 error.what, where=f"{path}, models.{name}", found=name, allowed=error.allowed
             ) from None
-        if own in models:
+        if full_name in models:
             allowed = "each model once, under any of its names"
             raise InputError("the same model twice", where=f"{path}, models", found=name, allowed=allowed)
-        models[own] = model.build(file.gpu_speed)
+        models[full_name] = model.build(file.gpu_speed)
     return models

@@ -10,7 +10,7 @@ from artist.errors import InputError
 
 
 def check_shadows(folder: Path) -> None:
-    """Refuse a folder that is not there, or files in the place of a shipped one, which Hydra would ignore."""
+    """Refuse a folder that does not exist, or a file named as a shipped one, which Hydra would ignore."""
     if not folder.is_dir():
         raise InputError("no such folder", where="--config-dir", found=str(folder), allowed="a folder")
     for path in sorted(folder.rglob("*.yaml")):
@@ -30,16 +30,16 @@ def put_on_path(folder: Path) -> None:
 
 
 def check_targets(config: object, folder: Path) -> None:
-    """Refuse a class whose module lies in the folder but would be imported from elsewhere."""
+    """Refuse a class whose module lies in the folder but would be imported from another place."""
     for target in targets_of(config):
         name = target.partition(".")[0]
         mine = next((p for p in (folder / f"{name}.py", folder / name / "__init__.py") if p.is_file()), None)
         if mine is None:
             continue
-        found = find_spec(name)
-        if found is not None and found.origin != str(mine):
+        spec = find_spec(name)
+        if spec is not None and spec.origin != str(mine):
             what = f"hidden by another module `{name}`"
-            raise InputError(what, where=str(mine), found=found.origin, allowed="a name of your own")
+            raise InputError(what, where=str(mine), found=spec.origin, allowed="a name of your own")
 
 
 def python_files(folder: Path) -> list[Path]:

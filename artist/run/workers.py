@@ -1,4 +1,4 @@
-"""Processes of this machine that work for the command, and end with it."""
+"""Worker processes of the command on this machine, which end with it."""
 
 import os
 import signal
@@ -28,9 +28,9 @@ class Workers:
     Attributes
     ----------
     work
-        What is done with a task, in one of them.
+        Function of a task, called in one of them.
     limit
-        How many there are to be at a time.
+        Most processes at a time.
     """
 
     work: Callable[[Any], Any]
@@ -61,7 +61,7 @@ class Workers:
             yield number, task, result
 
     def stop(self) -> None:
-        """End all, those that run after they have removed what they wrote."""
+        """End all; running ones first remove their unfinished files."""
         processes = [process for _, process in self.idle] + [process for process, *_ in self.busy.values()]
         for process in processes:
             process.terminate()
@@ -93,18 +93,18 @@ def _serve(work: Callable[[Any], Any], connection: Connection, command: int) -> 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Delay Ctrl-C and SIGTERM: a library that catches the exception could change what the block does.
+    """Delay Ctrl-C and SIGTERM: a library that catches the exception could change the block's result.
 
     Other threads than the main one get neither.
     """
     arrived: list[int] = []
     stops = _STOPS if current_thread() is main_thread() else ()
-    before = {each: signal.signal(each, lambda number, _: arrived.append(number)) for each in stops}
+    before = {stop: signal.signal(stop, lambda number, _: arrived.append(number)) for stop in stops}
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for stop, handler in before.items():
+            signal.signal(stop, handler)
         if arrived:
             signal.raise_signal(arrived[0])
 

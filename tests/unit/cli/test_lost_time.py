@@ -16,7 +16,7 @@ import pytest
 from artist.core.job import Demand, JobSpec
 from artist.engine.overheads import Overheads
 from artist.run import lost_time
-from artist.run.lost_time import tell_of_losses, tell_of_pace, watched
+from artist.run.lost_time import note_losses, warn_of_pace, watched
 
 Artist = Callable[..., Any]
 S = 1_000_000_000
@@ -58,7 +58,7 @@ def told_before(caplog: pytest.LogCaptureFixture, policy: dict[str, Any], **over
         JobSpec("many", 0, Demand(1), iterations=100, compute_ns=S),
         JobSpec("one", 0, Demand(1), iterations=1, compute_ns=1000 * S),
     ]
-    tell_of_pace(policy, Overheads(**overheads), jobs)
+    warn_of_pace(policy, Overheads(**overheads), jobs)
     return caplog.text
 
 
@@ -93,7 +93,7 @@ def test_half_of_the_time_is_much(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     for lost_s, told in ((20, False), (21, True)):
         times = {"lost_ns": [20 * S, lost_s * S], "overhead_ns": [10 * S, 0], "running_ns": [40 * S, 50 * S]}
-        tell_of_losses({name: np.array(values) for name, values in times.items()})
+        note_losses({name: np.array(values) for name, values in times.items()})
         assert ("41 % was lost by stops, 10 % were delays" in caplog.text) == told
 
 
