@@ -1,4 +1,4 @@
-"""How lines and points of figures look, in colour and in grey."""
+"""Styles of lines and points in figures, in colour and in grey."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

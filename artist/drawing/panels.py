@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 WIDTH_IN = 9.0
 NARROW_IN = 4.2  # for a phone
-_LEGEND_CHARS_PER_IN = 110 / 9  # as many of its font are as wide
+_LEGEND_CHARS_PER_IN = 110 / 9  # so many characters of its font per inch
 _LINE_IN = 0.2  # height of a line of the legend
 _TITLE: dict[str, Any] = {"fontsize": 9, "loc": "left"}
 _TITLE_CHARS_PER_IN = 10
@@ -36,7 +36,7 @@ def panels(
     height_in
         Of one panel.
     texts
-        What the legend will say.
+        Texts of the legend.
     shared, same_y
         Whether all have the same axis of time, and the same vertical axis.
     max_columns, min_columns
@@ -64,13 +64,13 @@ def width_of(axes: "Axes") -> float:
 
 
 def columns(places: "Sequence[Axes]") -> int:
-    """Return how many columns panels stand in."""
+    """Return the number of columns of panels."""
     spec = places[0].get_subplotspec()
     return spec.get_gridspec().ncols if spec else 1
 
 
 def head(axes: "Axes", name: str, places: "Sequence[Axes]", width_in: float, more: str = "") -> None:
-    """Write the name of a panel above it, on as many lines as it takes, and what follows it."""
+    """Write the name of a panel above it, wrapped into lines, and `more` after it."""
     room = int(_TITLE_CHARS_PER_IN * width_in / columns(places))
     lines = textwrap.wrap(name, room, break_long_words=False)
     axes.set_title("\n".join(clip(line, room * 4 // 3) for line in lines) + more, **_TITLE)

@@ -1,1 +1,1 @@
-"""What a run writes: recorded events, columns, summary."""
+"""The content of a run folder: recorded events, columns, summary."""

@@ -1,4 +1,4 @@
-"""What a run left in memory -> Arrow tables with names and seconds. Pure.
+"""Arrow tables of a run, with names and seconds. Pure.
 
 Tables come in pieces, at least one, so that writing a long run does not double its memory.
 """
@@ -36,8 +36,8 @@ def job_tables(
 ) -> Iterator[Any]:
     """Yield jobs.parquet: one row per job, in the order of the result.
 
-    Columns are those of JOB_COLUMNS, times in seconds, and some more. What an unfinished or never started job
-    lacks is null.
+    Columns are those of JOB_COLUMNS, times in seconds, and some more. Null where an unfinished or never
+    started job lacks is null.
     """
     for part in _parts(len(result.jobs), rows):
         columns = {name: result.columns[name][part] for name in JOB_COLUMNS}

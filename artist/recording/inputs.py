@@ -1,4 +1,4 @@
-"""What jobs got for their input, CPUs and memory, against their best case: columns and numbers. Pure."""
+"""Columns and numbers of jobs' input: CPUs and memory held, against their best case. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -20,19 +20,19 @@ SHORT_S = 4 * 3600.0  # jobs are short below it (Synergy, OSDI 2022, section 5.3
 
 
 class Inputs(Protocol):
-    """What jobs need to prepare their input."""
+    """Needs of jobs for preparing their input."""
 
     def in_use(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, iteration_ns: int
     ) -> tuple[float, float]:
-        """Return how many CPUs and bytes of memory a job uses where it is placed, at an iteration time."""
+        """Return the CPUs and bytes of memory that a placed job uses at an iteration time."""
 
     def best_case(self, spec: JobSpec, cluster: Cluster) -> tuple[int, int]:
         """Return the least CPUs and bytes of memory, in all, with which a job reaches its highest speed."""
 
 
 class InputColumns(Topic):
-    """What jobs got for their input; the recorder has seen the whole run."""
+    """CPUs and memory of jobs against their best case; the recorder has seen the whole run."""
 
     def __init__(self, recorder: Recorder, inputs: Inputs) -> None:
         self._recorder, self._inputs = recorder, inputs

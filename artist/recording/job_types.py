@@ -93,9 +93,10 @@ class JobTypes(Topic):
             Memory bandwidth that jobs draw, in delays too, and that of the machines that are there. Jobs
             may want more than there is.
     inner
-        Likewise, what is not written: `busy_gpus` that jobs hold; `capacity_gpus` that are there; machines
-        `training`, of known memory bandwidth and with GPU jobs; those of them `crowded`, whose jobs draw more
-        than BANDWIDTH_THRESHOLD of it; and `starved_asked`, GPUs starved by the CPUs that jobs ask for.
+        Likewise, columns that are not written: `busy_gpus` that jobs hold; `capacity_gpus` that are there;
+        machines `training`, of known memory bandwidth and with GPU jobs; those of them `crowded`, whose jobs
+        draw more than BANDWIDTH_THRESHOLD of it; and `starved_asked`, GPUs starved by the CPUs that jobs ask
+        for.
     cpus_last : array
         By job, of a closed run: CPUs that it held last, or holds; -1 if it never held anything.
     retunes
@@ -237,7 +238,7 @@ class JobTypes(Topic):
                 starved.wait(self._jobs[job].demand)
 
     def _hold(self, event: Start | Change) -> None:
-        """Record what a job holds; its iteration time, which determines its use, follows."""
+        """Record a job's allocation; its iteration time, which determines its use, follows."""
         job, allocation = event.job, event.allocation
         self._held[job] = allocation
         self.cpus_last[job] = self._take(job, allocation, 1)
@@ -254,7 +255,7 @@ class JobTypes(Topic):
                 self._add_drawn(machine, -amount)
 
     def _take(self, job: int, allocation: Allocation, sign: int) -> int:
-        """Give a job what an allocation says, or take it back; return the CPUs of it."""
+        """Take the resources of an allocation for a job, or return them; return its CPUs."""
         group, job_type, total = allocation.group, self._type[job], 0
         for machine, gpus, cpus, _ in allocation.slices:
             for starved in self._starved:
@@ -431,7 +432,7 @@ def summarise_job_types(result: RunResult, job_types: JobTypes) -> dict[str, Any
     gpu_utilization_active, gpu_utilization_queued
         GPUs used (`JobTypes`) of the GPUs held; the latter while GPU jobs wait.
     cpus_of_gpu_jobs, cpus_of_cpu_jobs, bandwidth
-        CPUs held and memory bandwidth drawn, of what there is.
+        CPUs held and memory bandwidth drawn, of those of the cluster.
     over_threshold
         Share of the time of machines with GPU jobs in which all jobs there draw more than BANDWIDTH_THRESHOLD
         of what there is.

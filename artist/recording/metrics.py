@@ -46,7 +46,8 @@ def summarise(
     setting
         Sentences on the run, by topic and part.
     run
-        What may differ between equal runs: wall_s, network, network_calls, cache_hits, version, code, host.
+        Facts that may differ between equal runs: wall_s, network, network_calls, cache_hits, version, code,
+        host.
     """
     columns = result.columns
     window = slice(*result.window) if result.window else slice(None)

@@ -1,4 +1,4 @@
-"""What pools of machines have, hold and need over time: loans between them, seen from events alone."""
+"""Observer of pools of machines over time: sizes, GPUs held, needs, and loans, from events alone."""
 
 import math
 from array import array
@@ -35,8 +35,8 @@ class Pools(Topic):
 
     A pool of whose name there is a signal serves something else: the signal is the share of its machines that
     this uses. With N machines that begin in the pool it needs ceil(N x max(v, next v)) from one sample to the
-    next, because use moves from v to the next v meanwhile; none before the first sample. It is short by what
-    it needs beyond the machines that are in the pool then and on which no job holds GPUs.
+    next, because use moves from v to the next v meanwhile; none before the first sample. It is short by the
+    machines that it needs beyond those that are in the pool then and on which no job holds GPUs.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Pools(Topic):
                 self._move(event)
 
     def close(self, end_ns: int) -> None:
-        """End the run: book what jobs still hold, and make the columns."""
+        """End the run: count loans that last, and make the columns."""
         self._close_instant()
         for job, since in self._away.items():
             self.on_loan_ns[job] += end_ns - since
@@ -150,7 +150,7 @@ class Pools(Topic):
         on_loan_machines
             Mean number of the machines in these pools.
         combined
-            Held by jobs or used by what the signals stand for, of all GPUs.
+            Held by jobs or used by the services of the signals, of all GPUs.
         """
         entries: dict[str, Any] = {f"{name}_short": self._short(name) for name in self._signals}
         training = [pool for pool in self._rows if pool not in self._signals]
@@ -184,7 +184,7 @@ class Pools(Topic):
             self._away[job] = self._open_ns
 
     def _let_go(self, job: int) -> Allocation | None:
-        """Remove and return what a job holds, if anything."""
+        """Remove and return the allocation of a job, if it has one."""
         allocation = self._held.pop(job, None)
         if allocation is None:
             return None
@@ -225,7 +225,7 @@ class Pools(Topic):
             self._add(machine, 1)
 
     def _add(self, machine: int, sign: int) -> None:
-        """Add a machine, if it is there, and what is held on it, to its pool, or remove them."""
+        """Add a machine, if present, and the GPUs held on it to its pool, or remove them."""
         pool, gpus = self._pool[machine], self._machines[machine].gpus
         if pool not in self._counts:
             self._counts[pool] = [0, 0, 0]

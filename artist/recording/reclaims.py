@@ -1,4 +1,4 @@
-"""How machines that were lent go back to their own pools, and what that costs the jobs on them."""
+"""Reclaims: returns of lent machines to their own pools, and their cost for the jobs on them."""
 
 import math
 from collections import Counter
@@ -12,7 +12,7 @@ _HOW = RECLAIMED[:3]
 
 
 class Reclaims:
-    """What happened at instants at which machines came back to the pools that they began in.
+    """Counts of the instants at which machines came back to the pools that they began in.
 
     At such an instant a machine was idle before the policy acted (a job that finishes then is gone before);
     else preempting, if a job that was on it was preempted; else flexible: its jobs shrank, or moved away.
@@ -39,7 +39,7 @@ class Reclaims:
         self._flexible_met: list[float] = []
 
     def change(self, job: int, held: Allocation | None) -> None:
-        """Record that a job starts, or changes or loses what it held."""
+        """Record that a job starts, or changes or loses its allocation."""
         self._before.setdefault(job, held)
 
     def preempt(self, job: int, held: Allocation) -> None:
@@ -57,7 +57,7 @@ class Reclaims:
         self._pool_before.setdefault(machine, pool)
 
     def close_instant(self, pools: Sequence[str], running: int) -> None:
-        """Count what was reclaimed at an instant.
+        """Count the reclaims of an instant.
 
         Parameters
         ----------

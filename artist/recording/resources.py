@@ -36,7 +36,7 @@ InputsOf = Callable[[JobSpec, Allocation, Cluster, int], tuple[float, float]]
 
 @dataclass(slots=True)
 class _Running:
-    """A running job: what it holds, when its delay ends, what counts until then, after it, and now."""
+    """A running job: its allocation, the end of its delay, and its use until then, after it, and now."""
 
     allocation: Allocation
     ready_ns: int
@@ -47,7 +47,7 @@ class _Running:
 
 
 class Resources(Topic):
-    """Observer that records what is in use, and how blocked jobs are, in 48 or 88 bytes per change.
+    """Observer that records the use of resources and the blocking index, in 48 or 88 bytes per change.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Resources(Topic):
                 self._come_or_go(event)
 
     def close(self, end_ns: int) -> None:
-        """Record the end of the run; the last row has what was in use then."""
+        """Record the end of the run; the last row has the use at that time."""
         self._end_delays(end_ns)
         self._open_row(end_ns)
         self._write_row(end_ns)
@@ -153,7 +153,7 @@ class Resources(Topic):
         self._blocked.wait(job, now, (int(spec.iterations) - done) * int(spec.compute_ns))
 
     def _hold(self, event: Start | Change) -> None:
-        """Record what a job holds; its new iteration time, which determines its use, follows."""
+        """Record a job's allocation; its new iteration time, which determines its use, follows."""
         now, job = event.time_ns, event.job
         running = self._running.get(job)
         if running is None:
@@ -214,7 +214,7 @@ class Resources(Topic):
                 self._count(running, at)
 
     def _count(self, running: _Running, now: int) -> None:
-        """Update what is counted of a job."""
+        """Update the counted use of a job."""
         uses = running.uses if running.ready_ns <= now else running.held
         if uses != running.counted:
             self._open_row(now)

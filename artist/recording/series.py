@@ -1,4 +1,4 @@
-"""What a policy noted of itself over time, such as timers: policy.parquet with time_s, name and value."""
+"""Series that a policy notes of itself, such as timers: policy.parquet with time_s, name and value."""
 
 from collections.abc import Sequence
 from pathlib import Path

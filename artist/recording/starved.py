@@ -22,7 +22,7 @@ class Starved:
     ----------
     min_cpus_per_gpu
         CPUs a GPU that any GPU job can start with, which count instead of those asked for, where the policy
-        decides itself how many a job gets; None where jobs get what they ask for.
+        decides the CPUs of jobs itself; None where jobs get the CPUs that they ask for.
     """
 
     def __init__(self, cluster: Cluster, min_cpus_per_gpu: float | None = None) -> None:

@@ -26,7 +26,7 @@ class Table(NamedTuple):
 
 
 class Topic:
-    """What a run folder gets on one topic; an observer of the run is closed before it is asked."""
+    """Tables, columns and numbers of one topic; an observer of the run is closed before it is asked."""
 
     def tables(self) -> Mapping[str, Table]:
         """Return tables by the names of their files."""

@@ -1,4 +1,4 @@
-"""Observer of what jobs send on the links that they share.
+"""Observer of the traffic of jobs on the links that they share.
 
 The use of a link is what jobs send on it as a share of its capacity; a job sends evenly over its iterations,
 and nothing while a delay lasts. A link is contended while the jobs that send on it could overload it, if all
@@ -61,7 +61,7 @@ class Traffic(Topic):
     jobs, cluster
         The engine's; an event's job is an index into them.
     sending
-        What a job sends in an iteration where it is placed (`Performance.sending`); None: nothing.
+        Traffic of an iteration of a placed job (`Performance.sending`); None: it sends nothing.
     capacity
         Of every link, byte/ns; infinite where no link is shared.
 
@@ -122,7 +122,7 @@ class Traffic(Topic):
                 self._let_go(event.job)
 
     def close(self, end_ns: int) -> None:
-        """Record the end of the run; the last row has what was in use then."""
+        """Record the end of the run; the last row has the use at that time."""
         self._advance(end_ns)
         self._settle()
         self._end_row()
@@ -191,7 +191,7 @@ class Traffic(Topic):
                 self._find(sender, self._jobs[event.job])
 
     def _find(self, sender: _Sender, spec: JobSpec) -> None:
-        """Fill in what a job sends."""
+        """Fill in the traffic of a job."""
         sender.at = np.zeros(0, dtype=np.int64)
         sending = self._sending(spec, sender.allocation, self._cluster)
         if sending is not None:
@@ -219,7 +219,7 @@ class Traffic(Topic):
             self._now_ns = time_ns
 
     def _settle(self) -> None:
-        """Count what changed, in a row of its own."""
+        """Count the changes of an instant, in a row of their own."""
         changed = [sender for sender in self._changed if sender.at is not None]
         self._changed.clear()
         if not changed:
@@ -258,7 +258,7 @@ class Traffic(Topic):
 
 
 def slowdowns(result: RunResult) -> Floats:
-    """Return by how much contention slowed each job: time running / time it would have run without.
+    """Return the slowdown of each job by contention: time running / time without contention.
 
     Shape (n_jobs,); NaN for a job that has not run.
     """

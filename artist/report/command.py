@@ -61,7 +61,7 @@ def report(
     Parameters
     ----------
     baseline
-        `key=value,...`: what rows are measured against; see `scenarios.contest`.
+        `key=value,...`: the baseline of the rows; see `scenarios.contest`.
     trace
         Whether to write who ran where for a trace viewer too.
     claims

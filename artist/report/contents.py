@@ -1,4 +1,4 @@
-"""What a report's folder holds: the page with its tables, figures and lists, and files beside it."""
+"""Contents of a report's folder: the page with its tables, figures and lists, and files beside it."""
 
 import os
 import sys
@@ -131,6 +131,6 @@ def _member_sections(comparison: Comparison, digests: Sequence[Digest]) -> list[
 
 
 def _entry(name: str, run: Run, output: Path) -> tuple[str, str]:
-    """Return what a list says of a run, and the way to it from the page, so that both can be moved."""
+    """Return a run's entry in a list: text, and the path from the page, so that both can be moved."""
     way = Path(os.path.relpath(run.folder.resolve(), output.resolve())).as_posix()
     return f"{name}, seed {run.summary['seed']}:", f"{way}/"

@@ -19,7 +19,7 @@ def drawn(drawing: Drawing, note: str) -> tuple[PageFigure, dict[str, bytes]]:
     Parameters
     ----------
     note
-        What is added to the caption.
+        Text added to the caption.
     """
     figure = drawing.draw(WIDTH_IN)
     wide = slim(rendered(figure, "svg"))

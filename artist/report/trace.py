@@ -134,7 +134,7 @@ def _complete(stays: Stays, number: int, slots: list[int]) -> Iterator[Event]:
 
 
 def _tell(run: Run, stays: Stays, events: list[Event]) -> None:
-    """Add what is known of a job to the arguments of its events."""
+    """Add the facts on a job to the arguments of its events."""
     table = run.jobs
     row_of = {name: row for row, name in enumerate(table["job_id"].astype(str))}
     columns = {name: table[name].tolist() for name in _TOLD if name in table.columns}

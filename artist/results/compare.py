@@ -1,4 +1,4 @@
-"""What differs between runs, and which of them are replicates of each other. Pure."""
+"""Comparison of runs: the settings that differ, and the groups of replicates. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Replicates:
 
     @property
     def partial(self) -> bool:
-        """Whether means leave out jobs that had not finished, so that no other row's compare with them."""
+        """Return whether means leave out unfinished jobs, so that they compare with no other row's."""
         return not all(run.covered.whole for run in self.runs)
 
     @property
@@ -74,7 +74,7 @@ class Comparison:
 
 
 def along_note(comparison: Comparison) -> str:
-    """Return which settings differ beside those that have a column; empty if none does."""
+    """Return the settings that differ beside those with a column; empty if none does."""
     keys = [*comparison.along[:_MAX_ALONG], *["..."] * (len(comparison.along) > _MAX_ALONG)]
     return f"settings that differ together with the columns: {', '.join(keys)}" if keys else ""
 
@@ -135,7 +135,7 @@ def _code(run: Run) -> str:
 def _place(
     keys: Sequence[str], values: Sequence[str], runs: Sequence[Run], given: Sequence[str]
 ) -> tuple[object, ...]:
-    """Order groups by what differs; of equal ones made by different code, the newest comes first."""
+    """Order groups by their settings; of equal ones made by different code, the newest comes first."""
     policy = runs[0].summary["policy"]
     rank = given.index(policy) if policy in given else len(given)
     config = [natural(value) for key, value in zip(keys, values, strict=True) if key != CODE]

@@ -15,12 +15,12 @@ class Covered(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether no job is left out. Longer jobs are left out more often, so the means are too low."""
+        """Return whether no job is left out; longer jobs are left out more often, so means are too low."""
         return self.finished == self.jobs
 
 
 def covered(summary: Mapping[str, Any]) -> Covered:
-    """Return what the means of a summary cover."""
+    """Return the jobs that the means of a summary cover."""
     measured = summary.get("measured")
     if measured is not None:
         return Covered(int(measured["finished"]), int(measured["jobs"]))
@@ -29,13 +29,13 @@ def covered(summary: Mapping[str, Any]) -> Covered:
 
 
 def window_sizes(summaries: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many jobs the windows of these runs measure; empty if all jobs are measured."""
+    """Return the number of jobs in the windows of these runs; empty if all jobs are measured."""
     sizes = {covered(summary).jobs for summary in summaries if covered(summary).jobs < int(summary["jobs"])}
     return " or ".join(map(str, sorted(sizes)))
 
 
 def mark(summaries: Sequence[Mapping[str, Any]]) -> str:
-    """Return what marks the number of finished jobs in a row whose means leave out jobs; else nothing."""
+    """Return the mark beside the number of finished jobs of a row whose means leave out jobs, else ""."""
     counts = [covered(summary) for summary in summaries]
     if all(count.whole for count in counts):
         return ""

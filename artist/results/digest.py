@@ -1,4 +1,4 @@
-"""What figures, tables and findings need of the runs of one row: small, made once by reading them."""
+"""Digest of the runs of one row for figures, tables and findings: small, read once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -143,7 +143,7 @@ def digest(group: Replicates) -> Digest:
 
 
 def distribution(times_s: Floats, total: int, min_s: float) -> Distribution:
-    """Return the distribution of times above `min_s`, as fractions of so many jobs."""
+    """Return the distribution of times above `min_s`, as fractions of `total` jobs."""
     above = times_s[times_s > min_s]
     if not len(above):
         return Distribution(np.empty(0), np.empty(0), len(times_s) / total if total else 0.0)

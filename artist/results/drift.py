@@ -1,4 +1,4 @@
-"""Whether the queue of runs grows as long as jobs arrive: then there is no steady state to measure."""
+"""Growth of the queue while jobs arrive: with it there is no steady state to measure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

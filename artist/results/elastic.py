@@ -1,4 +1,4 @@
-"""How many GPUs elastic jobs held, and when, against the least and the most that they take."""
+"""GPUs of elastic jobs over time, against the least and the most that they take."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ def have_elastic(runs: Sequence[Run]) -> bool:
 
 
 def read_elastic(run: Run) -> Elastic:
-    """Read what elastic jobs held, if the run states which they are.
+    """Read the GPUs of elastic jobs, if the run names these.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def read_elastic(run: Run) -> Elastic:
 
 
 def _stretches(stays: Stays, job: Codes, worth: Floats) -> tuple[Codes, Floats, Floats, Floats, Floats]:
-    """Return job, GPUs, start, end and the least worth of a GPU; what a job holds at once as one entry."""
+    """Return job, GPUs, start, end and least worth of a GPU; one entry for all that a job holds at once."""
     kept = np.flatnonzero(job >= 0)
     kept = kept[np.lexsort((stays.start_s[kept], job[kept]))]
     job, start_s = job[kept], stays.start_s[kept]

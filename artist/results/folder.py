@@ -19,7 +19,7 @@ _SWEEP = "multirun.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What lies under the given folders: finished runs, and points of sweeps that failed."""
+    """Runs under the given folders: finished ones, and points of sweeps that failed."""
 
     runs: tuple[Path, ...]
     failed: tuple[Path, ...]

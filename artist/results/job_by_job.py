@@ -1,4 +1,4 @@
-"""Numbers of single jobs: what each got relative to its best case, and its speed-up over another policy."""
+"""Numbers of single jobs: share of the best case, and speed-up over another policy."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,7 +16,7 @@ _Columns = dict[str, Floats]
 
 
 class AgainstBest(NamedTuple):
-    """What jobs got, relative to their best case, replicates pooled.
+    """Throughput, CPUs and memory of jobs relative to their best case, replicates pooled.
 
     One entry per measured job with GPUs that ran; a CPU-only job has no better case than its request.
 
@@ -34,12 +34,12 @@ class AgainstBest(NamedTuple):
 
 
 def have_best(group: Replicates) -> bool:
-    """Return whether the runs of a row record what jobs got of their best case: jobs need CPUs and memory."""
+    """Return whether the runs of a row record best cases: jobs need CPUs and memory."""
     return all("relative_throughput" in run.summary for run in group.runs)
 
 
 def against_best(group: Replicates) -> AgainstBest:
-    """Read what the jobs of a row got, if its runs record it.
+    """Read the shares of the jobs of a row, if its runs record them.
 
     Raises
     ------

@@ -33,7 +33,7 @@ def read_job_types(run: Run, bins: int) -> Steps:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long the finished jobs of a run waited in all, of the window if there is one; in order of arrival.
+    """Queueing times of the finished jobs of a run, of the window if there is one; in order of arrival.
 
     Attributes
     ----------

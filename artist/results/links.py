@@ -1,4 +1,4 @@
-"""The links that jobs shared in a run: their use over time, those most contended, what each job lost."""
+"""Shared links of a run: use over time, the most contended ones, and the jobs' slowdowns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def has_contention(run: Run) -> bool:
 
 
 def read_tiers(run: Run) -> dict[str, dict[str, Gauge]]:
-    """Return for each tier of links what LINK_USES name, as parts of 1; raise InputError if damaged."""
+    """Return LINK_USES of each tier of links, as parts of 1; raise InputError if damaged."""
     names = [name for name in run.columns(_TIERS) if name != "time_s"]
     times_s, *values = run.numbers(_TIERS, ["time_s", *names])
     thinned = len(times_s) > 2 * SPANS  # all alike
@@ -67,7 +67,7 @@ def read_slowdowns(runs: Sequence[Run]) -> Floats:
 
 
 def top_contended(runs: Sequence[Run], most: int) -> list[SharedLink]:
-    """Return at most so many links that were contended, those longest that were first.
+    """Return at most `most` links that were contended, the longest contended first.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from artist.results.steps import Floats
 
 
 def worths(config: Mapping[str, Any], machines: Sequence[str]) -> Floats:
-    """Return how many of the cluster's own GPUs a GPU of each machine replaces for a fungible job.
+    """Return the replacement ratio of each machine's GPUs for a fungible job, in GPUs of the cluster's own.
 
     Machines are m0, m1 ... in the order of `cluster.machines`. 1 where the configuration has machines of
     one type, or does not say.

@@ -51,7 +51,7 @@ class Metric:
         Whether only some runs have it: those that were asked for it, or whose jobs need CPUs and memory or
         share links, or whose machines begin in several pools.
     per
-        What it is divided by, in the summary too.
+        Name of its divisor, in the summary too.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Metric:
     per: str | None = None
 
     def of(self, summary: Mapping[str, Any]) -> float | None:
-        """Return its value in a summary; None if the run lacks what it needs: jobs, or a recording."""
+        """Return its value in a summary; None if the run lacks its jobs or its recording."""
         if self.optional and self.path[0] not in summary:
             return None
         value: Any = summary
@@ -118,7 +118,7 @@ def _times(key: str, title: str, statistics: Sequence[str]) -> list[Metric]:
 
 
 def _of_kind(kind: str, title: str) -> list[Metric]:
-    """Return how long jobs of a kind waited, and took."""
+    """Return the metrics of queueing and completion times of a job type."""
     at, jobs = f"kinds.{kind}", f"{kind}_jobs"
     return [
         _row(jobs, f"|{title}", f"{at}.jobs", "count"),
@@ -244,7 +244,7 @@ def change(metric: Metric, row: Replicates, other: Replicates) -> Estimate:
 
 
 def changes(metric: Metric, row: Replicates, other: Replicates) -> list[float]:
-    """Return how much more a row's number is than another row's, seed by seed.
+    """Return the relative differences of a row's number from another row's, seed by seed.
 
     Nothing if a pair has no ratio, or a run has no number for a comparison.
     """
@@ -256,12 +256,12 @@ def changes(metric: Metric, row: Replicates, other: Replicates) -> list[float]:
 
 
 def estimated(values: Sequence[float], of: int = 1) -> Estimate:
-    """Return the mean of at least one value, and its interval, one of so many that are to hold together."""
+    """Return the mean of at least one value, and its interval, one of `of` that are to hold together."""
     return Estimate(mean(values), *(interval_95(values, of) or (None, None)))
 
 
 def difference(value: float | None, reference: float | None) -> float | None:
-    """Return by how much of the reference a value exceeds it; None if there is no such ratio."""
+    """Return the excess of a value over a reference, as part of it; None if there is no such ratio."""
     return None if value is None or not reference else value / reference - 1.0
 
 

@@ -1,4 +1,4 @@
-"""Which job held how many GPUs of which machine, and when: read back from the events of a run."""
+"""GPUs held by job and machine over time, read back from the events of a run."""
 
 from dataclasses import dataclass
 
@@ -100,7 +100,7 @@ def used_gpus(
     Parameters
     ----------
     kinds, rows
-        Of each stay: what colours it, and in which row of the picture it lies.
+        Of each stay: its colour class, and its row of the picture.
     edges
         Ascending bounds of equally wide bins.
     """

@@ -59,7 +59,7 @@ def have_pools(run: Run) -> bool:
 
 
 def read_pools(run: Run, bins: int) -> Pools:
-    """Read the pools of a run that recorded them, long ones as means over so many spans of time.
+    """Read the pools of a run that recorded them, long ones as means over `bins` spans of time.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def has_returns(run: Run) -> bool:
 
 
 def read_returns(run: Run, width_s: float, end_s: float) -> Returns:
-    """Read when machines went back, in spans of so many seconds; raise InputError if the table is damaged."""
+    """Read when machines went back, in spans of `width_s`; raise InputError if the table is damaged."""
     times_s, *totals = run.numbers(_TABLE, ["time_s", *_SO_FAR])
     edges = width_s * np.arange(int(np.ceil(end_s / width_s)) + 1)
     at = np.searchsorted(times_s, edges, side="left") - 1  # an edge begins a span

@@ -1,4 +1,4 @@
-"""How many steps a policy took to find the CPUs of each job, apart from its other notes."""
+"""Steps of a policy's search for the CPUs of each job, apart from its other notes."""
 
 from typing import TYPE_CHECKING
 

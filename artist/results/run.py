@@ -78,7 +78,7 @@ class Run(Frames):
 
     @property
     def series(self) -> "pd.DataFrame | None":
-        """What the policy noted over time; None if it noted nothing."""
+        """The series that the policy noted; None if it noted none."""
         return self.table(Path(SERIES).stem) if (self.folder / SERIES).exists() else None
 
     def table(self, name: str) -> "pd.DataFrame":

@@ -1,4 +1,4 @@
-"""Which rows of a comparison compete with each other, and the baseline of each. Pure."""
+"""Scenarios: rows of a comparison that compete with each other, and the baseline of each. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Scenario:
     Attributes
     ----------
     name
-        What the rows have in common and other rows have not, such as `64 machines`; may be empty.
+        The settings that distinguish the rows from others, such as `64 machines`; may be empty.
     rows
         Indices of groups of the comparison.
     parts
@@ -90,7 +90,7 @@ def contest(comparison: Comparison, wanted: str | None = None) -> Contest:
 def _baselines(
     comparison: Comparison, scenarios: Sequence[Scenario], match: Sequence[int], wanted: str | None
 ) -> tuple[int, ...]:
-    """Return the baseline of each row, from the rows that match what is wanted, or by default."""
+    """Return the baseline of each row, from the rows that match the wanted one, or by default."""
     baseline = [0] * len(comparison.groups)
     keys = [pair.partition("=")[0].strip() for pair in (wanted or "").split(",")]
     at = [_key_index(comparison.keys, key) for key in keys]
@@ -108,7 +108,7 @@ def _baselines(
 
 
 def _alike(comparison: Comparison, row: int, other: int) -> int:
-    """Return how many values two rows share."""
+    """Return the number of values that two rows share."""
     values = zip(comparison.groups[row].values, comparison.groups[other].values, strict=True)
     return sum(one == another for one, another in values)
 
@@ -122,7 +122,7 @@ def scenario_rows(n_rows: int, contest: Contest) -> tuple[tuple[str, tuple[int, 
 
 
 def matching(comparison: Comparison, contest: Contest, wanted: str) -> list[list[int]]:
-    """Return the rows of each scenario that match what `--baseline` names."""
+    """Return the rows of each scenario that match `--baseline`."""
     rows = _matching(comparison, wanted)
     return [[row for row in scenario.rows if row in rows] for scenario in contest.scenarios]
 

@@ -82,7 +82,7 @@ def distribution_steps(values: Floats, total: int, n_bins: int) -> tuple[Floats,
     Parameters
     ----------
     values
-        Positive, in any order; what of `total` is not among them never gets there.
+        Positive, in any order; the rest of `total` never gets there.
     n_bins
         Points whose logarithms are closer than this part of the range are drawn as one.
     """

@@ -71,7 +71,7 @@ def seeds_csv(comparison: Comparison) -> str:
 
 
 def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
-    """Return by how much rows differ from their baselines, seed by seed, as CSV of fractions.
+    """Return the differences of rows from their baselines, seed by seed, as CSV of fractions.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def parse(text: str, path: Path, first: int, columns: str, as_there: str = "", s
     first
         Number of the line below the header.
     columns, as_there
-        What says how many fields there are, for messages.
+        Name of the line that sets the number of fields, for messages.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def _check_commas(header: str, names: Sequence[str], where: str) -> None:
 
 
 def read_json(path: Path, allowed: str) -> Any:
-    """Return the content of a JSON file; `allowed` says what it should be.
+    """Return the content of a JSON file; `allowed` describes valid content.
 
     Raises
     ------

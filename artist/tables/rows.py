@@ -23,7 +23,7 @@ class Table:
     places
         Number of each row in the source, (n_rows,); None to count them from 1.
     unit
-        What the source counts: "line", "entry" or "row".
+        The source's unit of counting: "line", "entry" or "row".
     """
 
     def __init__(self, columns: Mapping[str, Any], places: Column | None = None, unit: str = "row") -> None:
@@ -120,7 +120,7 @@ def coded(column: Column) -> tuple[Column, list[Any]]:
 
 
 def repeated(column: Column) -> Column:
-    """Return which values stand in a row before, (n_rows,) bool."""
+    """Return whether each value is in an earlier row, (n_rows,) bool."""
     seen = set[Any]()
     repeated = np.zeros(len(column), dtype=bool)
     for row, one in enumerate(column.tolist()):
@@ -150,7 +150,7 @@ def to_numbers(column: Column) -> np.ndarray:
 
 
 def _number(value: object) -> float:
-    """Return the number that a value is, or NaN; not what only Python takes for one, such as 1_000."""
+    """Return a value as a number, or NaN; forms that only Python reads, such as 1_000, are NaN."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return np.nan
     try:

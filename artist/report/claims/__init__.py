@@ -1,1 +1,1 @@
-"""What a paper claims, in one data file each, and what our runs say of it."""
+"""Claims of papers, a data file per paper, and the verdicts of our runs."""

@@ -1,4 +1,4 @@
-"""What runs say of a claim: a number with its spread over seeds, and a verdict."""
+"""Evaluation of a claim by runs: a number with its spread over seeds, and a verdict."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from artist.results.measures import Estimate, estimated
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A claim at one value of what was swept over; the value is empty if nothing was.
+    """A claim at one value of the swept setting; the value is empty without one.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the runs say of a claim.
+    """The evaluation of a claim.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Result:
 
 
 def evaluate(claim: Claim, evidence: Sequence[Evidence]) -> Result:
-    """Return what runs of one setting say of a claim, by its first metric.
+    """Return the evaluation of a claim by runs of one setting, by its first metric.
 
     A change is taken seed by seed over the seeds that all of its policies have, and averaged: for the same
     jobs, unless `against_where` or `than_where` names runs of others. Of the values that were swept over,
@@ -120,7 +120,7 @@ _BySeed = Mapping[str, Mapping[int, _Seen]]  # whose -> seed -> number
 
 
 def _found(claim: Claim, evidence: Sequence[Evidence]) -> dict[str, dict[str, dict[int, _Seen]]]:
-    """Return the metric by value of what was swept over, whose it is, and seed."""
+    """Return the metric by value of the swept setting, role and seed."""
     numbers: dict[str, dict[str, dict[int, _Seen]]] = {}
     for run in evidence:
         taken = roles(claim, run.facts)
@@ -209,7 +209,7 @@ def _change_of(claim: Claim, numbers: Sequence[Value]) -> float | None:
 
 
 def _change(claim: Claim, mine: Value, rest: Sequence[Value]) -> float | None:
-    """Return by how much of the best of the others mine is more; None where that is 0 and mine is not."""
+    """Return the excess over the best of the others, as part of it; None where only that is 0."""
     if isinstance(mine, tuple):
         (theirs,) = rest
         assert isinstance(theirs, tuple)

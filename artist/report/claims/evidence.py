@@ -1,4 +1,4 @@
-"""What claims ask of a run: its settings and its numbers."""
+"""Evidence for claims: the settings and the numbers of a run."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ Value = float | tuple[float, ...]  # a number, or one a job
 
 @dataclass(frozen=True)
 class Evidence:
-    """A run and what claims ask about it."""
+    """A run, with the settings and numbers that claims need."""
 
     run: Run
 
@@ -58,7 +58,7 @@ class Evidence:
 
     @property
     def outcome(self) -> Mapping[str, Any]:
-        """Return the summary without the seed, and without what may differ between equal runs."""
+        """Return the summary without the seed and the facts that may differ between equal runs."""
         return {key: value for key, value in self.run.summary.items() if key not in ("seed", "run")}
 
     @property
@@ -119,7 +119,7 @@ class Evidence:
         return fmean(of_model) if of_model else None
 
     def _steps(self, model: str) -> float | None:
-        """Return how many steps CODA's allocator took for jobs of a model, in the mean."""
+        """Return the mean number of steps that CODA's allocator took for jobs of a model."""
         table = self.run.series
         values = [] if table is None else list(table["value"][table["name"] == f"steps of {model}"])
         return fmean(values) if values else None

@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The claims of a paper beside what runs say of them.
+    """The claims of a paper beside their evaluation by runs.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ def judge(file: ClaimFile, runs: Sequence[Run]) -> Judged:
 
 
 def summary(judged: Judged) -> tuple[str, ...]:
-    """Return how many claims have which verdict, and are shown under each reading, in a line a fabric."""
+    """Return the numbers of claims by verdict, and of those shown under each reading, a line per fabric."""
     return tuple(_of_fabric(judged, fabric) for fabric in judged.fabrics)
 
 

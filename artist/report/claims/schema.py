@@ -93,7 +93,7 @@ class Claim(_Part):
     policy
         Whose number.
     against
-        What it is compared with: a policy, or several, of which the best counts.
+        The policy of comparison, or several, of which the best counts.
     against_where
         Which runs of those, if not the ones of `where`; then `along` is about `policy` only.
     metric
@@ -162,7 +162,7 @@ class Claim(_Part):
         return self.model_copy(update={"metric": (metric,)})
 
     def under(self, reading: Mapping[str, Who]) -> "Claim":
-        """Return the claim with policies replaced by what they are under a reading."""
+        """Return the claim with policies replaced by those of a reading."""
 
         def read(who: Who) -> Who:
             other = reading.get(who.name)
@@ -247,7 +247,7 @@ class ClaimFile(_Part):
     paper
         Its title.
     notes
-        What a reader of the table should know.
+        A note for readers of the table.
     readings
         How the paper's text may be read where it leaves room: for each reading which policies of the claims
         stand for which others. The first decides.
@@ -278,7 +278,7 @@ def read_claims(name: str) -> ClaimFile:
     Raises
     ------
     InputError
-        With file, field, the value found and what is allowed.
+        With file, field, the value found and the values allowed.
     """
     here = files(__package__)
     shipped = sorted(Path(file.name).stem for file in here.iterdir() if file.name.endswith(".yaml"))

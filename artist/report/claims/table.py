@@ -19,7 +19,7 @@ _HOUR_S = 3600.0
 
 
 def claims_text(judged: Judged) -> str:
-    """Return the tables as aligned lines, one a fabric; below a claim what its line has no room for."""
+    """Return the tables as aligned lines, one per fabric, with details below the line of a claim."""
     return "\n".join(_fabric_text(judged, fabric) for fabric in judged.fabrics)
 
 
@@ -81,7 +81,7 @@ def claim_notes(judged: Judged) -> tuple[str, ...]:
 
 
 def paper_text(claim: Claim) -> str:
-    """Return what the paper says: a change in per cent, or a number."""
+    """Return the paper's number: a change in per cent, or a value."""
     if isinstance(claim.paper, str):
         return claim.paper
     if not claim.against:
@@ -124,7 +124,7 @@ def _fabric_text(judged: Judged, fabric: str) -> str:
 
 
 def _details(row: Row, judged: Judged) -> list[str]:
-    """Return what a line has no room for: swept values, other metrics, other readings."""
+    """Return the details below a line: swept values, other metrics, other readings."""
     missing = row.result.decisive.missing
     parts = [f"no run of {', '.join(missing)} fits"] * bool(missing)
     parts += [_places(row.result)] * (len(row.result.places) > 1)
@@ -170,7 +170,7 @@ def _csv_cells(fabric: str, reading: str, result: Result, place: Place) -> list[
 
 
 def _settings(claim: Claim) -> str:
-    """Return which runs a claim is about."""
+    """Return the runs that a claim is about."""
     said = [f"{claim.policy.name}{_where(claim.policy.where)}"] if claim.policy else []
     if claim.against:
         said.append("against " + " and ".join(f"{who.name}{_where(who.where)}" for who in claim.against))

@@ -68,7 +68,7 @@ def of_change(claim: Claim, ours: Estimate, seeds: int, *, one_trace: bool, queu
 
 
 def in_words(claim: Claim, verdict: str) -> str:
-    """Return a verdict, and within what margin a change is shown to be none."""
+    """Return a verdict, with the margin within which a change is shown to be none."""
     none = claim.paper in ("same", "not higher")
     return f"{verdict} within {100 * claim.within:.0f} %" if none and verdict == SHOWN else verdict
 

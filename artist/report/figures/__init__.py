@@ -1,1 +1,1 @@
-"""The figures of a report, a file each, and what they share."""
+"""The figures of a report, and their shared parts."""

@@ -67,7 +67,7 @@ def stack(
 
 
 def part_key(figure: Figure, axes: Axes, width_in: float) -> None:
-    """Write above the panels what the parts of a bar are."""
+    """Write the key to the parts of a bar above the panels."""
     handles, names = axes.get_legend_handles_labels()
     figure.legend(
         handles, names, loc="outside upper left", ncols=6 if width_in == WIDTH_IN else 2, fontsize=8.5,

@@ -1,4 +1,4 @@
-"""The figures of what jobs that share links do to each other: the use of links, and time lost to it."""
+"""The figures of contention: the use of shared links, and the time that jobs lose to it."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -69,7 +69,7 @@ def _lost(digest: Digest) -> Distribution:
 def slowed_jobs(
     digests: Sequence[Digest], contest: Contest, lost: Mapping[int, Distribution], width_in: float = WIDTH_IN
 ) -> Figure:
-    """Draw how many of the jobs that ran lost more than so much to contention, a line a row."""
+    """Draw the share of the jobs that lost more than a time to contention, a line per row."""
     layout = facets([digest.group for digest in digests], contest)
     layout = only(layout, [row in lost for row in range(len(digests))])
     most = max((float(losses.times_s[-1]) for losses in lost.values() if len(losses.times_s)), default=0.0)

@@ -79,7 +79,7 @@ def draw_cdf(
     lines
         Title, and the distribution of each row, of each panel.
     label, nothing
-        Of the horizontal axes, and what stands there if no line has a point.
+        Label of the horizontal axes, and the text in place of lines without points.
     min_s
         If not 0, lines begin at the fraction that is less than this.
     dots

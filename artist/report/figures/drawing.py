@@ -1,4 +1,4 @@
-"""A figure that can be drawn at any width, and what the captions of several of them say."""
+"""A figure that can be drawn at any width, and sentences that several captions share."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ class Drawing:
 
 
 def pooled(digests: Sequence[Digest]) -> str:
-    """Return what a caption says of replicates that are drawn as one."""
+    """Return the caption's sentence on replicates that are drawn as one."""
     return _POOLED * several(digests)
 
 
 def first(digests: Sequence[Digest]) -> str:
-    """Return what a caption says where only one of the replicates is drawn."""
+    """Return the caption's sentence where only one of the replicates is drawn."""
     return _FIRST * several(digests)
 
 
@@ -41,11 +41,11 @@ def several(digests: Sequence[Digest]) -> bool:
 
 
 def without_panel(titles: Sequence[str], what: str) -> str:
-    """Return what a caption says of panels that are left out."""
+    """Return the caption's sentence on panels that are left out."""
     return f" Without a panel, as {what}: {', '.join(titles)}." if titles else ""
 
 
 def of_scenario(rows: Sequence[int], contest: Contest) -> str:
-    """Return which scenario rows are of, if there are several."""
+    """Return the caption's sentence on the scenario of the rows, if there are several scenarios."""
     name = contest.scenario_of(rows[0]).name if len(contest.scenarios) > 1 else ""
     return f" Shown: {name}, where jobs wait longest." if name else ""

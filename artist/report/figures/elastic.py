@@ -61,7 +61,7 @@ def _are_elastic(digest: Digest) -> bool:
 
 
 def _counts(digest: Digest, elastic: Elastic) -> list[Gauge]:
-    """Return how many jobs run at the first levels, of one level more each, so that they can be stacked."""
+    """Return the numbers of jobs that run at the first levels, cumulated so that they can be stacked."""
     times, running = elastic.running()
     times, running = np.append(times, digest.end_s), np.pad(running, ((0, 0), (0, 1)))
     return [gauge_of_steps(times, values, _SPANS) for values in running.cumsum(axis=0)]
@@ -101,7 +101,7 @@ def levels_over_time(
 
 
 def _end_s(digests: Sequence[Digest], read: Rows) -> float:
-    """Return when the last elastic job stops; other jobs may run for much longer."""
+    """Return the time of the last stop of an elastic job; other jobs may run for much longer."""
     ends_s = [float(elastic.end_s.max(initial=0.0)) for elastic in read.values()]
     return max(ends_s) or max(digests[row].end_s for row in read) or 1.0
 

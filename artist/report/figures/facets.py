@@ -1,4 +1,4 @@
-"""Which rows stand in which panel, how each is drawn there, and what the legend says. Pure."""
+"""Assignment of rows to panels, with their styles and the legend. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -106,6 +106,6 @@ def chosen(
 
 
 def max_drawn(contest: Contest) -> int:
-    """Return how many rows can be drawn so that they can be told apart."""
+    """Return the number of rows that can be drawn distinguishably."""
     few = 1 < len(contest.scenarios) <= MAX_PANELS and 1 < len(set(contest.contenders)) <= _MAX_LINES
     return MAX_PANELS * _MAX_LINES if few else _MAX_GROUPS

@@ -33,7 +33,7 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
 
 
 def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
-    """Draw median and 95th percentile of the completion time of jobs that asked for so many GPUs."""
+    """Draw median and 95th percentile of the completion time of jobs, by the GPUs asked for."""
     layout = facets([digest.group for digest in digests], contest)
     there = np.flatnonzero(sum(digest.by_demand[:, 0] for digest in digests))
     both = [

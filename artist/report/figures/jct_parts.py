@@ -68,7 +68,7 @@ def jct_parts(digests: Sequence[Digest], contest: Contest, width_in: float = WID
 
 
 def drawn_parts(digests: Sequence[Digest]) -> list[int]:
-    """Return which parts of the completion time are large enough to be seen in some row."""
+    """Return the parts of the completion time that are large enough to be seen in some row."""
     values = np.nan_to_num(np.array([digest.parts_s for digest in digests]))
     least = 1e-3 * values.sum(axis=1).max()
     return [i for i in range(len(PARTS)) if i < 3 or values[:, i].max() > least]

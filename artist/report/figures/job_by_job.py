@@ -79,7 +79,7 @@ def _speedup_drawing(digests: Sequence[Digest], contest: Contest) -> list[Drawin
 def got_of_best(
     digests: Sequence[Digest], contest: Contest, got: Mapping[int, AgainstBest], width_in: float = WIDTH_IN
 ) -> Figure:
-    """Draw the distributions of what jobs got, a panel each and a line a row, replicates pooled."""
+    """Draw the distributions of the jobs' shares, a panel per kind of share and a line per row, pooled."""
     layout = facets([digest.group for digest in digests], contest)
     texts = group_texts([digests[row].group for row in got])
     with style():
@@ -181,7 +181,7 @@ def typical_bars(
     baseline: str,
     width_in: float = WIDTH_IN,
 ) -> Figure:
-    """Draw the jobs of each row, two bars a job and a panel a row."""
+    """Draw the jobs of each row, two bars per job and a panel per row."""
     scale, unit = time_unit(
         max(sum(times) for of_row in jobs.values() for job in of_row for times in job[2:])
     )

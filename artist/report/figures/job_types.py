@@ -96,7 +96,7 @@ def _gauges(read: Mapping[int, Steps], columns: Mapping[str, tuple[str, str | No
 
 
 def _waits(digest: Digest) -> tuple[Distribution, ...]:
-    """Return how long jobs of each type waited, replicates pooled."""
+    """Return the distributions of queueing times by job type, replicates pooled."""
     pairs = [read_waits(run) for run in digest.group.runs]
     gpu = np.concatenate([pair.of_gpu for pair in pairs])
     queueing_s = np.concatenate([pair.queueing_s for pair in pairs])
@@ -250,7 +250,7 @@ def _changes(digest: Digest) -> bool:
 def cpus_changed(
     digests: Sequence[Digest], changed: Mapping[int, Floats], width_in: float = WIDTH_IN
 ) -> Figure:
-    """Draw how many jobs got so many CPUs more than they asked for, a panel a row."""
+    """Draw the shares of jobs by CPUs held beyond those asked for, a panel per row."""
     most = min(_MOST, max(int(abs(of_row).max(initial=1)) for of_row in changed.values()))
     shares = {row: _parts_changed(of_row) for row, of_row in changed.items()}
     figure = row_panels(
@@ -269,7 +269,7 @@ def cpus_changed(
 
 
 def _parts_changed(changed: Floats) -> tuple[float, float, float]:
-    """Return the per cents of jobs with fewer, as many, and more CPUs."""
+    """Return the per cents of jobs with fewer, equally many, and more CPUs."""
     of = len(changed) or 1
     return tuple(100 * float(np.sum(np.sign(changed) == sign)) / of for sign in (-1, 0, 1))  # type: ignore
 

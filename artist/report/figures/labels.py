@@ -9,15 +9,15 @@ _TITLE_CHARS = 44  # the width of a panel
 
 
 def title(group: Replicates) -> str:
-    """Return what stands above the panel of a group: its label, or the letter for it with its first word."""
+    """Return the title of a group's panel: its label, or its letter with the label's first word."""
     return clip(f"{group.letter}: {group.shown[0]}" if group.letter else group.label, _TITLE_CHARS)
 
 
 def group_texts(groups: Sequence[Replicates]) -> list[str]:
-    """Return what a legend says of each group."""
+    """Return the legend's text for each group."""
     return [group.name for group in groups]
 
 
 def key_texts(groups: Sequence[Replicates]) -> list[str]:
-    """Return what a key to letters says; nothing if the groups need none."""
+    """Return the key to letters; empty if the groups need none."""
     return group_texts(groups) if any(group.letter for group in groups) else []

@@ -30,7 +30,7 @@ class Along:
     Attributes
     ----------
     key
-        What was swept over.
+        The swept setting.
     at
         Its values, ascending, as texts.
     lines, numbers
@@ -150,7 +150,7 @@ _MEANS = " Means over replicates; whiskers are their 95 % intervals (Student's t
 
 
 def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest) -> list[Drawing]:
-    """Return the figure of what was swept over, and that against the baseline that was asked for, if any."""
+    """Return the figure along the swept number, and that against the named baseline, if any."""
     swept = along(comparison, contest)
     if swept is None:
         return []

@@ -55,7 +55,7 @@ def drawing(digests: Sequence[Digest], gauge: str, contest: Contest) -> Drawing:
 
 
 def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
-    """Return what a caption says of a gauge's lines and panels."""
+    """Return the caption's sentences on a gauge's lines and panels."""
     layout, idle = gauge_panels(digests, name, contest)
     gauges = [gauge for digest in digests if (gauge := digest.gauges.get(name)) is not None]
     text = UNRECORDED * (len(gauges) < len(digests)) + without_panel(idle, "no job waited")

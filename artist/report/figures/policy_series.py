@@ -36,7 +36,7 @@ def with_series(groups: Sequence[Replicates]) -> list[Replicates]:
 
 
 def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> Figure:
-    """Draw what each row's first run noted, a panel a row, as steps that last until the next value."""
+    """Draw the series of each row's first run, a panel per row, as steps that last until the next value."""
     frames = [frame for group in groups if (frame := other_series(group.runs[0])) is not None]
     end_s = max(float(group.runs[0].numbers("timeline", ["time_s"])[0][-1]) for group in groups)
     scale, unit = time_unit(end_s)
@@ -61,5 +61,5 @@ def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> F
 
 
 def _unit(name: str) -> str:
-    """Return the unit that a name ends with, in brackets; what has none is a number."""
+    """Return the unit that a name ends with, in brackets; without one it is a number."""
     return name.rpartition("(")[2].rstrip(")") if name.endswith(")") else "number"

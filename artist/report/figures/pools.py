@@ -130,7 +130,7 @@ def _fill(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None
 
 
 def _key(read: Read, areas: Mapping[str, str]) -> list[Patch]:
-    """Return what the areas are."""
+    """Return the key to the areas."""
     pools = [pool for of_row in read.values() for pool in of_row.pools]
     key = []
     for name, colour in areas.items():

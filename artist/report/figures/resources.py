@@ -31,7 +31,7 @@ _SHARE_ORDER = ("gpus_held", "cpus_held", "memory_held", "gpus_used", "cpus_used
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figures of what was recorded, each of the rows of one scenario."""
+    """Return the figures of recorded resources, each of the rows of one scenario."""
     kinds: tuple[tuple[str, str, str, str, Gauges], ...] = (
         ("resources", "Resources in use", _CAPTION, "in use (% of the GPUs' time)", _uses),
         ("shares", "Shares of the cluster", _SHARES, "% of the cluster's", _shares),
@@ -51,7 +51,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
 def _without_empty(
     read: Mapping[int, Mapping[str, Gauge]],
 ) -> tuple[Mapping[int, Mapping[str, Gauge]], list[str]]:
-    """Return what was read without the gauges that are 0 throughout, unless all are, and their titles."""
+    """Return the gauges without those that are 0 throughout, unless all are, and titles of the latter."""
     titles = list(next(iter(read.values())))
     empty = [name for name in titles if not any(gauges[name].mean.any() for gauges in read.values())]
     if len(empty) == len(titles):
@@ -100,7 +100,7 @@ def in_panels(
     read
         Of each row that is drawn, by title.
     label, scale_y
-        Of the vertical axes, and what 1 is there.
+        Label of the vertical axes, and the value of 1 there.
     same_y
         Whether the panels have the same vertical axis.
     max_columns

@@ -1,4 +1,4 @@
-"""A panel for each row, all with the same axes, and above them a key to what is drawn in them."""
+"""A panel per row, all with the same axes, and a key above them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What the colours of the panels are.
+    """The key to the colours of the panels.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ def row_panels(
     max_columns: int | None = None,
     said: Mapping[int, str] | None = None,
 ) -> Figure:
-    """Draw what was read of each row in a panel of its own.
+    """Draw the data of each row in a panel of its own.
 
     Parameters
     ----------

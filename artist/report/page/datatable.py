@@ -13,7 +13,7 @@ class Column:
     Attributes
     ----------
     name
-        What the page's script calls it.
+        Its name in the page's script.
     title, unit
         Its heading; the title may be broken after a space.
     word
@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: what is shown, what it is sorted by, and its difference to the baseline.
+    """A cell: text, sort value, and difference to the baseline.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class DataTable:
     Attributes
     ----------
     texts
-        What each row is found by.
+        Search text of each row.
     breaks
         Rows above which there is a line, before anything is sorted.
     """

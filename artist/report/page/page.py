@@ -87,7 +87,7 @@ def report_page(
     Parameters
     ----------
     lead
-        What was compared, in a sentence.
+        The subject of the comparison, in a sentence.
     answers
         Questions and answers.
     lowest

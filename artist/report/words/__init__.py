@@ -1,1 +1,1 @@
-"""What a report says in sentences."""
+"""The sentences of a report."""

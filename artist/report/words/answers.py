@@ -24,7 +24,7 @@ _COMPUTING = PARTS.index("computing")
 def answers(
     comparison: Comparison, contest: Contest, digests: Sequence[Digest], careful: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Return questions and answers, at most eight; the first is what stands against comparing the rows.
+    """Return questions and answers, at most eight; the first are doubts about comparing the rows.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _idle(
     ranked: Sequence[Verdict],
     shares: Sequence[float],
 ) -> str:
-    """Return what hardly changes the mean JCT, and whether the network does."""
+    """Return the settings that hardly change the mean JCT, the network among them."""
     said = [f"{axis.name} (mean JCTs at most {at_most(axis.effect)} apart)" for axis in varied if axis.idle]
     even = [verdict.scenario for verdict in ranked if verdict.even]
     policy = next((axis for axis in varied if axis.key == POLICY), None)

@@ -1,4 +1,4 @@
-"""What was varied, and the mean JCT along each of these while all else is equal. Pure."""
+"""Axes of a comparison: each varied setting, with the mean JCT along it while all else is equal. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Axis:
     at
         Its values, numbers ascending. A value at which no run finished all jobs is left out.
     rows
-        Of the comparison, one for each value, by the name of what they have in common. Where a value is
+        Of the comparison, one per value, by the name of their common settings. Where a value is
         missing, so is the entry.
     means
         Likewise, the mean JCT in seconds.
@@ -55,18 +55,18 @@ class Axis:
 
     @property
     def effect(self) -> float:
-        """By what part the longest mean JCT is above the lowest, where they differ most."""
+        """Excess of the longest mean JCT over the lowest, as part of it, where they differ most."""
         means = self.means[self.widest]
         return max(means) / max(min(means), 1e-9) - 1
 
     @property
     def idle(self) -> bool:
-        """Whether it does not matter, as far as can be told."""
+        """Return whether it does not matter, as far as the runs show."""
         return self.effect <= self.limit
 
     @property
     def name(self) -> str:
-        """What was varied, in words."""
+        """Return the axis in words."""
         if self.key in SIZES:
             return f"the number of {SIZES[self.key]}"
         known = {POLICY: "the policy", "topology.name": "the fabric"}
@@ -78,12 +78,12 @@ class Axis:
 
     @property
     def numeric(self) -> bool:
-        """Whether all values are numbers."""
+        """Return whether all values are numbers."""
         return all(map(is_number, self.at))
 
 
 def axes(comparison: Comparison, growing: Collection[int] = ()) -> list[Axis]:
-    """Return what was varied: the policy with its settings, and each other key."""
+    """Return the axes: the policy with its settings, and each other key."""
     every = range(len(comparison.keys))
     policy = [i for i in every if of_policy(comparison.keys[i])]
     columns = [policy, *([i] for i in every if i not in policy)]
@@ -101,7 +101,7 @@ def limit(comparison: Comparison) -> float:
 
 
 def ratios(one: Replicates, other: Replicates) -> list[float]:
-    """Return by how many times a mean JCT is another, seed by seed."""
+    """Return the ratio of two rows' mean JCTs, per seed."""
     return [1 + difference for difference in changes(BY_NAME["jct_mean_s"], one, other)]
 
 

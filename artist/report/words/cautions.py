@@ -1,4 +1,4 @@
-"""What forbids or weakens a comparison: unfinished jobs, missing seeds, queues that grow. Pure."""
+"""Cautions about a comparison: unfinished jobs, missing seeds, queues that grow. Pure."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def _partial(groups: Sequence[Replicates]) -> str:
 
 
 def _missing(comparison: Comparison, contest: Contest) -> str:
-    """Return which rows lack seeds that others of their scenario have."""
+    """Return the rows that lack seeds which others of their scenario have."""
     rows = []
     for scenario in contest.scenarios:
         runs = {row: comparison.groups[row].runs for row in scenario.rows}

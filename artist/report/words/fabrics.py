@@ -1,4 +1,4 @@
-"""Which fabric is best, by how much, and whether the network played a part at all. Pure."""
+"""Findings on fabrics: the best one, by how much, and whether the network matters at all. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from artist.results.names import listed
 
 
 def fabrics(axis: Axis, comparison: Comparison, gpus: Sequence[float], shares: Sequence[float] = ()) -> str:
-    """Return the fabric with the lowest mean JCT, policy by policy, and what else differs between fabrics.
+    """Return the fabric with the lowest mean JCT, policy by policy, and other differences between fabrics.
 
     Fabrics within 1 % of the lowest are as good.
 
@@ -83,7 +83,7 @@ def _widest(axis: Axis) -> str:
 
 
 def _each(texts: Sequence[str], at: Sequence[str]) -> str:
-    """Return what holds on which fabrics, the same said once."""
+    """Return texts with the fabrics that they hold on, equal ones once."""
     places = {
         text: [name for name, of_name in zip(at, texts, strict=True) if of_name == text] for text in texts
     }
@@ -104,7 +104,7 @@ def _added(axis: Axis, i: int, shares: Sequence[float]) -> str:
 
 
 def _besides(axis: Axis, comparison: Comparison, gpus: Sequence[float]) -> list[str]:
-    """Return what else differs between the fabrics: GPUs, and how many there are."""
+    """Return further differences between the fabrics: GPU types, and numbers of GPUs."""
     rows = next(iter(axis.rows.values()))
     configs: list[Mapping[str, Any]] = [comparison.groups[row].runs[0].config for row in rows]
     said = []

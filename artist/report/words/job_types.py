@@ -1,4 +1,4 @@
-"""How GPU jobs and CPU jobs fared beside each other, in sentences. Pure."""
+"""Findings on GPU jobs and CPU jobs beside each other, in sentences. Pure."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ _USED = " Used are GPUs while they compute, in the part of that time for which t
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """Rows of a scenario that tell GPU jobs from CPU jobs: what `kinds` of their summaries says, by name.
+    """Rows of a scenario with GPU jobs and CPU jobs: `kinds` of their summaries, by name.
 
     Also the share of the time of GPU jobs that interference took.
     """
@@ -110,7 +110,7 @@ def _together(cases: Sequence[_Case], say: Callable[[_Case], str], path: Sequenc
 
 
 def _starved(case: _Case) -> str:
-    """Return how many GPUs starve while GPU jobs wait, and under which policies none ever waits."""
+    """Return the share of GPUs that starve while GPU jobs wait, and the policies under which none waits."""
     never = [name for name, runs in case.said.items() if all(_none_waits(kinds) for kinds in runs)]
     starved = {name: share for name, share in case.of("starved").items() if name not in never}
     if starved and not any(starved.values()):
@@ -120,7 +120,7 @@ def _starved(case: _Case) -> str:
 
 
 def _crowded(case: _Case) -> str:
-    """Return how often machines draw much bandwidth, and what it costs; empty if they never do."""
+    """Return the share of time at high memory bandwidth, and its cost; empty if there is none."""
     crowded, took = case.of("over_threshold"), case.interference
     if not any(crowded.values()):
         return ""
@@ -135,7 +135,7 @@ def _none_waits(kinds: Mapping[str, Any]) -> bool:
 
 
 def _waiting(case: _Case) -> str:
-    """Return how many GPU jobs wait for long, and how many do not under the best policy."""
+    """Return the shares of GPU jobs that wait for long, and that start at once under the best policy."""
     waiting, at_once = case.of("gpu", "over_10min"), case.of("gpu", "at_once")
     text = _shares(waiting, "of the GPU jobs wait for more than 10 min")
     best = next(iter(waiting), "")
@@ -195,7 +195,7 @@ def _aborted(case: _Case) -> str:
 
 
 def _cpus(case: _Case) -> str:
-    """Return how many GPU jobs got other CPUs than they asked for."""
+    """Return the share of GPU jobs that got other CPUs than they asked for."""
     more, fewer = case.of("more_cpus"), case.of("fewer_cpus")
     names = [name for name in more if more[name] or fewer[name]][-MAX_ROWS:]
     if not names:

@@ -1,4 +1,4 @@
-"""Sentences around the tables of a report: what was compared, and how to read it. Pure."""
+"""Sentences around the tables of a report: the subject of the comparison, and notes on reading it. Pure."""
 
 from artist.report.words.gpus import machine_types
 from artist.report.words.setting import joined
@@ -81,7 +81,7 @@ _WITHOUT_CPUS = (
 
 
 def lead(comparison: Comparison) -> str:
-    """Return what was compared, in a sentence."""
+    """Return the subject of the comparison, in a sentence."""
     runs = sum(len(group.runs) for group in comparison.groups)
     text = f"{runs} run{'s' * (runs > 1)}"
     varied = []
@@ -169,6 +169,6 @@ def _baseline_note(comparison: Comparison, competing: Contest) -> str:
 
 
 def member_notes(comparison: Comparison, count: int) -> list[str]:
-    """Return the sentences below a table of users or virtual clusters, of which so many are shown."""
+    """Return the sentences below a table of users or virtual clusters, of which `count` are shown."""
     replicated = any(len(group.runs) > 1 for group in comparison.groups)
     return [_MEMBERS.format(count=count), *[_MEMBER_REPLICATES] * replicated]

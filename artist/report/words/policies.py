@@ -1,4 +1,4 @@
-"""Which policy is best, by which metric and where, how each fared, and how sure that is. Pure."""
+"""Findings on policies: the best by metric and scenario, each one's distance, and the certainty. Pure."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -30,7 +30,7 @@ Lowest = tuple[tuple[str, ...], list[tuple[str, ...]]]  # headings, rows
 def which(
     contested: Sequence[Verdict], contest: Contest, comparison: Comparison, growing: Collection[int] = ()
 ) -> str:
-    """Return what has the lowest mean JCT, where, and by how much the others are above it.
+    """Return the policies with the lowest mean JCT, by scenario, and the distances of the others.
 
     What is lowest, or within 1 % of it, everywhere is chosen for all cases at once.
     """
@@ -67,7 +67,7 @@ def _apart(even: Sequence[Verdict]) -> str:
 
 
 def lowest_by(comparison: Comparison, contest: Contest) -> Lowest | None:
-    """Return a table of what is lowest, or level with it, by scenario and metric; None if none competes."""
+    """Return a table of the lowest policies, by scenario and metric; None if none competes."""
     by_title = {title: verdicts(comparison, contest, metric) for title, metric in _BY.items()}
     rows = []
     for scenario in contest.scenarios:
@@ -106,7 +106,7 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
 
 
 def how_sure(comparison: Comparison, contest: Contest, ranked: Sequence[Verdict]) -> str:
-    """Return how sure it is that what is lowest in mean JCT is: against which policies, in how many cases."""
+    """Return the certainty that the policy lowest in mean JCT is: rivals, and numbers of cases."""
     counts = sorted({len(group.runs) for group in comparison.groups})
     if counts[-1] < 2:
         rows_alone = "each row is one run with one seed, so what is less than 5 % apart may be chance"
@@ -144,7 +144,7 @@ def _cases(count: int) -> str:
 
 
 def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growing: Collection[int]) -> str:
-    """Return what to choose in some cases, and by how much the others are above the lowest."""
+    """Return the choice in some cases, and the distances of the others from the lowest."""
     first = cases[0]
     rest: dict[str, list[tuple[Verdict, int]]] = {}
     for case in cases:
@@ -186,7 +186,7 @@ def _cell(verdict: Verdict, contest: Contest) -> str:
 
 
 def _standing(title: str, ranked: Sequence[Verdict], rows: Sequence[int]) -> str | None:
-    """Return how far from the lowest a policy is in its scenarios; empty if it is lowest, None if unknown."""
+    """Return a policy's distance from the lowest in its scenarios; empty if it is lowest, None if unknown."""
     cases = [(verdict, row) for verdict in ranked for row in rows if row in verdict.scenario.rows]
     cases = [(verdict, row) for verdict, row in cases if verdict.of(row).mean is not None]
     best = sum(row in verdict.level for verdict, row in cases)

@@ -1,4 +1,4 @@
-"""What was lent and returned between pools, and whether a pool was short, in sentences. Pure."""
+"""Findings on pools: loans, returns, and shortages, in sentences. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def pools(digests: Sequence[Digest]) -> list[tuple[str, str]]:
 
 
 def _use(groups: Sequence[Replicates]) -> str:
-    """Return which part of all GPUs, and of those on loan, was in use while jobs arrived."""
+    """Return the shares of all GPUs, and of those on loan, in use while jobs arrived."""
     names = _short_names(groups)
     with_all = [group for group in groups if all(_all(group, name) for name in names)]
     users = listed(["jobs", *map(_spoken, names)])
@@ -106,7 +106,7 @@ def _short_of(name: str, groups: Sequence[Replicates]) -> str:
 
 
 def _returned(groups: Sequence[Replicates]) -> str:
-    """Return how many machines went back, and how they were cleared."""
+    """Return the numbers of machines that went back, by how they were cleared."""
     known = [(group, entries) for group in groups if (entries := _all(group, "reclaims"))]
     known = [(group, entries) for group, entries in known if _mean(entries, "machines")]
     if not known:

@@ -1,4 +1,4 @@
-"""What the mean completion time is made of, and which of what was varied changes it. Pure."""
+"""Parts of the mean completion time, and the settings that change it. Pure."""
 
 from collections.abc import Collection, Sequence
 
@@ -16,7 +16,7 @@ _MOST = 3  # of what was varied is told
 
 
 def drivers(varied: Sequence[Axis], comparison: Comparison, digests: Sequence[Digest]) -> str:
-    """Return which of what was varied changes the mean JCT most, and what its longest and shortest differ in.
+    """Return the setting that changes the mean JCT most, and the parts in which its extremes differ.
 
     What may be chance drives nothing. Where nothing does, what mean JCTs are made of.
     """
@@ -40,14 +40,14 @@ def drivers(varied: Sequence[Axis], comparison: Comparison, digests: Sequence[Di
 
 
 def _where(axis: Axis) -> str:
-    """Return where the effect of an axis is widest; empty if there is but one place."""
+    """Return the case in which the effect of an axis is widest; empty if there is only one."""
     return f" ({'at' if axis.key == POLICY else 'under'} {axis.widest})" if len(axis.means) > 1 else ""
 
 
 def _between(
     pair: Sequence[int], comparison: Comparison, digests: Sequence[Digest], growing: Collection[int]
 ) -> str:
-    """Return what makes the difference between two rows; empty if that is not known."""
+    """Return the parts that make the difference between two rows; empty if unknown."""
     if max(pair) >= len(digests):
         return ""
     worse, best = (digests[row].parts_s for row in pair)
@@ -68,7 +68,7 @@ def _between(
 
 
 def _parts(comparison: Comparison, digests: Sequence[Digest]) -> str:
-    """Return what the mean JCT of one row is made of, or how much of it waits in several."""
+    """Return the parts of the mean JCT of one row, or the share of waiting in several."""
     known = [digest for digest in digests if not digest.group.partial and digest.parts_s.sum() > 0]
     if len(comparison.groups) > 1 and known:
         waits = max(known, key=lambda digest: digest.parts_s[0] / digest.parts_s.sum())

@@ -1,4 +1,4 @@
-"""How many racks or machines it takes, and what another number that was varied changes. Pure."""
+"""Findings on the number of racks or machines, and on other varied numbers. Pure."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,7 +11,7 @@ from artist.results.names import listed, short_key, spoken
 
 
 def sizes(axis: Axis, comparison: Comparison) -> str:
-    """Return how many racks or machines are enough, and by how much fewer are worse.
+    """Return the number of racks or machines that is enough, and the loss with fewer.
 
     Enough is the least number that was run whose mean JCT is under every policy at most 5 % above the lowest
     of all numbers that were run. Where that is the largest, more may be better still.
@@ -41,7 +41,7 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
 
 
 def along(axis: Axis) -> str:
-    """Return how the mean JCT changes with a number, and up to where, or from where on, it hardly does."""
+    """Return the change of the mean JCT with a number, and the range in which it hardly changes."""
     last = len(axis.at) - 1
     what = short_key(axis.key)
     every = under(list(axis.means), len(axis.means))

@@ -1,4 +1,4 @@
-"""Who is best by a metric, scenario by scenario. Pure."""
+"""The best rows by a metric, scenario by scenario. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ MAX_CLAUSES = 4
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Who is best by a metric in a scenario.
+    """The best rows by a metric in a scenario.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Verdict:
 
     @property
     def even(self) -> bool:
-        """Whether no two rows can be told apart."""
+        """Return whether no two rows can be distinguished."""
         known = sum(number.mean is not None for number in self.estimates)
         return len(self.level) == len(self.estimates) or (
             known == len(self.estimates) and (max(map(self.above, self.scenario.rows)) <= self.limit)
@@ -46,7 +46,7 @@ class Verdict:
         return self.estimates[self.scenario.rows.index(row)]
 
     def above(self, row: int) -> float:
-        """Return by what part a row is above the best; 0 if that cannot be said."""
+        """Return the excess of a row over the best, as part of it; 0 if unknown."""
         return difference(self.of(row).mean, self.of(self.best).mean) or 0.0
 
 
@@ -68,7 +68,7 @@ def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[V
 
 
 def at_scenarios(scenarios: Sequence[Scenario]) -> str:
-    """Return where: `at 64 machines: `, `at 96 and 133 machines: `, or nothing if there is but one place."""
+    """Return `at 64 machines: `, `at 96 and 133 machines: `, or an empty text for a single scenario."""
     named = [scenario for scenario in scenarios if scenario.name]
     if not named:
         return ""

@@ -33,7 +33,7 @@ def at_most(part: float) -> str:
 
 
 def above(part: float) -> str:
-    """Return what lies by a part above something: `12 % above`, or `2.5 times`."""
+    """Return an excess in words: `12 % above`, or `2.5 times`."""
     return f"{per_cent(part)} above" if part < 1 else f"{_times(part)} times"
 
 
@@ -55,7 +55,7 @@ def begun(text: str) -> str:
 
 
 def often(counts: Mapping[str, int], of: int, cases: str) -> str:
-    """Return what has the lowest mean JCT, or is level with it, in how many cases, most often first."""
+    """Return the names with the lowest mean JCT, or level with it, and their numbers of cases."""
     ranked = sorted(((-count, name) for name, count in counts.items() if count))
     (most, first), *others = ranked
     text = f"{first} has the lowest mean JCT, or one within 1 % of it, in {-most} of {of} {cases}"
@@ -68,7 +68,7 @@ def few(names: Sequence[str]) -> list[str]:
 
 
 def under_each(shares: Sequence[tuple[str, float]], words: str) -> list[str]:
-    """Return a share under each name, of many the first and the last; the first tells of what it is one."""
+    """Return a share under each name, of many the first and the last; `words` follow the first."""
     ends = shares if len(shares) <= MAX_ROWS else [shares[0], shares[-1]]
     return [
         f"{per_cent(share)}{'' if i else f' {words}'} under {name}" for i, (name, share) in enumerate(ends)
