@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 WIDTH_IN = 9.0
 NARROW_IN = 4.2  # for a phone
-_LEGEND_CHARS_PER_IN = 110 / 9  # so many characters of its font per inch
+_LEGEND_CHARS_PER_IN = 110 / 9  # of its font
 _LINE_IN = 0.2  # height of a line of the legend
 _TITLE: dict[str, Any] = {"fontsize": 9, "loc": "left"}
 _TITLE_CHARS_PER_IN = 10

@@ -139,9 +139,9 @@ class Pools(Topic):
 
         `x_short` by signal x: `server_s`, the integral over time of the machines by which its pool is short,
         in machine-seconds, and `worst_servers`, the most machines at a time.
-        `reclaims`: see `Reclaims`. `pools`: shares of GPUs, counted as they are, not by worth, over the
-        time from the first to the last arrival (how long a run drains says nothing of its use); None without
-        such time or GPUs:
+        `reclaims`: see `Reclaims`. `pools`: shares of GPUs, counted as they are, not by replacement ratio,
+        over the time from the first to the last arrival (how long a run drains says nothing of its use); None
+        without such time or GPUs:
 
         training_held
             Held, of the GPUs in pools without a signal: those on loan count while they are there.

@@ -21,7 +21,7 @@ class Starved:
     Parameters
     ----------
     min_cpus_per_gpu
-        CPUs a GPU that any GPU job can start with, which count instead of those asked for, where the policy
+        CPUs per GPU that any GPU job can start with, which count instead of those asked for, where the policy
         decides the CPUs of jobs itself; None where jobs get the CPUs that they ask for.
     """
 
@@ -95,7 +95,7 @@ class _Kind:
     cells
         Jobs that wait, by the GPUs that they need: 0, 1, ...
     needed
-        By idle GPUs 0, 1, ...: the most CPUs that a waiting job needs for which so many GPUs are enough.
+        By idle GPUs 0, 1, ...: the most CPUs needed by a waiting job for which these GPUs are enough.
     changed
         Whether `needed` may not be up to date.
     """
@@ -139,7 +139,7 @@ class _Cell:
         self._heap: list[int] = []  # less than 0, the greatest need first
 
     def add(self, need: int) -> bool:
-        """Add a job that waits; return whether it is the only one that needs so many."""
+        """Add a job that waits; return whether no other needs the same."""
         jobs = self._jobs.get(need)
         if jobs is None:
             heappush(self._heap, -need)
@@ -147,7 +147,7 @@ class _Cell:
         return not jobs
 
     def remove(self, need: int) -> bool:
-        """Remove a job that no longer waits; return whether it was the last that needs so many."""
+        """Remove a job that no longer waits; return whether no other needs the same."""
         self._jobs[need] -= 1
         return not self._jobs[need]
 

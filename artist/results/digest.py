@@ -221,7 +221,7 @@ def gauge_of_steps(times: Floats, values: Floats, bins: int = BINS, *, thinned: 
     bins
         How many it is averaged over.
     thinned
-        Whether it is; None: if it changes more often than twice as many times.
+        Whether it is; None: if it changes more than 2 x `bins` times.
     """
     changes = np.diff(values, prepend=np.nan) != 0
     changes[-1] = True  # the end of the run

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from artist.results.jobcolumns import Codes
-from artist.results.machines import worths
+from artist.results.machines import replacement_ratios
 from artist.results.occupancy import Stays, read_stays
 from artist.results.run import Run
 from artist.results.steps import Floats
 
 LEVELS = ("at the least", "in between", "at the most")
 _COLUMNS = ("min_gpus", "max_gpus")
-_TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
+_TOLERANCE = 1e-9  # ratios such as 1/3 are not exact in binary
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ def read_elastic(run: Run) -> Elastic:
     stays = read_stays(run)
     number = {name: i for i, name in enumerate(names)}
     of_stay = np.array([number.get(name, -1) for name in stays.jobs], dtype=np.int64)[stays.job]
-    worth = worths(run.config, stays.machines)[stays.machine]
-    job, gpus, start_s, end_s, step = _stretches(stays, of_stay, worth)
+    ratio = replacement_ratios(run.config, stays.machines)[stays.machine]
+    job, gpus, start_s, end_s, step = _stretches(stays, of_stay, ratio)
     least, most = least[elastic], most[elastic]
     level = np.where(gpus >= most[job] - _TOLERANCE, 2, np.where(gpus - least[job] < step - _TOLERANCE, 0, 1))
     return Elastic(
@@ -105,8 +105,8 @@ def read_elastic(run: Run) -> Elastic:
     )
 
 
-def _stretches(stays: Stays, job: Codes, worth: Floats) -> tuple[Codes, Floats, Floats, Floats, Floats]:
-    """Return job, GPUs, start, end and least worth of a GPU; one entry for all that a job holds at once."""
+def _stretches(stays: Stays, job: Codes, ratio: Floats) -> tuple[Codes, Floats, Floats, Floats, Floats]:
+    """Return job, GPUs, start, end and least ratio of a GPU; one entry for all that a job holds at once."""
     kept = np.flatnonzero(job >= 0)
     kept = kept[np.lexsort((stays.start_s[kept], job[kept]))]
     job, start_s = job[kept], stays.start_s[kept]
@@ -115,6 +115,6 @@ def _stretches(stays: Stays, job: Codes, worth: Floats) -> tuple[Codes, Floats, 
     first = np.flatnonzero(new)
     if not len(first):
         return job, start_s, start_s, start_s, start_s
-    gpus = np.add.reduceat(stays.gpus[kept] * worth[kept], first)
-    least = np.minimum.reduceat(worth[kept], first)
+    gpus = np.add.reduceat(stays.gpus[kept] * ratio[kept], first)
+    least = np.minimum.reduceat(ratio[kept], first)
     return job[first], gpus, start_s[first], stays.end_s[kept][first], least

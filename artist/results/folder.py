@@ -1,4 +1,4 @@
-"""Run folders: which there are under a folder, and the summary and config of one."""
+"""Run folders: search under a folder, and the summary and config of one."""
 
 import json
 import os

@@ -11,7 +11,7 @@ LEAST = 3  # values; the interval of two is 13 times as wide as their distance
 def interval_95(values: Sequence[float], of: int = 1) -> tuple[float, float] | None:
     """Return the ends of the 95 % Student's t interval of the mean; None for fewer than 3 values.
 
-    mean -+ t(1 - 0.025 / of, n - 1) s / sqrt(n), s with n - 1. Of so many intervals, all hold with 95 %
+    mean -+ t(1 - 0.025 / of, n - 1) s / sqrt(n), s with n - 1. Of `of` intervals, all hold with 95 %
     (Bonferroni), also the one that is picked for its mean. How often one holds the true mean, of 200,000
     samples (standard error 0.1 percentage points or less), by the distribution of the values and how many
     there are:

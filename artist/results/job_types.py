@@ -67,7 +67,7 @@ def read_waits(run: Run) -> Waits:
 
 
 def read_cpus_kept(runs: Sequence[Run]) -> dict[str, tuple[Floats, Floats]]:
-    """Return by model the CPUs a GPU that each GPU job asked for, and held when it finished.
+    """Return by model the CPUs per GPU that each GPU job asked for, and held when it finished.
 
     Of the finished jobs of all runs, of the window if there is one, in order of arrival; NaN where a job
     asks for no CPUs. Empty where the runs do not say.

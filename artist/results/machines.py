@@ -1,4 +1,4 @@
-"""The machines in a run's configuration: worths and pools. Pure."""
+"""The machines in a run's configuration: replacement ratios and pools. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from artist.results.steps import Floats
 
 
-def worths(config: Mapping[str, Any], machines: Sequence[str]) -> Floats:
+def replacement_ratios(config: Mapping[str, Any], machines: Sequence[str]) -> Floats:
     """Return the replacement ratio of each machine's GPUs for a fungible job, in GPUs of the cluster's own.
 
     Machines are m0, m1 ... in the order of `cluster.machines`. 1 where the configuration has machines of
@@ -21,9 +21,9 @@ def worths(config: Mapping[str, Any], machines: Sequence[str]) -> Floats:
     topology = config.get("topology") or {}
     types = [str(group["type"]) for group in groups for _ in range(int(group["count"]))]
     default = str(topology.get("default_machine_type"))
-    reference = _worth(topology, default if default in types else Counter(types).most_common(1)[0][0])
+    reference = _ratio(topology, default if default in types else Counter(types).most_common(1)[0][0])
     numbers = [int(name[1:]) if name[:1] == "m" and name[1:].isdecimal() else -1 for name in machines]
-    return np.array([_worth(topology, types[n]) / reference if 0 <= n < len(types) else 1.0 for n in numbers])
+    return np.array([_ratio(topology, types[n]) / reference if 0 <= n < len(types) else 1.0 for n in numbers])
 
 
 def with_gpus(config: Mapping[str, Any]) -> list[bool]:
@@ -56,6 +56,6 @@ def _has_gpus(config: Mapping[str, Any], group: Mapping[str, Any]) -> bool:
     return (types.get(str(group.get("type"))) or {}).get("gpus") != 0
 
 
-def _worth(topology: Mapping[str, Any], kind: str) -> float:
+def _ratio(topology: Mapping[str, Any], kind: str) -> float:
     facts = (topology.get("machine_types") or {}).get(kind) or {}
     return float(facts.get("worth") or facts.get("speed") or 1.0)

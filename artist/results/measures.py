@@ -316,7 +316,7 @@ def number_texts(
 
 
 def _decimals(values: Sequence[float], digits: int) -> int:
-    """Return the decimals that show so many digits of the greatest value, and nearly so of the least.
+    """Return the decimals that show `digits` digits of the greatest value, and nearly so of the least.
 
     The least has one digit less, unless that takes more than two further decimals.
     """

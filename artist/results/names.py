@@ -11,7 +11,7 @@ _CLASS = "_target_"
 _UNITS = {
     "cluster.machines": ("machine", "machines"),
     "cluster.racks": ("rack", "racks"),
-    "cluster.machines_per_rack": ("machine a rack", "machines a rack"),
+    "cluster.machines_per_rack": ("machine per rack", "machines per rack"),
 }  # keys whose value is a number of things
 _NAMES = ("name", "preset")  # keys whose value is a self-explanatory name
 _SPEAKING = (*_NAMES, "path", _CLASS)  # keys whose value needs no "name=" before it in a label

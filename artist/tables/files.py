@@ -73,7 +73,7 @@ def parse(text: str, path: Path, first: int, columns: str, as_there: str = "", s
     elif end != [_END]:
         problem = f"EOF inside string starting at row {len(rows) + 1 if end is not header else 0}"
     if problem:
-        raise InputError("not a table", where=str(path), found=problem, allowed="one row a job")
+        raise InputError("not a table", where=str(path), found=problem, allowed="one row per job")
     if width > len(names):
         where, allowed = f"{path}, line {first}", f"{len(names)} fields{as_there}"
         raise InputError(f"more fields than {columns}", where=where, found=f"{width} fields", allowed=allowed)

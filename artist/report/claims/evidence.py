@@ -25,7 +25,7 @@ from artist.results.jobcolumns import TIERS, Jobs, read_jobs
 from artist.results.measures import BY_NAME
 from artist.results.run import Run
 
-Value = float | tuple[float, ...]  # a number, or one a job
+Value = float | tuple[float, ...]  # a number, or one per job
 
 
 @dataclass(frozen=True)

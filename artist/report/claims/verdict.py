@@ -3,7 +3,7 @@
 from artist.report.claims.schema import Claim
 from artist.results.measures import Estimate
 
-SEEDS = 5  # a verdict takes that many
+SEEDS = 5  # least number for a verdict
 SHOWN, SMALLER, OPEN, OPPOSITE = "shown", "smaller", "open", "opposite"
 NEAR, FITTED, OFF = "near", "fitted", "off"
 FEW, IDLE = "few seeds", "no queueing"

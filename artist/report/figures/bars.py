@@ -1,4 +1,4 @@
-"""Bars of parts beside each other, a bar a row, scenario by scenario."""
+"""Bars of parts beside each other, a bar per row, scenario by scenario."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ _BAR_IN = 0.24
 def bar_panels(
     count: int, digests: Sequence[Digest], contest: Contest, width_in: float
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its panels, each with room for a bar a row, and with the key to letters."""
+    """Return a figure and its panels, each with room for a bar per row, and with the key to letters."""
     texts = key_texts([digest.group for digest in digests])
     bars = _order(digests, contest)[-1][1] + 1
     figure, places = panels(count, 0.9 + _BAR_IN * bars, texts, shared=False, width_in=width_in)
@@ -46,7 +46,7 @@ def stack(
     names: Sequence[str],
     shades: Sequence[int],
 ) -> list[float]:
-    """Draw a bar a row of parts beside each other; return the place of each row."""
+    """Draw a bar per row of parts beside each other; return the place of each row."""
     order = _order(digests, contest)
     place = dict(order)
     y = [place[row] for row in range(len(digests))]

@@ -37,7 +37,7 @@ def queueing_drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
 
 
 def jct_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
-    """Draw the distribution of completion times, one line a row, replicates pooled.
+    """Draw the distribution of completion times, one line per row, replicates pooled.
 
     The fraction is of all jobs: a line that ends below 1 belongs to a run with unfinished jobs.
     """

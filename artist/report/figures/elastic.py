@@ -1,4 +1,4 @@
-"""The figures of elastic jobs: how many run at their least and at their most, and each job's GPUs."""
+"""The figures of elastic jobs: numbers at their least and most GPUs, and each job's GPUs."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -73,7 +73,7 @@ def levels_over_time(
     counts: Mapping[int, Sequence[Gauge]],
     width_in: float = WIDTH_IN,
 ) -> Figure:
-    """Draw how many elastic jobs run at each level, stacked, a panel a row."""
+    """Draw how many elastic jobs run at each level, stacked, a panel per row."""
     end_s = _end_s(digests, read)
     scale, unit = time_unit(end_s)
     handles = [Patch(facecolor=colour, label=name) for colour, name in zip(_COLOURS, LEVELS, strict=True)]
@@ -107,7 +107,7 @@ def _end_s(digests: Sequence[Digest], read: Rows) -> float:
 
 
 def job_by_job(digests: Sequence[Digest], read: Rows, width_in: float = WIDTH_IN) -> Figure:
-    """Draw the GPUs of each elastic job over time, a band a job and a panel a row."""
+    """Draw the GPUs of each elastic job over time, a band per job and a panel per row."""
     end_s = _end_s(digests, read)
     scale, unit = time_unit(end_s)
     jobs = max(len(elastic.jobs) for elastic in read.values())

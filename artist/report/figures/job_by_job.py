@@ -112,7 +112,7 @@ def _telling(got: Mapping[int, AgainstBest]) -> tuple[list[int], list[str]]:
 def jct_speedups(
     digests: Sequence[Digest], contest: Contest, ratios: Mapping[int, Floats], width_in: float = WIDTH_IN
 ) -> Figure:
-    """Draw the distribution of the jobs' speed-ups over the baseline, a panel a scenario and a line a row."""
+    """Draw the distribution of the jobs' speed-ups over the baseline, panels per scenario, lines per row."""
     layout = facets([digest.group for digest in digests], contest)
     layout = only(layout, [row in ratios for row in range(len(digests))])
     drawn = [layout.looks[row] for row in ratios]

@@ -171,7 +171,7 @@ def metrics_along(
     width_in: float = WIDTH_IN,
     baseline: Sequence[int] | None = None,
 ) -> Figure:
-    """Draw metrics along a swept number: a panel each, a line a policy, whiskers for the intervals.
+    """Draw metrics along a swept number: a panel each, a line per policy, whiskers for the intervals.
 
     A metric that is 0 everywhere has no panel.
 

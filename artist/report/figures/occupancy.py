@@ -115,7 +115,7 @@ def _painted(shares: npt.NDArray[np.float64], lines: int) -> Pixels:
 
 
 _CAPTION = (
-    "Each machine is a band with one line a GPU where there is room; its colour says how many GPUs the job "
+    "Each machine is a band with one line per GPU where there is room; its colour says how many GPUs the job "
     "that holds them had asked for, large jobs at the bottom of the band. White is idle. Spans of time are "
     "averaged."
 )

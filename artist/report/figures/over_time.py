@@ -169,7 +169,7 @@ def have_band(digests: Sequence[Digest], gauge: str, contest: Contest) -> bool:
 
 
 def _one_each(groups: Sequence[Replicates], contest: Contest) -> Facets:
-    """Return a panel a row; lines that need not be told apart by dash and marker keep their colour."""
+    """Return a panel per row; lines that need not be told apart by dash and marker keep their colour."""
     names = list(dict.fromkeys(contest.contenders))
     alone = {"linestyle": "-", "marker": ""}
     looks = tuple(look(names.index(contest.contenders[row])) | alone for row in range(len(groups)))

@@ -83,7 +83,7 @@ def spoken(name: str) -> str:
 
 
 def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WIDTH_IN) -> Figure:
-    """Draw the pools of each row above each other, a panel a row."""
+    """Draw the pools of each row above each other, a panel per row."""
     end_s = max(digests[row].end_s for row in read) or 1.0
     scale, unit = time_unit(end_s)
     every = sorted(
@@ -199,7 +199,7 @@ def span(end_s: float) -> tuple[float, str]:
 
 
 def reclaims(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
-    """Draw machines that were returned, by how they were cleared, and jobs preempted for it, a bar a row."""
+    """Draw returned machines, by how they were cleared, and jobs preempted for them, a bar per row."""
     counts = np.array([_counts(digest) for digest in digests])
     with style():
         figure, places = bar_panels(2, digests, contest, width_in)
@@ -229,7 +229,7 @@ def _counts(digest: Digest) -> list[float]:
 def reclaims_over_time(
     digests: Sequence[Digest], read: Mapping[int, Returns], width_s: float, width_in: float = WIDTH_IN
 ) -> Figure:
-    """Draw machines that were returned in each span of time, stacked by how, a panel a row."""
+    """Draw machines that were returned in each span of time, stacked by how, a panel per row."""
     end_s = max(digests[row].end_s for row in read) or 1.0
     scale, unit = time_unit(end_s)
     handles: list[Any] = [

@@ -93,7 +93,7 @@ def in_panels(
     same_y: bool = True,
     max_columns: int | None = None,
 ) -> Figure:
-    """Draw gauges, a panel a gauge and a line a row; of replicates, the first.
+    """Draw gauges, a panel per gauge and a line per row; of replicates, the first.
 
     Parameters
     ----------

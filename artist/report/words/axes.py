@@ -12,7 +12,7 @@ from artist.results.scenarios import of_policy
 SIZES = {
     "cluster.racks": "racks",
     "cluster.machines": "machines",
-    "cluster.machines_per_rack": "machines a rack",
+    "cluster.machines_per_rack": "machines per rack",
 }
 SMALL = 0.05  # what is less above the lowest is as good in a choice of sizes, or where rows are single runs
 

@@ -66,7 +66,7 @@ PROFILING = (
     "How many numbers of CPUs a policy tried until it settled on one, of jobs that ran for so long; "
     "replicates are pooled. Where a policy starts from what the owner's jobs of the kind kept before, as "
     "CODA does, a job may start far from the best number and take more steps than the 3 or 4 of the paper's "
-    "Table II. CPUs a GPU: asked for, and held in the end; medians over finished jobs of the model, the "
+    "Table II. CPUs per GPU: asked for, and held in the end; medians over finished jobs of the model, the "
     "shorter ones included."
 )
 _MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."

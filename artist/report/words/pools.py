@@ -116,7 +116,8 @@ def _returned(groups: Sequence[Replicates]) -> str:
     jobs = [_mean(entries, "preempted_jobs") / _mean(entries, "machines") for _, entries in known]
     ends = (("fewest", jobs.index(min(jobs))), ("most", jobs.index(max(jobs))))
     clauses = [
-        f"{word} jobs a machine were preempted under {known[at][0].name}, which returned {_how(known[at][1])}"
+        f"{word} jobs per machine were preempted under {known[at][0].name}, "
+        f"which returned {_how(known[at][1])}"
         for word, at in ends
     ]
     return f"Of {len(known)} rows, {'; '.join(clauses)}."

@@ -73,7 +73,7 @@ def _trend(axis: Axis, name: str) -> str:
 
 
 def under(names: Sequence[str], of: int) -> str:
-    """Return under which policies, of so many."""
+    """Return the policies concerned, of all."""
     return "under every policy" if len(names) == of > 1 else f"under {listed(few(names))}"
 
 

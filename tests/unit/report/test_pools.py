@@ -265,9 +265,12 @@ def test_of_many_rows_the_ends_are_told(make: Make) -> None:
         for i in range(5)
     ]
     found = said(runs)
-    assert found["Machines returned"].startswith("Of 5 rows, fewest jobs a machine were preempted under p1,")
+    assert found["Machines returned"].startswith(
+        "Of 5 rows, fewest jobs per machine were preempted under p1,"
+    )
     assert (
-        "most jobs a machine were preempted under p3, which returned 2 machines" in found["Machines returned"]
+        "most jobs per machine were preempted under p3, which returned 2 machines"
+        in found["Machines returned"]
     )
     assert "under p1 and for less under 1 other. " in found["Short pools"]
 

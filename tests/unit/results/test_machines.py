@@ -5,25 +5,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from artist.results.machines import pool_rows, with_gpus, worths
+from artist.results.machines import pool_rows, replacement_ratios, with_gpus
 
 TYPES = {"v": {"worth": 1.0, "speed": 4.0}, "t": {"worth": 0.5}, "s": {"speed": 0.3, "worth": None}}
 MACHINES = [{"type": "v", "count": 1}, {"type": "t", "count": 1}, {"type": "s", "count": 1}]
 
 
-def test_worths_are_relative_to_the_clusters_own_gpus() -> None:
+def test_replacement_ratios_are_relative_to_the_clusters_own_gpus() -> None:
     """The default type's where it is there, else those of most machines; 1 without a list of types."""
     names = ["m0", "m1", "m2", "m3", "other"]
     topology = {"default_machine_type": "v", "machine_types": TYPES}
     config = {"topology": topology, "cluster": {"machines": MACHINES}}
-    assert worths(config, names).tolist() == pytest.approx([1, 0.5, 0.3, 1, 1])
+    assert replacement_ratios(config, names).tolist() == pytest.approx([1, 0.5, 0.3, 1, 1])
     most = {
         "topology": topology,
         "cluster": {"machines": [{"type": "s", "count": 1}, {"type": "t", "count": 2}]},
     }
-    assert worths(most, names).tolist() == pytest.approx([0.6, 1, 1, 1, 1])
-    assert worths({"cluster": {"machines": 4}}, names).tolist() == [1] * 5
-    assert np.array_equal(worths({}, []), np.ones(0))
+    assert replacement_ratios(most, names).tolist() == pytest.approx([0.6, 1, 1, 1, 1])
+    assert replacement_ratios({"cluster": {"machines": 4}}, names).tolist() == [1] * 5
+    assert np.array_equal(replacement_ratios({}, []), np.ones(0))
 
 
 @pytest.mark.parametrize(
