@@ -27,8 +27,8 @@ from artist.core.free import Free
 from artist.core.job import JobSpec
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
+from artist.policies.basic.freed_machines import Freed
 from artist.policies.parts.fill import AnyFill
-from artist.policies.parts.freed_machines import Freed
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Packing, placer_of

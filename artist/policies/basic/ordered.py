@@ -25,8 +25,8 @@ from artist.core.arrays import Ints
 from artist.core.events import Arrival, Stop
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.policies.basic.freed_machines import Freed
 from artist.policies.parts.fill import AnyFill
-from artist.policies.parts.freed_machines import Freed
 from artist.policies.parts.orders import FIFO, AnyOrder, order_of, ranking
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser

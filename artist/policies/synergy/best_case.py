@@ -15,21 +15,21 @@ from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, Grid, best_
 
 
 class BestCase(NamedTuple):
-    """The most that a job gains from, on some GPUs; for the whole job."""
+    """Best-case demand of a whole job on given GPUs."""
 
     gpus: int
     cpus: int
     memory_bytes: int
 
 
-ByKind = Mapping[tuple[str, str], tuple[int, int]]  # CPUs and bytes by kind of machine
+ByType = Mapping[tuple[str, str], tuple[int, int]]  # CPUs and bytes by hardware of a machine
 
 
 class BestCases:
     """Best-case demands of jobs, computed once for identical jobs; needs `knows_performance`.
 
-    On machines of one kind. A job whose GPUs fit one such machine gets no more than that machine's CPUs and
-    memory (section 6), a larger one no more than those of as many machines as it needs. Jobs with the same
+    On machines of one type. A job whose GPUs fit one such machine gets at most that machine's CPUs and
+    memory (section 6), a larger one at most those of the machines that it needs. Jobs with the same
     model, demand and compute time are identical: a policy that asks declares `knows_models`,
     `knows_iterations`.
 
@@ -41,7 +41,7 @@ class BestCases:
         GPUs of a server, if one machine stands for several: its part of the machine bounds jobs. None for the
         machine's own GPUs.
     bounded
-        False for what a job would gain from with a machine for each of its GPUs.
+        False for the best case of a job that has a machine for each of its GPUs.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class BestCases:
         self._bounded = bounded
         self._points_gib = memory_points_gib
         self._by_job: dict[int, BestCase] = {}
-        self._by_kind: dict[Hashable, BestCase] = {}
+        self._by_key: dict[Hashable, BestCase] = {}
 
     def of(self, view: ClusterView, job: int, gpus: int, machine: Machine | None = None) -> BestCase:
         """Return the best case of a job on some GPUs.
@@ -63,18 +63,18 @@ class BestCases:
         Parameters
         ----------
         machine
-            Of the kind that serves; None for the cluster's own.
+            Of the type that serves; None for the cluster's own.
         """
         if machine is not None and not view.cluster.uniform:
-            return self._alike(view, job, gpus, machine)
-        found = self._by_job.get(job)
-        if found is None or found.gpus != gpus:
-            found = self._by_job[job] = self._alike(view, job, gpus, own_machine(view.cluster))
-        return found
+            return self._computed(view, job, gpus, machine)
+        case = self._by_job.get(job)
+        if case is None or case.gpus != gpus:
+            case = self._by_job[job] = self._computed(view, job, gpus, own_machine(view.cluster))
+        return case
 
-    def among(self, view: ClusterView, job: int, gpus: int, among: int) -> tuple[BestCase, ByKind | None]:
-        """Return the best case of a job on some machines: on the first kind, and on each if they differ."""
-        machines = kinds_among(view.cluster, among)
+    def among(self, view: ClusterView, job: int, gpus: int, among: int) -> tuple[BestCase, ByType | None]:
+        """Return the best case of a job on some machines: on the first type, and on each if they differ."""
+        machines = types_among(view.cluster, among)
         cases = [self.of(view, job, gpus, machine) for machine in machines]
         if len(cases) == 1:
             return cases[0], None
@@ -91,30 +91,30 @@ class BestCases:
         server = replace(machine, gpus=gpus_there if self._bounded else 1, cpus=cpus, memory_bytes=memory)
         return points(server, gpus, self._points_gib)
 
-    def _alike(self, view: ClusterView, job: int, gpus: int, machine: Machine) -> BestCase:
+    def _computed(self, view: ClusterView, job: int, gpus: int, machine: Machine) -> BestCase:
         columns = view.columns([job])
-        alike = (columns.model[0], view.demand(job), int(columns.compute_ns[0]), gpus, machine.hardware)
-        found = self._by_kind.get(alike)
-        if found is None:
+        key = (columns.model[0], view.demand(job), int(columns.compute_ns[0]), gpus, machine.hardware)
+        case = self._by_key.get(key)
+        if case is None:
             times, share = times_on(view, job, gpus, machine), share_of(machine, gpus)
             best = best_case(times, *self.grid(machine, gpus), share)
-            found = self._by_kind[alike] = BestCase(gpus, *best)
-        return found
+            case = self._by_key[key] = BestCase(gpus, *best)
+        return case
 
 
 def times_on(view: ClusterView, job: int, gpus: int, machine: Machine) -> Grid:
-    """Return iteration times of a job by CPUs and memory, on machines of a kind if these have the GPUs."""
+    """Return iteration times of a job by CPUs and memory, on machines of a type if these have the GPUs."""
     times = partial(view.performance.at_resources, job, gpus)
     among = view.cluster.same_hardware(machine, gpus, view.demand(job).gpu_types)
     return times if among == ALL else partial(times, among=among)
 
 
-def kinds_among(cluster: Cluster, among: int) -> list[Machine]:
-    """Return a machine of each kind with GPUs among some; the cluster's own if there is one kind."""
+def types_among(cluster: Cluster, among: int) -> list[Machine]:
+    """Return a machine of each type with GPUs among some; the cluster's own if there is one type."""
     if cluster.uniform:
         return [own_machine(cluster)]
-    found = [some & among for some in cluster.hardware_sets.values()]
-    return [cluster.machines[first_of(some)] for some in found if some]
+    sets = [machines & among for machines in cluster.hardware_sets.values()]
+    return [cluster.machines[first_of(machines)] for machines in sets if machines]
 
 
 def own_machine(cluster: Cluster) -> Machine:

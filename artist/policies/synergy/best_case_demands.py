@@ -1,4 +1,4 @@
-"""Best cases as demands: a job asks for the CPUs and memory that it gains from. For `cpu_tuned`."""
+"""Best cases as demands: a job asks for the CPUs and memory that it gains from. For greedy of `cpu_tuned`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,16 +10,16 @@ from artist.core.cluster import Allocation, Cluster, Machine
 from artist.core.events import Finish
 from artist.core.job import Demand
 from artist.core.view import ClusterView
-from artist.policies.synergy.adapted_view import AdaptedView
-from artist.policies.synergy.best_case import BestCases, kinds_among
+from artist.policies.parts.around import AdaptedView
+from artist.policies.synergy.best_case import BestCases, types_among
 
 
 class BestCaseDemands:
-    """What the jobs of one run ask for, as the policy sees it.
+    """Demands of the jobs of one run, as the policy sees them.
 
-    Elastic and CPU-only jobs keep their demands; others ask for the most of their best cases on the kinds of
-    machines that they allow. No job asks for more than an empty machine of each kind has; a job larger than a
-    machine asks for no more than what goes with its GPUs there.
+    Elastic and CPU-only jobs keep their demands; others ask for the largest of their best cases on the types
+    of machines that they allow. No job asks for more than an empty machine of each type has; a job larger
+    than a machine asks for at most the share of its GPUs there.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class BestCaseDemands:
         return changes
 
     def of(self, view: ClusterView, job: int) -> Demand:
-        """Return what a job asks for."""
+        """Return the demand of a job."""
         demand = self._demands.get(job)
         if demand is None:
             demand = self._demands[job] = self._asked(view, job)
@@ -56,20 +56,20 @@ class BestCaseDemands:
         demand = view.demand(job)
         if not demand.gpus or demand.elastic:
             return demand
-        kinds = _allowed(view.cluster, demand)
-        best = [self._cases.of(view, job, demand.gpus_at(machine.worth), machine) for machine in kinds]
-        most = [machine.share(max(machine.gpus, demand.gpus_at(machine.worth))) for machine in kinds]
+        machines = _allowed(view.cluster, demand)
+        best = [self._cases.of(view, job, demand.gpus_at(machine.worth), machine) for machine in machines]
+        bounds = [machine.share(max(machine.gpus, demand.gpus_at(machine.worth))) for machine in machines]
         return replace(
             demand,
-            cpus=min(max(case.cpus for case in best), *(cpus for cpus, _ in most)),
-            memory_bytes=min(max(case.memory_bytes for case in best), *(memory for _, memory in most)),
+            cpus=min(max(case.cpus for case in best), *(cpus for cpus, _ in bounds)),
+            memory_bytes=min(max(case.memory_bytes for case in best), *(memory for _, memory in bounds)),
         )
 
 
 def _allowed(cluster: Cluster, demand: Demand) -> list[Machine]:
-    """Return a machine of each kind that a job allows."""
+    """Return a machine of each type that a job allows."""
     return [
         machine
-        for machine in kinds_among(cluster, ALL)
+        for machine in types_among(cluster, ALL)
         if not demand.gpu_types or machine.gpu_type in demand.gpu_types
     ]

@@ -1,15 +1,15 @@
 """Division of CPUs and memory among jobs on given GPUs. For `cpu_tuned`.
 
-The policy plans as if each job held its share in proportion to GPUs: its view says that this is held and
-free, so it decides as if nothing were divided. When its plan is done, CPUs and memory of the machines
-whose jobs changed (planned, finished or evicted) are divided again among the jobs there. Each has at least
-the lesser of its best case and its share; a rule gives what is left. The division depends only
-on which jobs hold which GPUs, so it changes only with them. A job that gets other CPUs or memory, and nothing
-else, is retuned; under a policy that is called at intervals this happens at its next call.
+The policy plans as if jobs held their shares in proportion to GPUs: its view says so, and it decides as if
+nothing were divided. When its plan is done, the CPUs and memory of the machines whose jobs changed (planned,
+finished or evicted) are divided again among the jobs there. Each has at least the lesser of its best case and
+its share; a rule divides the rest. The division depends only on
+the GPUs that jobs hold, so it changes only with them. A job that gets only other CPUs or memory is retuned;
+under a policy that is called at intervals this happens at its next call.
 
 Jobs on several machines tie these together: all machines that are linked to one that changed are divided with
-it. CPU-only jobs and jobs that share GPUs keep what the plan gives them. On closed machines jobs keep what
-they hold; those that are also on other machines have the least from then on.
+it. CPU-only jobs and colocated jobs keep their planned allocations. On closed machines jobs keep the present
+ones; those that are also on other machines have the least from then on.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -23,19 +23,19 @@ from artist.core.cluster import Allocation, Slice
 from artist.core.events import Finish, MachineEvent, Stop
 from artist.core.free import Free
 from artist.core.view import ClusterView
-from artist.policies.synergy.adapted_view import AdaptedView
+from artist.policies.parts.around import AdaptedView
 from artist.policies.synergy.best_case import BestCases
 from artist.policies.synergy.division_rules import DivisionRule, Left, Tenant
 from artist.policies.synergy.needs import Need
 
 
 class Division:
-    """What the jobs of one run hold, as the policy sees it and in fact.
+    """Allocations of the jobs of one run, as the policy sees them and in fact.
 
     Parameters
     ----------
     rule
-        Divides what is left.
+        Divides the rest of machines.
     cases
         Best cases of jobs.
     """
@@ -43,7 +43,7 @@ class Division:
     def __init__(self, rule: DivisionRule, cases: BestCases) -> None:
         self._rule = rule
         self._cases = cases
-        self._planned: dict[int, Allocation] = {}  # what running jobs hold, as the policy sees it
+        self._planned: dict[int, Allocation] = {}  # allocations of running jobs, as the policy sees them
         self._tenants: dict[int, Tenant] = {}  # of the divided jobs
         self._on: dict[int, dict[int, None]] = {}  # jobs by machine
         self._apart: dict[int, dict[int, None]] = {}  # those of them that are not divided, by machine
@@ -65,7 +65,7 @@ class Division:
         return cast(ClusterView, AdaptedView(view, allocation=allocation, free=free))
 
     def _free_of(self, view: ClusterView) -> Free:
-        """Return what is free, as the policy sees it."""
+        """Return the free resources, as the policy sees them."""
         assert self._free is not None
         return view.free().with_resources(*self._free)
 
@@ -86,7 +86,7 @@ class Division:
         return new
 
     def _put(self, job: int, after: Allocation | None) -> None:
-        """Change what a job holds, as the policy sees it."""
+        """Change the allocation of a job, as the policy sees it."""
         self._tenants.pop(job, None)
         before = self._planned.pop(job, None)
         if after is not None:
@@ -115,7 +115,7 @@ class Division:
     # --- the division
 
     def _divided(self, view: ClusterView) -> dict[int, Allocation]:
-        """Return what the jobs hold that the changes affect."""
+        """Return the allocations of the jobs that the changes affect."""
         jobs, machines = self._linked(self._changed)
         self._changed.clear()
         open_ = {
@@ -153,7 +153,7 @@ class Division:
         return jobs, linked
 
     def _tenant(self, view: ClusterView, job: int) -> Tenant:
-        """Return a job with the least that it has on its machines, and remember it."""
+        """Return a job with its least on its machines, and remember it."""
         planned = self._planned[job]
         share = replace(planned, slices=tuple(self._share(view, s) for s in planned.slices))
         where, machines = share.gpu_map(), view.cluster.machines
@@ -167,7 +167,7 @@ class Division:
         return tenant
 
     def _share(self, view: ClusterView, planned: Slice) -> Slice:
-        """Return a job's share of a machine; beside jobs that are not divided, what the policy sees."""
+        """Return a job's share of a machine; beside undivided jobs, its slice as the policy sees it."""
         m, gpus, _, _ = planned
         return planned if self._apart.get(m) else view.cluster.share(m, gpus)
 
@@ -182,7 +182,7 @@ class Division:
         return bool(min_ns <= share_ns)
 
     def _left(self, view: ClusterView, machine: int, least: Mapping[int, Allocation]) -> Left:
-        """Return what is left of a machine when each job there has its least, or what the plan gives it."""
+        """Return the rest of a machine when each job there has its least or, undivided, its planned slice."""
         facts = view.cluster.machines[machine]
         cpus, memory = facts.cpus, facts.memory_bytes
         for job in self._on.get(machine, ()):
@@ -194,7 +194,7 @@ class Division:
 
 
 def _is_apart(allocation: Allocation | None) -> bool:
-    """Return whether a job keeps the CPUs and memory that the plan gives it."""
+    """Return whether a job is not divided: it is colocated or CPU-only."""
     return allocation is not None and (allocation.group is not None or not allocation.gpus)
 
 

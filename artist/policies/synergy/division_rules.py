@@ -12,10 +12,9 @@ from artist.core.view import ClusterView
 from artist.policies.parts.parameters import checked_part
 from artist.policies.synergy.best_case import BestCases
 from artist.policies.synergy.divider import divide
-from artist.policies.synergy.fronts import Fronts
 from artist.policies.synergy.leftovers import HandOut
 from artist.policies.synergy.needs import Need
-from artist.policies.synergy.on_machines import OnMachines
+from artist.policies.synergy.points import Points
 
 Amounts = Mapping[int, tuple[int, int]]  # CPUs and bytes of memory by machine
 
@@ -28,9 +27,9 @@ class Tenant(NamedTuple):
     need
         With its best case, for the whole job.
     least
-        What it has at least: in each of CPUs and memory the lesser of its best case and its share in
-        proportion to GPUs, machine by machine. Its share, if it would be slower with that: best cases hold
-        for as few machines as possible.
+        Guaranteed: in each of CPUs and memory the lesser of its best case and its share in proportion to
+        GPUs, machine by machine. Its share, if it would be slower with that: best cases hold for as few
+        machines as possible.
     """
 
     need: Need
@@ -38,14 +37,14 @@ class Tenant(NamedTuple):
 
 
 class Left(NamedTuple):
-    """CPUs and bytes of memory of a machine that are not given yet."""
+    """CPUs and bytes of memory of a machine that are not allocated yet."""
 
     cpus: int
     memory_bytes: int
 
 
 class DivisionRule(ABC):
-    """Divides what is left of machines; `divide` is all that a user's own rule must define."""
+    """Divides the rest of machines; `divide` is all that a user's own rule must define."""
 
     @abstractmethod
     def divide(
@@ -58,9 +57,9 @@ class DivisionRule(ABC):
         tenants
             The jobs of machines whose jobs changed, in order of arrival.
         left
-            By machine that takes new work, what is left of it when each tenant has its least.
+            By machine that takes new work, the rest when each tenant has its least.
         view
-            For what is believed of performance.
+            For the believed performance.
         """
 
 
@@ -72,14 +71,14 @@ class HandedOut(DivisionRule):
 
     def divide(self, tenants: Sequence[Tenant], left: Amounts, view: ClusterView) -> dict[int, Allocation]:
         """Return the allocations by job."""
-        given = self._hand_out(
+        raised = self._hand_out(
             [tenant.need for tenant in tenants],
             {tenant.need.job: tenant.least.slices for tenant in tenants},
             {machine: cpus for machine, (cpus, _) in left.items()},
             {machine: memory for machine, (_, memory) in left.items()},
             view,
         )
-        return {need.job: _with(least, given[need.job]) for need, least in tenants}
+        return {need.job: _with(least, raised[need.job]) for need, least in tenants}
 
 
 class Optimum(HandedOut):
@@ -93,21 +92,21 @@ class Optimum(HandedOut):
     Parameters
     ----------
     cases
-        Says which CPUs and memory are tried.
+        Amounts of CPUs and memory to try.
     """
 
     def __init__(self, cases: BestCases) -> None:
         super().__init__()
-        self._on_machines = OnMachines(Fronts(cases))
+        self._points = Points(cases)
 
     def divide(self, tenants: Sequence[Tenant], left: Amounts, view: ClusterView) -> dict[int, Allocation]:
         """Return the allocations by job."""
         plain = [tenant for tenant in tenants if _is_plain(tenant, view.cluster)]
         free = _sum(left, [tenant.least for tenant in plain], 1)
-        placed = [self._on_machines.placed(view, need.job, least.gpu_map()) for need, least in plain]
-        given = divide(placed, free, view.cluster)
-        tenants = [_holding(tenant, given) for tenant in tenants]
-        return super().divide(tenants, _sum(free, given.values(), -1), view)
+        placed = [self._points.placed(view, need.job, least.gpu_map()) for need, least in plain]
+        optimum = divide(placed, free, view.cluster)
+        tenants = [_holding(tenant, optimum) for tenant in tenants]
+        return super().divide(tenants, _sum(free, optimum.values(), -1), view)
 
 
 def checked_rule(rule: DivisionRule) -> DivisionRule:
@@ -116,13 +115,13 @@ def checked_rule(rule: DivisionRule) -> DivisionRule:
 
 
 def _checked_division(
-    given: Mapping[int, Allocation], tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
+    divided: Mapping[int, Allocation], tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
 ) -> Mapping[int, Allocation]:
     for need, least in tenants:
-        after = given.get(need.job, least)
+        after = divided.get(need.job, least)
         if not _covers(after, least):
             raise AnswerError(f"{after} for job number {need.job}", f"allowed: at least {least}")
-    return given
+    return divided
 
 
 RULES: Mapping[str, Callable[[BestCases], DivisionRule]] = {"tune": lambda _: HandedOut(), "opt": Optimum}
@@ -133,14 +132,14 @@ def _with(allocation: Allocation, slices: tuple[Slice, ...]) -> Allocation:
     return allocation if slices is allocation.slices else replace(allocation, slices=slices)
 
 
-def _holding(tenant: Tenant, given: Mapping[int, Allocation]) -> Tenant:
-    """Return a tenant whose least is what the program gives it."""
-    found = given.get(tenant.need.job)
-    return tenant if found is None else Tenant(tenant.need, _with(tenant.least, found.slices))
+def _holding(tenant: Tenant, optimum: Mapping[int, Allocation]) -> Tenant:
+    """Return a tenant whose least is its allocation by the program."""
+    held = optimum.get(tenant.need.job)
+    return tenant if held is None else Tenant(tenant.need, _with(tenant.least, held.slices))
 
 
 def _sum(amounts: Amounts, held: Iterable[Allocation], sign: int) -> dict[int, tuple[int, int]]:
-    """Return amounts by machine with what jobs hold there, or without."""
+    """Return amounts by machine plus (sign 1) or minus (-1) allocations."""
     total = {machine: (cpus, memory) for machine, (cpus, memory) in amounts.items()}
     for allocation in held:
         for s in allocation.slices:
@@ -159,5 +158,5 @@ def _is_plain(tenant: Tenant, cluster: Cluster) -> bool:
 
 def _covers(allocation: Allocation, least: Allocation) -> bool:
     """Return whether an allocation has at least as much on each machine as another has there."""
-    given = {s.machine: s for s in allocation.slices}
-    return all(s.machine in given and all(map(ge, given[s.machine], s)) for s in least.slices)
+    slices = {s.machine: s for s in allocation.slices}
+    return all(s.machine in slices and all(map(ge, slices[s.machine], s)) for s in least.slices)

@@ -1,7 +1,8 @@
-"""A floor for jobs on several machines: no slower there than with their shares of them.
+"""A lower bound for jobs on several machines: no slower there than with their shares of them.
 
-What makes a job as fast as with its share on one machine may not suffice on several: each further machine may
-need memory for its own processes. So the believed performance on exactly these GPUs is asked for.
+CPUs and memory that make a job as fast as with its share on one machine may not suffice on several: each
+further machine may need memory for its own processes. So the believed performance on exactly these GPUs
+decides.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ _MAX_REMEMBERED = 20_000
 
 
 class Floor:
-    """Remembers what jobs on several machines hold at least."""
+    """Lower bounds of jobs on several machines, remembered."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, tuple[Slice, ...]], tuple[Slice, ...]] = {}
@@ -22,12 +23,12 @@ class Floor:
         """Return slices, with at least each machine's share if a job would be slower than with that."""
         if len(slices) == 1:
             return slices
-        found = self._known.get((job, slices))
-        if found is None:
+        bound = self._known.get((job, slices))
+        if bound is None:
             if len(self._known) == _MAX_REMEMBERED:
                 self._known.clear()
-            found = self._known[job, slices] = _raised(view, job, slices)
-        return found
+            bound = self._known[job, slices] = _raised(view, job, slices)
+        return bound
 
 
 def at_least(slices: Sequence[Slice], others: Sequence[Slice]) -> tuple[Slice, ...]:

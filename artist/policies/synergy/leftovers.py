@@ -1,4 +1,4 @@
-"""Hands out what is left on the machines to jobs that gain from it (Synergy, section 5.3.2)."""
+"""Hands out the rest of machines to jobs that gain from it (Synergy, section 5.3.2)."""
 
 from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
@@ -15,79 +15,81 @@ _STEPS = 128  # of memory that a job can have
 
 
 class HandOut:
-    """Divides what is left; what jobs are believed to gain is asked once for identical jobs, and remembered.
+    """Hands out the rest of machines; the believed gains of identical jobs are computed once.
 
     In the given order each job takes, up to its best case, the least memory, in steps, with which it is as
     fast as with all that it could have, and then the fewest CPUs. On several machines both are in proportion
-    to its GPUs, as far as the scarcest one has them. Needs what `BestCases` needs.
+    to its GPUs, as far as the scarcest one has them. Needs the knowledge that `BestCases` needs.
     """
 
     def __init__(self) -> None:
-        self._kinds: dict[int, Hashable] = {}  # by job
+        self._classes: dict[int, Hashable] = {}  # by job
         self._gains: dict[Hashable, tuple[int, int]] = {}
 
     def __call__(
         self, needs: Sequence[Need], held: Mapping[int, Held], cpus: Left, memory: Left, view: ClusterView
     ) -> dict[int, Held]:
-        """Return what each job gets; jobs that hold nothing get nothing.
+        """Return the slices by job; jobs that hold nothing get nothing.
 
         Parameters
         ----------
         cpus, memory
-            What is left; reduced by what jobs get.
+            The rest, by machine; reduced by the amounts handed out.
         """
-        given = dict(held)
-        for each in needs:
-            slices = given.get(each.job)
+        raised = dict(held)
+        for of_job in needs:
+            slices = raised.get(of_job.job)
             if slices is None:
                 continue
-            need = each.at(view.cluster.machines[slices[0].machine])
+            need = of_job.at(view.cluster.machines[slices[0].machine])
             if len(slices) == 1:
                 s = slices[0]
                 if (s.cpus >= need.cpus or not cpus[s.machine]) and (
                     s.memory_bytes >= need.memory_bytes or not memory[s.machine]
                 ):
                     continue
-            raised = self._raised(need, slices, cpus, memory, view)
-            for before, after in zip(slices, raised, strict=True):
+            more = self._raised(need, slices, cpus, memory, view)
+            for before, after in zip(slices, more, strict=True):
                 cpus[before.machine] -= after.cpus - before.cpus
                 memory[before.machine] -= after.memory_bytes - before.memory_bytes
-            given[need.job] = raised
-        return given
+            raised[need.job] = more
+        return raised
 
     def _raised(self, need: Need, slices: Held, cpus: Left, memory: Left, view: ClusterView) -> Held:
-        """Return what a job holds with more."""
-        max_cpus = _most(need, need.cpus, [(s, s.cpus + cpus[s.machine]) for s in slices])
-        max_memory = _most(need, need.memory_bytes, [(s, s.memory_bytes + memory[s.machine]) for s in slices])
-        most = _with(need, slices, max_cpus, max_memory)
-        if most == slices:
+        """Return the slices of a job with as much as it gains from."""
+        max_cpus = _max_total(need, need.cpus, [(s, s.cpus + cpus[s.machine]) for s in slices])
+        max_memory = _max_total(
+            need, need.memory_bytes, [(s, s.memory_bytes + memory[s.machine]) for s in slices]
+        )
+        largest = _with(need, slices, max_cpus, max_memory)
+        if largest == slices:
             return slices
-        alike = self._kind(need.job, view), _where(slices, view), slices[0][2:], max_cpus, max_memory
-        found = self._gains.get(alike)
-        if found is None:
+        key = self._class(need.job, view), _where(slices, view), slices[0][2:], max_cpus, max_memory
+        gains = self._gains.get(key)
+        if gains is None:
             if len(self._gains) == _MAX_REMEMBERED:
                 self._gains.clear()
-            found = self._gains[alike] = _gains(need, slices, max_cpus, max_memory, view)
-        return _with(need, slices, *found)
+            gains = self._gains[key] = _gains(need, slices, max_cpus, max_memory, view)
+        return _with(need, slices, *gains)
 
-    def _kind(self, job: int, view: ClusterView) -> Hashable:
-        """Return what identical jobs have in common."""
-        kind = self._kinds.get(job)
-        if kind is None:
+    def _class(self, job: int, view: ClusterView) -> Hashable:
+        """Return the class of identical jobs that a job belongs to."""
+        job_class = self._classes.get(job)
+        if job_class is None:
             columns = view.columns([job])
-            kind = self._kinds[job] = columns.model[0], view.demand(job), int(columns.compute_ns[0])
-        return kind
+            job_class = self._classes[job] = columns.model[0], view.demand(job), int(columns.compute_ns[0])
+        return job_class
 
 
 def _where(slices: Held, view: ClusterView) -> Hashable:
-    """Return what matters about a job's place: machines if there are several, else the type."""
+    """Return the key of a job's placement: machines if there are several, else the type."""
     if len(slices) == 1:
         return view.cluster.machines[slices[0].machine].type
     return tuple([s[:4] for s in slices])
 
 
 def _gains(need: Need, slices: Held, max_cpus: int, max_memory: int, view: ClusterView) -> tuple[int, int]:
-    """Return the CPUs and memory in all beyond which a job does not gain."""
+    """Return the total CPUs and memory beyond which a job does not gain."""
 
     def is_enough(cpus: int, memory_bytes: int) -> bool:
         return time_ns(cpus, memory_bytes) <= best_ns
@@ -104,8 +106,8 @@ def _gains(need: Need, slices: Held, max_cpus: int, max_memory: int, view: Clust
     return bisect_left(range(max_cpus), True, key=lambda cpus: is_enough(cpus, memory)), memory
 
 
-def _most(need: Need, best: int, there: Sequence[tuple[Slice, int]]) -> int:
-    """Return how much a job can have in all, up to its best case, if its slices can have so much."""
+def _max_total(need: Need, best: int, there: Sequence[tuple[Slice, int]]) -> int:
+    """Return the total amount that a job can have, up to its best case, for the amounts of its slices."""
     return min(best, *[amount * need.gpus // s.gpus for s, amount in there])
 
 

@@ -1,8 +1,8 @@
-"""What a mechanism is: it places jobs and divides CPUs and memory among them. For Synergy, and for fills.
+"""Needs of jobs, and mechanisms that place jobs and divide CPUs and memory among them.
 
-The GPUs of a job are given, its CPUs and memory are fungible. Two amounts of them matter: the best case,
-beyond which more gains nothing, and the proportional share, which goes with its GPUs. To be as fast as with
-its share, a job never needs more of either than the lesser of the two.
+The GPUs of a job are fixed, its CPUs and memory are fungible. Two amounts of them matter: the best case,
+beyond which more gains nothing, and the share in proportion to its GPUs. To be as fast as with its share, a
+job never needs more of either than the lesser of the two.
 """
 
 from abc import ABC, abstractmethod
@@ -14,25 +14,25 @@ from artist.core.cluster import Allocation, Machine
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.view import ClusterView
-from artist.policies.synergy.best_case import ByKind
+from artist.policies.synergy.best_case import ByType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Need:
     """One job to place, and its best case. Two needs are never equal: the same object is the same need.
 
-    What it holds now is `view.allocation(job)`.
+    Its allocation now is `view.allocation(job)`.
 
     Attributes
     ----------
     gpus
-        How many it takes.
+        GPUs to allocate.
     cpus, memory_bytes
         Best case, for the whole job (`artist.policies.synergy.best_case`).
     unbounded
-        Best case if one machine's CPUs and memory did not bound it; None if that is not wanted.
+        Best case if one machine's CPUs and memory did not bound it; None if it is not needed.
     cases
-        Best cases by kind of machine, if those that may serve differ; `cpus`, `memory_bytes` are of one.
+        Best cases by hardware, if the machines that may serve differ; `cpus`, `memory_bytes` are of one.
     among
         The machines that may serve, as a set of `artist.core.buckets`.
     """
@@ -44,7 +44,7 @@ class Need:
     memory_bytes: int
     unbounded: tuple[int, int] | None = None
     among: int = ALL
-    cases: ByKind | None = None
+    cases: ByType | None = None
 
     def at(self, machine: Machine) -> "Need":
         """Return the need with the best case for machines like one."""
@@ -54,7 +54,7 @@ class Need:
         return replace(self, cpus=cpus, memory_bytes=memory, cases=None)
 
     def best(self, gpus: int, machine: Machine) -> tuple[int, int]:
-        """Return the CPUs and bytes that go with some of its GPUs in the best case, rounded up.
+        """Return the CPUs and bytes of some of its GPUs in the best case, rounded up.
 
         Rounded up because a job on several machines runs at the pace of the GPU with the fewest.
         """
@@ -64,11 +64,11 @@ class Need:
         return self.part(*whole, gpus)
 
     def part(self, cpus: int, memory_bytes: int, gpus: int) -> tuple[int, int]:
-        """Return the part of CPUs and bytes that goes with some of its GPUs, rounded up."""
+        """Return the part of CPUs and bytes of some of its GPUs, rounded up."""
         return -(-cpus * gpus // self.gpus), -(-memory_bytes * gpus // self.gpus)
 
     def least(self, gpus: int, machine: Machine) -> tuple[int, int]:
-        """Return what makes it at least as fast on GPUs of a machine as its proportional share.
+        """Return the CPUs and bytes with which it is as fast on GPUs of a machine as with its share.
 
         May not suffice as a part of a job on several machines (`artist.policies.synergy.floor`).
         """
@@ -78,13 +78,13 @@ class Need:
 
 
 class Mechanism(ABC):
-    """Says where jobs go, and with which CPUs and memory; `pack` is all that a user's own must define.
+    """Places jobs with their CPUs and memory; `pack` is all that a user's own must define.
 
     Attributes
     ----------
     takes_all
-        Whether it gets the whole queue and skips what does not fit; else the jobs whose GPUs fit. In a whole
-        queue a job has a need for each GPU type that it allows, and takes the first that fits.
+        Whether it gets the whole queue and skips jobs that do not fit; else the jobs whose GPUs fit. In a
+        whole queue a job has a need for each GPU type that it allows, and takes the first that fits.
     """
 
     takes_all: bool = False
@@ -98,7 +98,7 @@ class Mechanism(ABC):
         needs
             In the order of packing.
         free
-            What is there for them, as if none of them ran; left unchanged.
+            Free resources if none of the jobs ran; left unchanged.
         view
-            For what is believed of performance.
+            For the believed performance.
         """

@@ -1,10 +1,10 @@
-"""Which jobs share a machine: the second program of Synergy, 4.1.2, with the fewest fragmented jobs.
+"""Assignment of jobs to machines: the second program of Synergy, 4.1.2, with the fewest fragmented jobs.
 
-The paper places what its first program chose by x_ij, the part of job j that is on machine i: sum over i of
-x_ij = 1, and GPUs, CPUs and memory of each machine are not exceeded. It says that a solution fragments at
-most 3 jobs per machine, and that the formulation is in an extended version. If machines are equal, that
-program has a useless optimum, every job spread evenly over all of them. What counts is which jobs are whole,
-so that is the variable here: with u_it whole jobs of kind t on machine i,
+The paper places the choice of its first program by x_ij, the part of job j that is on machine i: sum over i
+of x_ij = 1, and GPUs, CPUs and memory of each machine are not exceeded. It states that a solution fragments
+at most 3 jobs per machine, and that the formulation is in an extended version. If machines are equal, that
+program has a useless optimum, every job spread evenly over all of them. Only whole jobs count, so their
+number is the variable here: with u_it whole jobs of class t on machine i,
 
     minimise    sum over t of (n_t - sum over i of u_it), the jobs that are not whole on any machine,
     subject to  sum over t of u_it x (GPUs, CPUs, memory)_t <= those of machine i, for each i.
@@ -14,15 +14,21 @@ each machine is solved separately, with one small program:
 
 - Remaining jobs of s GPUs or more must fit the remaining machines, for each size s: missing GPUs are those of
   jobs to be fragmented, and cost more than anything else.
-- The machine gives no more CPUs and memory than it has, and no less than its part of all that is asked for.
-  Exceeding these bounds costs in proportion: there the first program's choice cannot be met.
+- The jobs take at most the machine's CPUs and memory, and at least its part of the total demand. Exceeding
+  these bounds costs in proportion: there the first program's choice cannot be met.
 
 A pattern, the jobs of one machine, is used for as many equal machines as possible. So the time grows with the
-kinds of jobs, and hardly with the machines. Jobs larger than a machine, and those left, are the caller's.
+classes of jobs, and hardly with the machines. Jobs larger than a machine, and those left, are the caller's.
+
+Any of several identical machines may take any pattern of their site, and any of several identical jobs may
+be the one that a pattern counts. Patterns are matched with machines so that the jobs that need not move have
+the most GPUs in total; then each machine keeps the first jobs of each class already there, and takes the
+others in turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +41,7 @@ _NODES = 20  # of the search for one pattern
 
 
 class Wish(NamedTuple):
-    """Identical jobs, and what each of them would like to hold."""
+    """Identical jobs, and the GPUs, CPUs and memory of each at the chosen point."""
 
     gpus: int
     cpus: int
@@ -44,7 +50,7 @@ class Wish(NamedTuple):
 
 
 class Site(NamedTuple):
-    """Identical machines, what is free on each of them, and which wishes they may serve."""
+    """Identical machines, the free resources of each, and the wishes that they may serve."""
 
     gpus: int
     cpus: int
@@ -54,7 +60,7 @@ class Site(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """How many jobs of each wish a machine takes, and how many machines do so."""
+    """Numbers of jobs that a machine takes, by wish, and the number of such machines."""
 
     jobs: tuple[int, ...]
     machines: int
@@ -68,7 +74,7 @@ def patterns(wishes: tuple[Wish, ...], sites: tuple[Site, ...]) -> list[list[Pat
 
 
 class _Packing:
-    """The jobs and machines that are left."""
+    """Jobs and machines that are left."""
 
     def __init__(self, wishes: Sequence[Wish], sites: Sequence[Site]) -> None:
         self._sites = sites
@@ -81,18 +87,18 @@ class _Packing:
 
     def fill(self, number: int) -> list[Pattern]:
         """Remove the jobs that the machines of a site take."""
-        found = []
+        site_patterns = []
         while self._machines[number] and self._left.any():
             jobs = self._pattern(number)
             times = self._times(jobs, number) if jobs.any() else 1
-            found.append(Pattern(tuple(jobs.tolist()), times))
+            site_patterns.append(Pattern(tuple(jobs.tolist()), times))
             self._left -= times * jobs
             self._machines[number] -= times
         self._machines[number] = 0
-        return found
+        return site_patterns
 
     def _times(self, jobs: Ints, number: int) -> int:
-        """Return for how many machines a pattern can be used; remaining large jobs must still have room."""
+        """Return the number of machines for a pattern; remaining large jobs must still have room."""
         taken = jobs > 0
         times = min(self._machines[number], int((self._left[taken] // jobs[taken]).min()))
         while times > 1 and any(
@@ -103,7 +109,7 @@ class _Packing:
         return times
 
     def _asked(self, size: int, jobs: Ints) -> int:
-        """Return the GPUs that jobs of a size or more ask for."""
+        """Return the GPUs of the jobs of a size or more."""
         large = self._gpus >= size
         return int(self._gpus[large] @ jobs[large])
 
@@ -120,7 +126,7 @@ class _Packing:
         from scipy.optimize import Bounds, LinearConstraint, milp  # half a second, and few policies need it
 
         site, n = self._sites[number], len(self._gpus)
-        most = np.minimum(self._left, site.gpus // self._gpus) * np.array(site.serves)
+        upper_jobs = np.minimum(self._left, site.gpus // self._gpus) * np.array(site.serves)
         sizes, extra = self._sizes, len(self._sizes) + 4
         rows: list[Floats] = [self._gpus.astype(float)]
         lower, upper = [0.0], [float(site.gpus)]
@@ -128,9 +134,9 @@ class _Packing:
             rows.append(np.where(self._gpus >= size, self._gpus, 0.0))
             lower.append(self._asked(size, self._left) - self._room(size, number, 1))
             upper.append(np.inf)
-        for amounts, has in ((self._cpus, "cpus"), (self._memory, "memory_bytes")):
-            here: int = getattr(site, has)
-            there = sum(getattr(s, has) * m for s, m in zip(self._sites, self._machines, strict=True))
+        for amounts, resource in ((self._cpus, "cpus"), (self._memory, "memory_bytes")):
+            here: int = getattr(site, resource)
+            there = sum(getattr(s, resource) * m for s, m in zip(self._sites, self._machines, strict=True))
             rows.append(amounts / (here or 1))
             lower.append(min(1.0, float(amounts @ self._left) / (there or 1)))
             upper.append(1.0)
@@ -140,7 +146,7 @@ class _Packing:
         answer = milp(
             np.concatenate([np.zeros(n), np.full(len(sizes), _FRAGMENT), np.ones(4)]),
             constraints=LinearConstraint(np.hstack([np.array(rows), slack]), lower, upper),
-            bounds=Bounds(0, np.concatenate([most, np.full(extra, np.inf)])),
+            bounds=Bounds(0, np.concatenate([upper_jobs, np.full(extra, np.inf)])),
             integrality=np.concatenate([np.ones(n), np.zeros(extra)]),
             options={"node_limit": _NODES},
         )
@@ -148,3 +154,66 @@ class _Packing:
             return np.zeros(n, dtype=np.int64)
         jobs: Ints = np.rint(answer.x[:n]).astype(np.int64)
         return jobs
+
+
+class Jobs(NamedTuple):
+    """Identical jobs, in order, and the GPUs of each."""
+
+    gpus: int
+    numbers: Sequence[int]
+
+
+def assigned(
+    classes: Sequence[Jobs],
+    sites: Iterable[tuple[Sequence[int], Sequence[Pattern]]],
+    machine_of: Mapping[int, int],
+) -> dict[int, int]:
+    """Return the machine of each job that a pattern takes.
+
+    Parameters
+    ----------
+    sites
+        Identical machines, and the patterns of some of them, by class of job.
+    machine_of
+        The machine of each job that is on a single machine now.
+    """
+    there = _there(classes, machine_of)
+    takes = dict(chain.from_iterable(_matched(m, p, classes, there) for m, p in sites))
+    machine: dict[int, int] = {}
+    for number, job_class in enumerate(classes):
+        room = {m: jobs[number] for m, jobs in takes.items() if jobs[number]}
+        for job in job_class.numbers:
+            m = machine_of.get(job, -1)
+            if room.get(m):
+                machine[job] = m
+                room[m] -= 1
+        free = (m for m in sorted(room) for _ in range(room[m]))
+        machine.update(zip((job for job in job_class.numbers if job not in machine), free, strict=False))
+    return machine
+
+
+def _there(classes: Sequence[Jobs], machine_of: Mapping[int, int]) -> dict[int, Ints]:
+    """Return the number of jobs of each class on each machine now."""
+    there: dict[int, Ints] = {}
+    for number, job_class in enumerate(classes):
+        for job in job_class.numbers:
+            if job in machine_of:
+                there.setdefault(machine_of[job], np.zeros(len(classes), dtype=np.int64))[number] += 1
+    return there
+
+
+def _matched(
+    machines: Sequence[int], patterns: Sequence[Pattern], classes: Sequence[Jobs], there: Mapping[int, Ints]
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Return the numbers of jobs of each class that machines of one site take."""
+    from scipy.optimize import linear_sum_assignment  # half a second, and few policies need it
+
+    taken = [pattern.jobs for pattern in patterns for _ in range(pattern.machines)]
+    if not taken:
+        return []
+    none, gpus = np.zeros(len(classes), dtype=np.int64), np.array([job_class.gpus for job_class in classes])
+    now = np.array([there.get(m, none) for m in machines])
+    stay = np.array([np.minimum(now, pattern.jobs) @ gpus for pattern in patterns])
+    rows = np.repeat(stay, [pattern.machines for pattern in patterns], axis=0)
+    chosen, on = linear_sum_assignment(rows, maximize=True)
+    return [(machines[m], taken[p]) for p, m in zip(chosen.tolist(), on.tolist(), strict=True)]

@@ -6,7 +6,7 @@ import pytest
 
 from artist.core.cluster import Allocation
 from artist.policies.synergy.divider import Placed, divide
-from artist.policies.synergy.fronts import Point
+from artist.policies.synergy.points import Point
 from artist.testing.tiny import on, tiny_cluster
 
 STILL = (Point(1, 10, 1.0),)  # no faster with more

@@ -10,8 +10,8 @@ from artist.core.events import Arrival, Finish, Stop
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.policies.basic.drf import Drf
+from artist.policies.basic.freed_machines import Freed
 from artist.policies.basic.ordered import Ordered
-from artist.policies.parts.freed_machines import Freed
 from artist.policies.parts.placement import CHOOSERS
 from artist.testing.conformance import generated_jobs
 from artist.testing.tiny import on, run_checked, tiny_cluster

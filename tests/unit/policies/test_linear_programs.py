@@ -8,37 +8,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artist.policies.synergy import linear_programs
-from artist.policies.synergy.fronts import Point, front
-from artist.policies.synergy.linear_programs import Kind, Option, best_options
+from artist.policies.synergy.linear_programs import JobClass, Option, best_options
+from artist.policies.synergy.points import Point, front
 
 
-def kind(jobs: int, *options: tuple[float, int, int]) -> Kind:
+def kind(jobs: int, *options: tuple[float, int, int]) -> JobClass:
     """Return jobs alike whose options are (worth, CPUs, memory)."""
-    return Kind(tuple(Option(worth, (cpus, memory)) for worth, cpus, memory in options), jobs)
+    return JobClass(tuple(Option(worth, (cpus, memory)) for worth, cpus, memory in options), jobs)
 
 
-def worth(kinds: Sequence[Kind], counts: Sequence[Sequence[int]]) -> float:
+def worth(kinds: Sequence[JobClass], counts: Sequence[Sequence[int]]) -> float:
     """Return what the chosen options are worth."""
     return sum(
-        option.worth * n
+        option.value * n
         for k, of_kind in zip(kinds, counts, strict=True)
         for option, n in zip(k.options, of_kind, strict=True)
     )
 
 
-def taken(kinds: Sequence[Kind], counts: Sequence[Sequence[int]]) -> list[int]:
+def taken(kinds: Sequence[JobClass], counts: Sequence[Sequence[int]]) -> list[int]:
     """Return what the chosen options take of each row."""
     return [
         sum(
-            o.takes[row] * n
+            o.amounts[row] * n
             for k, c in zip(kinds, counts, strict=True)
             for o, n in zip(k.options, c, strict=True)
         )
-        for row in range(len(kinds[0].options[0].takes))
+        for row in range(len(kinds[0].options[0].amounts))
     ]
 
 
-def exhaustive(kinds: Sequence[Kind], limits: Sequence[int]) -> float:
+def exhaustive(kinds: Sequence[JobClass], limits: Sequence[int]) -> float:
     """Return the largest worth, by trying everything."""
     ways = []
     for k in kinds:
@@ -134,7 +134,7 @@ def test_points_that_others_beat_are_not_missed(
 
     def best(of_jobs: Sequence[Sequence[Point]]) -> float:
         return exhaustive(
-            [kind(1, *((p.worth, p.cpus, p.memory_bytes) for p in points)) for points in of_jobs], limits
+            [kind(1, *((p.value, p.cpus, p.memory_bytes) for p in points)) for points in of_jobs], limits
         )
 
     assert best(fronts) == best(every)

@@ -13,9 +13,9 @@ from artist.core.cluster import Allocation, Cluster, Machine
 from artist.core.job import Demand
 from artist.performance.formulas.best_case import share_of
 from artist.policies.synergy.best_case import BestCases, own_machine
-from artist.policies.synergy.fronts import Fronts
 from artist.policies.synergy.needs import Need
 from artist.policies.synergy.opt import Opt
+from artist.policies.synergy.points import Points
 from artist.policies.synergy.tune import Tune
 from artist.testing.tiny import on, tiny_cluster
 from tests.unit.policies.beliefs import GIB, Believed, all_free, view_of
@@ -235,9 +235,9 @@ def test_points_are_worked_out_once_for_jobs_alike():
     view, asked = view_of(cluster, jobs), []
     ask = view.performance.at_resources
     view.performance.at_resources = lambda job, *rest: asked.append(job) or ask(job, *rest)
-    fronts = Fronts(BestCases(POINTS))
+    points = Points(BestCases(POINTS))
     for _ in range(2):
-        fronts.of(view, [0, 1, 2], [1, 1, 2], [own_machine(view.cluster)] * 3)
+        points.of(view, [0, 1, 2], [1, 1, 2], [own_machine(view.cluster)] * 3)
     assert asked == [0, 2]
 
 
@@ -245,8 +245,8 @@ def test_the_share_is_tried_whatever_the_points():
     """Memory is tried at 60 GiB only; the share of 30 GiB is what the job gets, as it needs no more."""
     cluster = servers(1)
     view = view_of(cluster, [Believed(1, keen)])
-    (points,) = Fronts(BestCases([60.0])).of(view, [0], [1], [own_machine(cluster)])
-    assert [(p.cpus, p.memory_bytes // GIB, p.worth) for p in points[:2]] == [(3, 30, 1.0), (4, 30, 1.333333)]
+    (points,) = Points(BestCases([60.0])).of(view, [0], [1], [own_machine(cluster)])
+    assert [(p.cpus, p.memory_bytes // GIB, p.value) for p in points[:2]] == [(3, 30, 1.0), (4, 30, 1.333333)]
     assert points[-1].cpus == 9
 
 

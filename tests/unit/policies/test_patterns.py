@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from artist.policies.synergy.pattern_placement import Jobs, seats
-from artist.policies.synergy.patterns import Pattern, Site, Wish, patterns
+from artist.policies.synergy.patterns import Jobs, Pattern, Site, Wish, assigned, patterns
 
 
 def packed(wishes: Sequence[Wish], *sites: tuple[int, int, int, int]) -> list[list[Pattern]]:
@@ -99,19 +98,19 @@ def test_jobs_stay_where_they_are():
     """Machine 7 has both of kind 0, machine 5 one of kind 1: dealt so that none of the three moves."""
     kinds = [Jobs(1, [10, 11]), Jobs(2, [20, 21])]
     site = ([5, 7], [Pattern((2, 0), 1), Pattern((0, 2), 1)])
-    assert seats(kinds, [site], {10: 7, 11: 7, 21: 5}) == {10: 7, 11: 7, 20: 5, 21: 5}
+    assert assigned(kinds, [site], {10: 7, 11: 7, 21: 5}) == {10: 7, 11: 7, 20: 5, 21: 5}
 
 
 def test_the_gpus_that_stay_count_not_the_jobs():
     """One job of 4 GPUs on machine 0, two of 1 GPU on it: the pattern with the 4 stays, 4 > 2."""
     kinds = [Jobs(4, [1]), Jobs(1, [2, 3])]
     site = ([0, 1], [Pattern((0, 2), 1), Pattern((1, 0), 1)])
-    assert seats(kinds, [site], {1: 0, 2: 0, 3: 0}) == {1: 0, 2: 1, 3: 1}
+    assert assigned(kinds, [site], {1: 0, 2: 0, 3: 0}) == {1: 0, 2: 1, 3: 1}
 
 
 def test_equal_jobs_on_a_machine_stay_and_others_follow_in_order():
     """Three alike on machine 0, two stay: the first two; the third and the new one go to machine 1."""
-    assert seats([Jobs(1, [1, 2, 3, 4])], [([0, 1], [Pattern((2,), 2)])], {1: 0, 2: 0, 3: 0}) == {
+    assert assigned([Jobs(1, [1, 2, 3, 4])], [([0, 1], [Pattern((2,), 2)])], {1: 0, 2: 0, 3: 0}) == {
         1: 0,
         2: 0,
         3: 1,
@@ -122,9 +121,9 @@ def test_equal_jobs_on_a_machine_stay_and_others_follow_in_order():
 def test_jobs_alike_do_not_change_places():
     """Two on each of two machines, not in order: dealt in order, all four would move."""
     site = ([0, 1], [Pattern((2,), 2)])
-    assert seats([Jobs(1, [1, 2, 3, 4])], [site], {1: 1, 2: 1, 3: 0, 4: 0}) == {1: 1, 2: 1, 3: 0, 4: 0}
+    assert assigned([Jobs(1, [1, 2, 3, 4])], [site], {1: 1, 2: 1, 3: 0, 4: 0}) == {1: 1, 2: 1, 3: 0, 4: 0}
 
 
 def test_a_job_in_no_pattern_is_left():
     """Two alike, one seat: the second is left."""
-    assert seats([Jobs(1, [1, 2])], [([0], [Pattern((1,), 1)])], {}) == {1: 0}
+    assert assigned([Jobs(1, [1, 2])], [([0], [Pattern((1,), 1)])], {}) == {1: 0}
