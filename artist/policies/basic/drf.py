@@ -11,8 +11,8 @@ Paper: Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4.1. As the
 CODA, ICDCS 2020, section VI-A: GPUs are the dominant resource, and jobs get the CPUs that they ask for.
 
 Differs from the paper: users have equal weights, and memory does not count. CODA's tenants are the users of
-jobs here; jobs without one belong to one user. CODA says neither what breaks ties nor whether a user whose
-job does not fit holds up the others. CPUs count as at the start of a job.
+jobs here; jobs without one belong to one user. CODA specifies neither ties nor whether a user whose job does
+not fit holds up the others. CPUs count as at the start of a job.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class Drf:
         self._held: dict[int, tuple[str, int, int]] = {}  # by running job: user, GPUs, CPUs
 
     def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> Sequence[str]:
-        """Return what a user should know of the users of jobs."""
+        """Return notes on the users of jobs."""
         return notes_on_users(jobs)
 
     def decide(self, view: ClusterView) -> Plan:
@@ -63,12 +63,12 @@ class Drf:
         return plan.done()
 
     def _begin(self, view: ClusterView) -> None:
-        """Set up what needs to know the cluster."""
+        """Set up the queues, which depend on the cluster."""
         self._holdings = Holdings((lambda *held: held) if self.resource == "gpu" else _by_share(view.cluster))
         self._queues = {with_gpus: UserQueues(self._holdings) for with_gpus in (True, False)}
 
     def _look(self, view: ClusterView) -> bool:
-        """Track waiting jobs and what users hold; return whether anything may have become free."""
+        """Track waiting jobs and users' holdings; return whether anything may have become free."""
         if not hasattr(self, "_queues"):
             self._begin(view)
         for event in view.news:
@@ -84,7 +84,7 @@ class Drf:
         self._queues[demand.gpus > 0].push(job, user, demand)
 
     def _try_again(self, view: ClusterView) -> Free:
-        """Consider users again whose jobs found no room but may find some in what is free; return that."""
+        """Consider users again whose refused jobs may fit the free resources; return these."""
         free = view.free()
         for queue in self._queues.values():
             queue.look_again(lambda demand: self._freed.may_fit(free, demand))

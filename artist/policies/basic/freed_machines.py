@@ -1,4 +1,4 @@
-"""Which refused jobs may fit after others ended: most can be ruled out without a search. Shared."""
+"""Freed machines: most refused jobs can be ruled out without a search after others ended."""
 
 from artist.core.events import Arrival, Finish
 from artist.core.free import Free
@@ -9,12 +9,12 @@ from artist.policies.parts.placement import Chooser
 
 
 class Freed:
-    """The machines on which jobs ended since the last call, of a policy that never stops or changes a job.
+    """The machines on which jobs ended since the last call, of a policy that neither stops nor changes jobs.
 
     Parameters
     ----------
     placement, fill
-        Those of the policy. Only for shipped choosers with the fill `as_asked` is it known when they refuse.
+        Those of the policy. Refusals are predictable only for shipped ones with the fill `as_asked`.
     """
 
     def __init__(self, placement: str | Chooser, fill: str | Fill) -> None:
@@ -47,7 +47,7 @@ class Freed:
         return machines is None or bool(machines)
 
     def may_fit(self, free: Free, demand: Demand) -> bool:
-        """Return whether a job that found no room may find some; exact for jobs that span one machine."""
+        """Return whether a refused job may fit; exact for jobs that span one machine."""
         if self._machines is None or demand.max_machines != 1 or demand.fungible:
             return True
         gpus, cpus, memory = free.gpus, free.cpus, free.memory_bytes

@@ -1,7 +1,7 @@
 """Base schedulers: one order, one placement, with or without preemption.
 
 In plain words: waiting jobs are ranked by an order (`artist.policies.parts.orders`). Without preemption the
-first one starts as soon as the placement chooser has room for it; with `backfill` later jobs may overtake one
+first one starts as soon as the placement policy has room for it; with `backfill` later jobs may overtake one
 that does not fit, without it they wait behind it; with `queues` of kinds, GPU jobs and CPU-only jobs have a
 queue each and wait only behind jobs of their own kind. With preemption the first jobs that together fit the
 cluster run, and running jobs beyond them are stopped; one of these that finds other GPUs at once moves there.
@@ -33,7 +33,7 @@ from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Packing, placer_of
 from artist.policies.parts.pools import machines_in
 from artist.policies.parts.preemption import run_first
-from artist.policies.parts.waiting_queue import WaitingQueue, by_demand, by_kind, in_one
+from artist.policies.parts.waiting_queue import WaitingQueue, by_demand, by_job_type, in_one
 
 _ONLY = np.zeros(1, dtype=np.int64)
 
@@ -62,13 +62,13 @@ class Ordered:
             )
         self._order = order_of(self, self.order)
         self._ages = bool(getattr(self._order, "ages", False))
-        own = type(self) is Ordered  # a subclass may listen to every event
-        self.only_while_jobs_wait = own and self.queues == "one"
+        shipped = type(self) is Ordered  # a subclass may react to all events
+        self.only_while_jobs_wait = shipped and self.queues == "one"
         strict = self._order is FIFO and not (self.preemptive or self.backfill)
         self._first_blocks = self.only_while_jobs_wait and strict  # all that come later
         self._placer = placer_of(self.placement, self.fill, self.seed)
-        lane = by_kind if self.queues == "kinds" else in_one
-        self._queue = WaitingQueue(by_demand if self.backfill else lane)
+        queue_of = by_job_type if self.queues == "kinds" else in_one
+        self._queue = WaitingQueue(by_demand if self.backfill else queue_of)
         self._freed = Freed(self.placement, self.fill)
 
     def decide(self, view: ClusterView) -> Plan:
@@ -117,7 +117,7 @@ class Ordered:
                 self._queue.push(job, float(key), view.demand(job))
 
     def _start(self, view: ClusterView, plan: PlanBuilder, waiting: int) -> None:
-        """Start queued jobs, of so many that wait, in order, as far as there is room."""
+        """Start queued jobs in order, as far as there is room; `waiting` is their number."""
         packing: Packing | None = None
         among = machines_in(view, self.pool)
         free_gpus = view.free_gpus

@@ -1,1 +1,1 @@
-"""What policies are made of: orders, placement choosers, queues, matching."""
+"""Parts of policies: orders, placement policies, CPU and memory allocation, queues."""

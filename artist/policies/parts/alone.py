@@ -1,4 +1,4 @@
-"""What a job would have alone: GPUs close together, or its share of the time on them."""
+"""A job alone: on GPUs close together, or with its share of their time. Shared by policies."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from artist.core.view import ClusterView, JobColumns
 
 
 def in_turns(jobs: JobColumns) -> Floats:
-    """Return how many times longer each job would take on its share of the GPUs, shape (n,): at least 1.
+    """Return each job's time on its share of the GPUs over that alone, shape (n,): at least 1.
 
     A job whose demand exceeds the share 1/N, with N the average number of jobs that it met, would run in
     turns.

@@ -1,4 +1,4 @@
-"""The base demand of elastic jobs, what they may have beyond it, and how long their work takes on it."""
+"""Base demand of elastic jobs: extra workers beyond it, and the time of the work on it."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,7 @@ def counts_from(demand: Demand, *, requested: bool) -> range:
     Parameters
     ----------
     requested
-        Whether the base demand is what the job asks for, rounded down to a count that it may have; else its
+        Whether the base demand is the demand, rounded down to a count that the job may have; else the job's
         minimum.
     """
     counts = demand.targets()
@@ -42,12 +42,12 @@ def steps_on(demand: Demand, counts: range, base_worth: float, worth: float) -> 
 
 
 def base_of(demand: Demand, *, requested: bool = False) -> Demand:
-    """Return the demand of the base workers alone, for as many GPUs as they need.
+    """Return the demand of the base workers alone, for the GPUs that they need.
 
     Parameters
     ----------
     requested
-        Whether an elastic job cannot do without what it asks for; else its minimum.
+        Whether the base of an elastic job is its demand; else its minimum.
     """
     if not demand.elastic:
         return demand
@@ -82,7 +82,7 @@ class AtBase:
 
 
 def _longer(view: ClusterView, job: int, base_gpus: int) -> float:
-    """Return how many times longer a job takes on its base demand than on all that it asks for.
+    """Return a job's time on its base demand over that on its whole demand.
 
     On the cluster's own GPUs, or the first type that it allows.
     """

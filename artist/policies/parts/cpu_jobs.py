@@ -16,7 +16,7 @@ from artist.core.view import ClusterView
 def start_cpu_jobs(
     view: ClusterView, plan: PlanBuilder, free: Free, jobs: Iterable[int], *, backfill: bool = True
 ) -> None:
-    """Start CPU-only jobs in the given order, as far as CPUs are free; take what they get.
+    """Start CPU-only jobs in the given order, as far as CPUs are free; take their resources.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def start_cpu_jobs(
 
 
 def place_cpus(free: Free, demand: Demand, among: int = ALL) -> Allocation | None:
-    """Return where a CPU-only job goes, as `find_cpus` says, or None to wait.
+    """Return the allocation of a CPU-only job by `find_cpus`, or None to wait.
 
     Parameters
     ----------

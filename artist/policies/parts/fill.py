@@ -1,8 +1,8 @@
-"""Fills: the CPUs and memory that come with a job's GPUs. Shared by the policies.
+"""CPU and memory allocation (fills): the CPUs and memory of jobs with GPUs. Shared by policies.
 
-A placement chooser returns GPUs by machine; a fill turns them into an allocation. A policy takes the name of
-a shipped fill, or a fill of the user's own. CPUs and memory for the jobs that gain from them are the work of
-a policy around a policy, `artist.policies.synergy.cpu_tuned`.
+A placement policy returns GPUs by machine; a fill adds CPUs and memory. A policy takes the name of a shipped
+fill, or a fill of the user's own. CPUs and memory for the jobs that gain from them are the work of a policy
+around a policy, `artist.policies.synergy.cpu_tuned`.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ from artist.policies.parts.placement import gpus_to_place
 
 
 class Shares(NamedTuple):
-    """What jobs that share GPUs take together, the GPUs once, and what each of them holds of it."""
+    """Allocation of colocated jobs together, the GPUs once, and the part of each."""
 
     whole: Allocation
     parts: list[Allocation]
@@ -43,18 +43,15 @@ class Fill(ABC):
         """
 
     def room(self, free: Free, demand: Demand) -> Free | None:
-        """Return what to choose from: what is free, less GPUs for which CPUs or memory are lacking.
-
-        None if that is too little.
-        """
+        """Return the free resources less GPUs that lack CPUs or memory; None if that is too little."""
         return free
 
     def refilled(self, free: Free, held: Allocation) -> Allocation:
-        """Return what a job holds whose GPUs are its own again; take the additional part from `free`."""
+        """Return the allocation of a job that no longer shares its GPUs; take the addition from `free`."""
         return held
 
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
-        """Return what jobs that share GPUs hold, each of them all these GPUs; None if they do not fit."""
+        """Return the allocations of colocated jobs, all with all these GPUs; None if they do not fit."""
         left = Free(free.cluster, free.gpus, free.cpus, free.memory_bytes, free.accepts)
         parts: list[Allocation] = []
         for demand in demands:
@@ -83,7 +80,7 @@ class Proportional(Fill):
         return Allocation(tuple(slices))
 
     def refilled(self, free: Free, held: Allocation) -> Allocation:
-        """Return what the job holds, up to its share as far as that is free."""
+        """Return the allocation raised to the job's share as far as that is free."""
         slices = []
         for s in held.slices:
             share, left = free.cluster.machines[s.machine].share(s.gpus), free.cpus_and_memory(s.machine)
@@ -94,7 +91,7 @@ class Proportional(Fill):
         return replace(held, slices=tuple(slices))
 
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares:
-        """Return what comes with the GPUs, and an equal part of it for each job."""
+        """Return the allocation of the GPUs, and an equal part of it for each job."""
         whole, n = self.fill(free, demands[0], gpus), len(demands)
         part = tuple(s._replace(cpus=s.cpus // n, memory_bytes=s.memory_bytes // n) for s in whole.slices)
         return Shares(whole, [replace(whole, slices=part)] * n)
@@ -119,7 +116,7 @@ class AsAsked(Fill):
         return allocation if free.fits(without_gpus(allocation)) else None
 
     def room(self, free: Free, demand: Demand) -> Free | None:
-        """Return what is free with as many GPUs of each machine as there are CPUs and memory for."""
+        """Return the free resources, with GPUs only as far as CPUs and memory of their machine suffice."""
         if demand.min_feasible_gpus > free.total_gpus:
             return None
         if not demand.cpus and not demand.memory_bytes:
@@ -151,11 +148,11 @@ class OwnFill(Fill):
         self.room, self.refilled = fill.room, fill.refilled  # type: ignore[method-assign]
 
     def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
-        """Return what the fill returns."""
+        """Return the answer of the fill."""
         return self._fill.fill(free, demand, dict(sorted(gpus.items())))
 
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
-        """Return what the fill returns."""
+        """Return the answer of the fill."""
         return self._fill.shares(free, demands, dict(sorted(gpus.items())))
 
 
@@ -180,7 +177,7 @@ def divided(amount: int, counts: Iterable[int]) -> list[int]:
 
 
 def _max_on(gpus: Ints, machines: int) -> int:
-    """Return the most GPUs on so many machines; 0 for any number of them.
+    """Return the largest sum of GPUs on at most `machines` machines; 0 for any number of them.
 
     >>> _max_on(np.array([1, 3, 2]), 2)
     5
@@ -191,7 +188,7 @@ def _max_on(gpus: Ints, machines: int) -> int:
 
 
 def _sum(slices: Sequence[Slice]) -> Slice:
-    """Return what jobs on one machine hold together, the GPUs once."""
+    """Return the sum of slices of colocated jobs, the GPUs once."""
     cpus, memory = sum(s.cpus for s in slices), sum(s.memory_bytes for s in slices)
     return slices[0]._replace(cpus=cpus, memory_bytes=memory)
 

@@ -1,7 +1,7 @@
-"""Orders: which job comes first. Shared by the policies.
+"""Orders of jobs. Shared by policies.
 
-An order gives each job a key; the smaller key comes first, and jobs with equal keys come in order of arrival.
-Keys are made of the durations that the policy believes (`estimates`). A policy takes the name of a shipped
+An order computes a key per job; the smallest key is first, and jobs with equal keys are in order of arrival.
+Keys depend on the durations that the policy believes (`estimates`). A policy takes the name of a shipped
 order, or an order of the user's own.
 """
 
@@ -22,7 +22,7 @@ Keys = Ints | Floats
 
 
 class Order(Protocol):
-    """Ranks jobs. Attributes such as `knows_durations` say what it looks at, like those of a policy.
+    """Ranks jobs. Attributes such as `knows_durations` declare its knowledge, like those of a policy.
 
     If keys change while jobs wait, it declares `ages = True`.
     """
@@ -58,8 +58,8 @@ _ROUNDING_NS = 2
 def sensitivity(jobs: JobColumns) -> Floats:
     """Return iterations done x compute time / time held, shape (n,): 1 without overhead, 0 before a start.
 
-    Up to 2 ns an iteration are not overhead but the rounding of an iteration's parts and of what a policy
-    knows of them; so jobs that the network does not slow down tie.
+    Up to 2 ns per iteration are not overhead but the rounding of an iteration's parts, and of the policy's
+    knowledge of them; so jobs that the network does not slow down tie.
     """
     done = jobs.iterations_done * jobs.compute_ns.astype(np.float64)
     kept = np.divide(done, jobs.held_ns, out=np.zeros(len(done)), where=jobs.held_ns > 0)
@@ -92,7 +92,7 @@ def _shares(jobs: JobColumns) -> Floats:
 def dominant_share(jobs: JobColumns) -> Floats:
     """Return the largest of each job's shares of the GPUs, CPUs and memory there, shape (n,).
 
-    Demands are the job's own best case, as in Synergy, section 5.7: what it asks for, not what users hold.
+    Demands are the job's own best case, as in Synergy, section 5.7: demands of jobs, not holdings of users.
     Source: Ghodsi et al., Dominant Resource Fairness, NSDI 2011.
     """
     dominant: Floats = _shares(jobs).max(axis=1)
@@ -103,8 +103,8 @@ def remaining_volume(jobs: JobColumns) -> Floats:
     """Return the sum of each job's shares of GPUs, CPUs and memory x its remaining time, shape (n,).
 
     Demands are the job's best case; the time is that at its proportional share. Source: Grandl et al.,
-    Tetris, SIGCOMM 2014 (multi-resource SRTF). Its alignment score, the match of a demand with what is free
-    on a machine, is left out, as in Synergy's program, where the time is that in the best case under tune.
+    Tetris, SIGCOMM 2014 (multi-resource SRTF). Its alignment score, the match of a demand with free resources
+    of a machine, is left out, as in Synergy's program, where the time is that in the best case under tune.
     """
     volume: Floats = _shares(jobs).sum(axis=1) * jobs.remaining_ns
     return volume
@@ -143,14 +143,14 @@ def _checked_keys(answer: object, jobs: JobColumns) -> Keys:
 
 
 def order_of(policy: object, order: str | Order) -> Order:
-    """Return a shipped order by name, one of the user's own checked; the policy declares what it looks at."""
+    """Return a shipped order by name, one of the user's own checked; the policy declares its knowledge."""
     part = ORDERS[order] if isinstance(order, str) else checked_part(order, "order", key=_checked_keys)
     adopt_knowledge(policy, part)
     return part
 
 
 def adopt_knowledge(policy: object, part: object) -> None:
-    """Declare that a policy looks at what its order, or another part, looks at."""
+    """Declare for a policy the knowledge that its order, or another part, declares."""
     for name in Policy.__annotations__:
         if name.startswith("knows_") and getattr(part, name, False):
             setattr(policy, name, True)

@@ -36,13 +36,13 @@ def check_part(
         Of type `no_such_part`, with the value found and the names that are allowed.
     """
     names = list(shipped)
-    own = callable(getattr(value, method, None)) and isinstance(value, base or object)
-    if value in names if isinstance(value, str) else own:
+    of_user = callable(getattr(value, method, None)) and isinstance(value, base or object)
+    if value in names if isinstance(value, str) else of_user:
         return value
-    found = value if isinstance(value, _PLAIN) else type(value)
+    shown = value if isinstance(value, _PLAIN) else type(value)
     inherits = f" that inherits {base.__module__}.{base.__qualname__}," if base else ""
     allowed = [*names, f"{{_target_: module.Class}}{inherits} with a method `{method}`"]
-    raise PydanticCustomError("no_such_part", "no such part", {"found": found, "allowed": allowed})
+    raise PydanticCustomError("no_such_part", "no such part", {"found": shown, "allowed": allowed})
 
 
 def checked_part(part: Part, role: str, **checks: Callable[..., Any]) -> Part:

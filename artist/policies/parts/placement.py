@@ -1,7 +1,7 @@
-"""Placement choosers: GPUs by machine for a job. Shared by the policies.
+"""Placement policies (choosers): GPUs by machine for a job. Shared by policies.
 
-A chooser looks at a scratch copy of what is free and returns GPUs by machine, or None if the job should wait;
-a fill adds CPUs and memory (`artist.policies.parts.fill`). A job gets GPUs of one type unless it
+A chooser gets a scratch copy of the free resources and returns GPUs by machine, or None if the job should
+wait; a fill adds CPUs and memory (`artist.policies.parts.fill`). A job gets GPUs of one type unless it
 allows a mix. A policy takes the name of a shipped chooser, or a chooser of the user's own.
 """
 
@@ -69,7 +69,7 @@ class MachineChooser(ABC):
         return taken
 
     def _fewest(self, free: Free, usable: int, need: int, span: int) -> dict[int, int] | None:
-        """Return GPUs on as few machines as possible, for a job that may span so many; None to wait."""
+        """Return GPUs on as few machines as possible, for a job that may span `span`; None to wait."""
         return free.buckets.fewest(need, usable)
 
     @abstractmethod
@@ -98,7 +98,7 @@ class BestFit(MachineChooser):
 
 
 class Consolidate(MachineChooser):
-    """The fewest machines, near to each other; waits rather than spread beyond `widest`.
+    """The fewest machines, close to each other; waits rather than spread beyond `widest`.
 
     - machine: as few machines as the demand can use at all, wherever they are;
     - rack: else the fewest machines of one rack (a demand larger than any rack: the fewest racks);
@@ -321,7 +321,7 @@ def take_in_order(free: Free, order: Iterable[int], need: int) -> dict[int, int]
 
 
 def _min_machines(free: Free, usable: int, need: int) -> int:
-    """Return how many machines a demand takes in an empty cluster; one too many if it never fits."""
+    """Return the fewest machines for `need` GPUs in an empty cluster; one too many if they never fit."""
     if free.whole and usable == ALL:
         return bisect_left(free.cluster.gpus_of_largest, need) + 1
     machines = members_of(usable) if usable != ALL else slice(None)

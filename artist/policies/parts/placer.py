@@ -1,4 +1,4 @@
-"""Places jobs: a chooser says which GPUs, a fill what comes with them. Shared by the policies."""
+"""Placer: a chooser selects the GPUs, a fill adds CPUs and memory. Shared by policies."""
 
 from dataclasses import dataclass
 
@@ -65,9 +65,9 @@ def placer_of(placement: str | Chooser, fill: str | Fill, seed: int = 0) -> Plac
 
 
 class Packing:
-    """Places one job after another on what is free, and remembers what was refused.
+    """Places jobs one after the other on free resources, and remembers refused demands.
 
-    What is free only shrinks between calls of `place`, so a refused demand stays refused.
+    Free resources only shrink between calls of `place`, so a refused demand stays refused.
 
     Parameters
     ----------
@@ -83,14 +83,14 @@ class Packing:
 
     @property
     def free(self) -> Free:
-        """What is left."""
+        """Free resources that are left."""
         if self._last is not None:
             self._free.take(self._last)
             self._last = None
         return self._free
 
     def place(self, demand: Demand, placer: Placer) -> Allocation | None:
-        """Return what the placer says, taken from what is free; None if it refuses."""
+        """Return the placer's allocation, taken from the free resources; None if it refuses."""
         key = (id(demand), id(placer))
         if key in self._refused:
             return None

@@ -15,17 +15,17 @@ def machines_in(view: ClusterView, pool: str) -> int:
     return view.in_pool(pool) if pool and pool in view.cluster.pools else ALL
 
 
-def notes_on_others(cluster: Cluster, own: str, known: Collection[str]) -> list[str]:
+def notes_on_others(cluster: Cluster, training: str, known: Collection[str]) -> list[str]:
     """Return notes, for the user, on machines in pools that a policy does not know.
 
     Parameters
     ----------
-    own
+    training
         The pool of the machines for training; if it is empty, unknown ones are for training too.
     known
         The pools that the policy knows.
     """
-    there = own in cluster.pools
+    there = training in cluster.pools
     others = cluster.pools - set(known) - (set() if there else {DEFAULT_POOL})
     becomes = "are not used" if there else "are for training"
     return [

@@ -16,7 +16,7 @@ from artist.policies.parts.placer import Packing, Placer
 
 
 def take_first(gpus: Ints, capacity: int, *, backfill: bool) -> Bools:
-    """Return which jobs of a ranked list run if only the number of GPUs counts, shape (n,).
+    """Return a mask of the jobs of a ranked list that run if only the number of GPUs counts, shape (n,).
 
     The first jobs that fit together; with `backfill`, a job that does not fit is passed over, without it no
     later job runs.
@@ -39,7 +39,7 @@ def take_first(gpus: Ints, capacity: int, *, backfill: bool) -> Bools:
 
 
 def waiting_after(view: ClusterView, plan: PlanBuilder) -> int:
-    """Return how many jobs wait once a plan is carried out."""
+    """Return the number of jobs that wait after a plan."""
     waits = view.n_waiting
     for job, allocation in plan.changes.items():
         waits += 1 if allocation is None else -(view.allocation(job) is None)
@@ -48,8 +48,8 @@ def waiting_after(view: ClusterView, plan: PlanBuilder) -> int:
 
 def in_order(jobs: Sequence[int]) -> Callable[[JobColumns], Ints]:
     """Return the ranking, for `run_first`, of jobs already in order."""
-    place = {job: place for place, job in enumerate(jobs)}
-    return lambda some: np.argsort([place[job] for job in some.job.tolist()])
+    rank = {job: position for position, job in enumerate(jobs)}
+    return lambda columns: np.argsort([rank[job] for job in columns.job.tolist()])
 
 
 def run_first(
@@ -60,7 +60,7 @@ def run_first(
     *,
     backfill: bool,
 ) -> None:
-    """Plan to run the first jobs of a ranking; those of them that already run stay where they are.
+    """Plan to run the first jobs of a ranking; those of them that already run keep their places.
 
     Running jobs that are no longer among the first make room, then the others are placed in order. If the
     placement leaves GPUs over, the rest of the ranking is offered them: a job that was to make room stays if
@@ -118,7 +118,7 @@ def run_first(
 
 
 def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, held: Ints, *, backfill: bool) -> Bools:
-    """Return which ranked jobs are the first that fit together by the number of GPUs, shape (n,)."""
+    """Return a mask of the first ranked jobs that fit together by the number of GPUs, shape (n,)."""
     if view.cluster.uniform:
         capacity = view.free_gpus + int(np.add.reduce(held))
         gpus = np.where(held, held, columns.gpus[ranked])
@@ -138,38 +138,38 @@ def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, backfill: boo
     A running job takes those that it holds, so it is not stopped for others of another type.
     """
     free, cluster = view.free(), view.cluster
-    left = {kind: int(free.gpus[usable].sum()) for kind, usable in cluster.of_type.items()}
+    left = {gpu_type: int(free.gpus[usable].sum()) for gpu_type, usable in cluster.of_type.items()}
     held: dict[int, dict[str, int]] = {}
     for job in jobs:
         allocation = view.allocation(job)
         for s in allocation.slices if allocation is not None else ():
-            kind = cluster.machines[s.machine].gpu_type
-            left[kind] += s.gpus
+            gpu_type = cluster.machines[s.machine].gpu_type
+            left[gpu_type] += s.gpus
             by_type = held.setdefault(job, {})
-            by_type[kind] = by_type.get(kind, 0) + s.gpus
+            by_type[gpu_type] = by_type.get(gpu_type, 0) + s.gpus
     taken = np.zeros(len(jobs), dtype=np.bool_)
     for row, job in enumerate(jobs):
         needs = [held[job]] if job in held else ways(free, view.demand(job), left)
-        way = next((w for w in needs if all(left[kind] >= gpus for kind, gpus in w.items())), None)
+        way = next((w for w in needs if all(left[gpu_type] >= gpus for gpu_type, gpus in w.items())), None)
         if way is not None:
             taken[row] = True
-            for kind, gpus in way.items():
-                left[kind] -= gpus
+            for gpu_type, gpus in way.items():
+                left[gpu_type] -= gpus
         elif not backfill:
             break
     return taken
 
 
 def ways(free: Free, demand: Demand, left: Mapping[str, int]) -> list[dict[str, int]]:
-    """Return the ways to serve a demand, as GPUs by type: one type, or if allowed what is left of several."""
-    kinds = [kind for kind in demand.gpu_types or left if kind in left]
+    """Return the ways to serve a demand, as GPUs by type: one type, or if allowed a mix of those left."""
+    gpu_types = [gpu_type for gpu_type in demand.gpu_types or left if gpu_type in left]
     asked = gpus_to_place(free, demand)
-    ways = [{kind: demand.gpus_at(free.cluster.worth_of[kind], asked)} for kind in kinds]
+    ways = [{gpu_type: demand.gpus_at(free.cluster.worth_of[gpu_type], asked)} for gpu_type in gpu_types]
     if demand.mixed_types and not demand.fungible:
         mix, need = {}, asked
-        for kind in kinds:
-            mix[kind] = min(left[kind], need)
-            need -= mix[kind]
+        for gpu_type in gpu_types:
+            mix[gpu_type] = min(left[gpu_type], need)
+            need -= mix[gpu_type]
         if not need:
             ways.append(mix)
     return ways

@@ -1,8 +1,8 @@
-"""Waiting jobs by user, where next is the first job of the user that holds least. For DRF; shared.
+"""Waiting jobs by user; next is the first job of the user that holds least. For DRF; shared by policies.
 
-A user's jobs are in order of arrival and none overtakes another. Users rank by what they hold; equal ones by
-the number of their first job. A user whose first job does not fit is passed over until the caller says that
-something changed. With one user this is strict FIFO.
+A user's jobs are in order of arrival, and none overtakes another. Users rank by their holdings; equal ones by
+the number of their first job. A user whose first job does not fit is passed over until the caller reports a
+change. With one user this is strict FIFO.
 
 Source: Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4.1 (the user with the least dominant
 share picks the next job); the share is the policy's to define.
@@ -35,8 +35,8 @@ def notes_on_users(jobs: Sequence[JobSpec]) -> list[str]:
     users = {spec.user for spec in jobs}
     if len(users) > 1:
         return []
-    found = "all jobs are of one user" if any(users) else "no job has a user"
-    return [f"{found}, so none is preferred: first come, first served, GPU jobs and CPU-only jobs apart"]
+    users_are = "all jobs are of one user" if any(users) else "no job has a user"
+    return [f"{users_are}, so none is preferred: first come, first served, GPU jobs and CPU-only jobs apart"]
 
 
 class Holdings:
@@ -58,24 +58,24 @@ class Holdings:
         self._changed.append(call)
 
     def hold(self, user: str, gpus: int, cpus: int) -> None:
-        """Add to what a user holds."""
+        """Add to the holdings of a user."""
         has_gpus, has_cpus = self._held.get(user, (0, 0))
         self._held[user] = has_gpus + gpus, has_cpus + cpus
         for call in self._changed:
             call(user)
 
     def give(self, user: str, gpus: int, cpus: int) -> None:
-        """Take from what a user holds."""
+        """Take from the holdings of a user."""
         self.hold(user, -gpus, -cpus)
 
     def rank(self, user: str) -> Rank:
-        """Return the rank of a user by what it holds now."""
+        """Return the rank of a user by its holdings now."""
         return self._rank(*self._held.get(user, (0, 0)))
 
 
 @dataclass(slots=True)
 class _Alike:
-    """First jobs that ask for the same.
+    """First jobs with equal demands.
 
     Attributes
     ----------
@@ -95,8 +95,8 @@ class _Alike:
 class UserQueues:
     """A queue of jobs for each user; users come in the order of their holdings.
 
-    Two levels of heaps, by what first jobs ask for and over the heads of these, so that one call passes over
-    all users whose jobs ask for the same, and a change costs hardly more with many users.
+    Two levels of heaps, by demand of first jobs and over the heads of these, so that one call passes over all
+    users whose first jobs have equal demands, and a change costs hardly more with many users.
     """
 
     def __init__(self, holdings: Holdings) -> None:
@@ -161,9 +161,9 @@ class UserQueues:
         self._leave(user)
 
     def pass_over_alike(self, demand: Demand) -> None:
-        """Pass over all users whose first jobs ask for this, which does not fit.
+        """Pass over all users whose first jobs have this demand, which does not fit.
 
-        Until `look_again`, or until a job that asks for the same becomes the first of its user.
+        Until `look_again`, or until a job with an equal demand becomes the first of its user.
         """
         alike = self._alike[demand]
         alike.passed_over, alike.head = True, None
@@ -189,7 +189,7 @@ class UserQueues:
             self._enter(user)
 
     def _enter(self, user: str) -> None:
-        """Rank a user by its first job and what it holds now."""
+        """Rank a user by its first job and its holdings now."""
         job, demand = self._queues[user][0]
         first = self._firsts[user] = First(self._holdings.rank(user), job, user, demand)
         alike = self._alike.get(demand)
@@ -205,7 +205,7 @@ class UserQueues:
             self._show(first.demand)
 
     def _show(self, demand: Demand) -> None:
-        """Enter the least first job that asks for this where all queues compare it."""
+        """Enter the least first job with this demand where all queues compare it."""
         alike = self._alike[demand]
         heap = alike.heap
         while heap and self._firsts.get(heap[0].user) is not heap[0]:
@@ -219,6 +219,6 @@ class UserQueues:
     def _add(self, heap: list[First], first: First) -> None:
         """Add to a heap, removing old entries once they may be most of it."""
         if len(heap) > 2 * len(self._firsts) + 64:
-            heap[:] = dict.fromkeys(each for each in heap if self._firsts.get(each.user) is each)
+            heap[:] = dict.fromkeys(entry for entry in heap if self._firsts.get(entry.user) is entry)
             heapify(heap)
         heappush(heap, first)

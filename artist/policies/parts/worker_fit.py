@@ -1,4 +1,4 @@
-"""Best fit, worker by worker: each goes to the machine in use that fits it best, else to an empty one.
+"""Best fit, worker by worker: the machine in use that fits it best, else an empty one.
 
 Source: Lyra, section 5.3 (best-fit decreasing; the policy determines the order of the jobs).
 """
@@ -24,15 +24,15 @@ def largest_of(sizes: Sequence[int], usable: int) -> int:
 def fit_workers(
     sets: list[int], sizes: Sequence[int], usable: int, need: int, worker: int
 ) -> tuple[dict[int, int], int]:
-    """Place workers one by one; return their GPUs by machine, and the GPUs that found no room.
+    """Place workers one by one; return their GPUs by machine, and the GPUs that do not fit.
 
     The last worker may be smaller than the others, and none is larger than the largest machine. Once one
-    finds no room, no other is tried.
+    does not fit, no other is tried.
 
     Parameters
     ----------
     sets
-        Machines by free GPUs, as `artist.core.buckets.Buckets.sets`; changed to what is left.
+        Machines by free GPUs, as `artist.core.buckets.Buckets.sets`; changed to those left.
     sizes
         Machines by GPUs, free or not, as `artist.core.cluster.Cluster.size_sets`.
     usable
@@ -44,10 +44,10 @@ def fit_workers(
     worker = min(worker, largest_of(sizes, usable & reduce(or_, sets))) or 1
     while need:
         size = min(worker, need)
-        found = _best(sets, sizes, usable, size)
-        if found is None:
+        best = _best(sets, sizes, usable, size)
+        if best is None:
             break
-        machine, free = found
+        machine, free = best
         gpus = min(free - free % size, need - need % size)  # the next worker fits nowhere better
         sets[free] ^= 1 << machine
         sets[free - gpus] |= 1 << machine

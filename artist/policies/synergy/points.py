@@ -124,11 +124,11 @@ class Points:
         share = Allocation(tuple(starmap(view.cluster.share, placed.where.items())))
         least, *others = held_at(placed, view.cluster)
         held = [share, least, *others]
-        share_ns, least_ns, *others_ns = map(int, view.performance.alone([job] * len(held), held))
-        if least_ns > share_ns:
-            least, least_ns = share, share_ns
+        share_ns, base_ns, *others_ns = map(int, view.performance.alone([job] * len(held), held))
+        if base_ns > share_ns:
+            least, base_ns = share, share_ns
         amounts = (sum(s.cpus for s in least.slices), sum(s.memory_bytes for s in least.slices))
-        kept = [Point(*amounts, self._value(share.gpus, share_ns, least_ns))]
+        kept = [Point(*amounts, self._value(share.gpus, share_ns, base_ns))]
         for point, ns in zip(points[1:], others_ns, strict=True):
             if ns <= share_ns:
                 kept.append(point._replace(value=self._value(share.gpus, share_ns, ns)))
