@@ -42,7 +42,7 @@ class BestCaseDemands:
     def settle(
         self, view: ClusterView, changes: Mapping[int, Allocation | None]
     ) -> Mapping[int, Allocation | None]:
-        """Return the changes of a plan as they are: jobs hold what they ask for."""
+        """Return the changes of a plan unchanged: jobs hold their demands."""
         return changes
 
     def of(self, view: ClusterView, job: int) -> Demand:

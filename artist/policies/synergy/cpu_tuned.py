@@ -1,11 +1,12 @@
-"""Any policy, with CPUs and memory as in Synergy: `of` decides which job runs on which GPUs, this the rest.
+"""Any policy, with CPUs and memory for the jobs that gain from them, as in Synergy.
 
-In plain words: the policy `of` plans as it always does. `mechanism` decides on CPUs and memory:
+In plain words: the policy `of` plans as it always does: which jobs run, on which GPUs. `mechanism` decides
+CPUs and memory:
 
 - tune: `of` plans with shares in proportion to GPUs. Then the CPUs and memory of the machines whose jobs
   changed are divided again among the jobs there: each has at least the lesser of its best case and its share,
-  and what is left goes to jobs that gain from it, in order of arrival.
-- opt: the same, but what is left goes where it gains most in all: the sum of the jobs' throughputs relative
+  and the rest is handed out to jobs that gain from it, in order of arrival.
+- opt: the same, but the rest is divided for the largest total gain: the sum of the jobs' throughputs relative
   to their shares, weighted by GPUs, is maximised by an integer program.
 - greedy: jobs ask for their best case and wait for it; they keep it as long as they run.
 - a rule of the user's own, which inherits `DivisionRule`.
@@ -13,7 +14,7 @@ In plain words: the policy `of` plans as it always does. `mechanism` decides on 
 The best case of a job is the least CPUs and memory with which it reaches its highest speed
 (`artist.policies.synergy.best_case`). It holds for as few machines as possible: under greedy a job on more of
 them, or on machines with less, may be slower than with its share. CPU-only jobs, jobs that share GPUs, and
-jobs on closed machines keep what `of` plans (`artist.policies.synergy.division`).
+jobs on closed machines keep the allocations that `of` plans (`artist.policies.synergy.division`).
 
 Paper: Mohan et al., Looking Beyond GPUs for DNN Scheduling on Multi-Tenant Clusters (Synergy), OSDI 2022,
 sections 3.3, 4.1, 4.2 and 5.3.2.

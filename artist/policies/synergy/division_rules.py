@@ -86,8 +86,8 @@ class Optimum(HandedOut):
 
     Throughputs are relative to those with the shares, and weighted by GPUs: the integer program of
     Synergy-OPT (4.1). Jobs that have less than their share because of others, or whose GPUs are not as close
-    together as their best case assumes, are not part of the program: they have their least, and what the
-    program leaves.
+    together as their best case assumes, are not part of the program: they have their least, and part of
+    the program's rest.
 
     Parameters
     ----------

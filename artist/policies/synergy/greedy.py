@@ -1,8 +1,8 @@
 """Greedy: the best case of a job, or nothing (Synergy, section 3.3).
 
-In plain words: each job of the queue goes to the least free machine that has all that it wants, in every
-dimension. A job that no machine can serve is skipped, and later ones overtake it. One with more GPUs than the
-largest machine goes to as few machines as possible, its CPUs and memory in proportion to the GPUs.
+In plain words: each job of the queue is placed on the least free machine that has its best case, in every
+resource. A job that no machine can serve is skipped, and later ones overtake it. One with more GPUs than the
+largest machine is placed on as few machines as possible, its CPUs and memory in proportion to the GPUs.
 
 Differs from the paper, which takes the first machine that fits; this takes the least free one, as tune does.
 The paper does not cover jobs larger than a machine, nor several GPU types: a job takes the first type that
@@ -22,7 +22,7 @@ class Greedy(Packer):
     takes_all = True
 
     def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
-        """Return what a job gets, None to wait; room only shrinks, so what was refused stays refused."""
+        """Return the slices of a job, None to wait; room only shrinks, so refused needs stay refused."""
         if not room.max_gpus() or need.job in room.slices:
             return None
         kind = (need.gpus, need.cpus, need.memory_bytes, need.among, need.demand.max_machines)

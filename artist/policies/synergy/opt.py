@@ -9,8 +9,8 @@ So no machine gives more than it has, no job is slower than with its share, and 
 given up where that costs least. A job larger than any machine is placed before the others, on as few machines
 as possible; one that finds no machine is placed after them.
 
-On one machine that stands for all servers (`server_gpus`) jobs get exactly what is chosen: an upper bound for
-any mechanism.
+On one machine that stands for all servers (`server_gpus`) jobs get exactly the chosen points: an upper bound
+for any mechanism.
 
 Paper: Mohan et al., Synergy, OSDI 2022, sections 4.1 and 6.
 

@@ -51,7 +51,7 @@ class Placed(NamedTuple):
 
 
 class Points:
-    """Points of jobs, computed once for identical jobs; needs what `BestCases` needs.
+    """Points of jobs, computed once for identical jobs; needs the knowledge that `BestCases` needs.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""GPU-proportional: CPUs and memory go with the GPUs (the baseline of Synergy, section 2).
+"""GPU-proportional: CPUs and memory in proportion to GPUs (the baseline of Synergy, section 2).
 
-Each job goes to the least free machine that has its GPUs, or to as few machines as possible.
+Each job is placed on the least free machine that has its GPUs, or on as few machines as possible.
 """
 
 from artist.core.cluster import Slice
@@ -21,6 +21,6 @@ class Proportional(Packer):
     """Gives every job the share of its GPUs, as far as CPU-only jobs have left it."""
 
     def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
-        """Return what a job gets, None to wait."""
+        """Return the slices of a job, None to wait."""
         where = consolidated(room, need, nothing, held_machine(need, view))
         return None if where is None else what_is_there(slices_of(need, where, share, room), room)

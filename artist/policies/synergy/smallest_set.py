@@ -1,8 +1,8 @@
-"""A smallest set of jobs that together give up enough CPUs and memory. For the mechanism tune.
+"""Smallest set of jobs that together give up enough CPUs and memory. For tune.
 
-Sets of few jobs are tried one by one. For many jobs there are too many sets: the most memory that k of the
-jobs from the i-th on can give up, with at least so many CPUs, is computed from k = 1 on. The work is
-proportional to jobs x CPUs lacking x size of the set, and the answer is the same.
+Sets of few jobs are tried one by one. For many jobs there are too many sets: the largest memory that k of the
+jobs from the i-th on can give up, with at least c CPUs, is computed from k = 1 on. The work is proportional
+to jobs x CPUs lacking x size of the set, and the answer is the same.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def _set_by_set(gives: Gives, cpus: int, memory: int) -> Sequence[int]:
 
 
 def _by_size(gives: Gives, cpus: int, memory: int) -> Sequence[int]:
-    """Return the set from layers: `layers[k][i, c]` is the most memory of k jobs from i on with c CPUs."""
+    """Return the set from layers: `layers[k][i, c]` is the largest memory of k jobs from i on with c CPUs."""
     gives_cpus, gives_memory = np.array(gives, dtype=np.int64).T
     lacking = np.maximum(np.arange(cpus + 1) - gives_cpus[:, None], 0)  # after a job has given, (job, CPUs)
     none = np.full((len(gives) + 1, cpus + 1), _NEVER)
