@@ -27,7 +27,7 @@ Lyra
     `Growing` jobs.
 Iteration times
     A `Performance` answers with `IterationParts`. An `Effect` concerns one job, a `Coupling` the `Running`
-    jobs that a `Changed` one affects.
+    jobs that a `Changed` one affects. `InputStall` is the shipped effect of CPUs and memory.
 Workloads
     A `JobSource` (`SourceParameters`, `FileParameters`) or a `Generator` gives a `Table`, and `Arrivals` its
     times of submission; `read_csv` reads a file.
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from artist.performance.api import Changed, Performance, Running
     from artist.performance.couplings.api import Coupling
     from artist.performance.effects.api import Effect
+    from artist.performance.effects.input_stall import InputStall
     from artist.policies.coda.core_allocator import CoreAllocator, Walk
     from artist.policies.coda.eliminator import drawn_on, eliminator_of, look_again
     from artist.policies.lyra.scaling import Growing
@@ -95,7 +96,7 @@ __all__ += ["AnyChooser", "AnyFill", "AnyOrder", "Fill", "MachineChooser", "Orde
 __all__ += ["chooser_of", "fill_of", "order_of", "placer_of", "ranking", "run_first"]
 __all__ += ["DivisionRule", "HandedOut", "Mechanism"]
 __all__ += ["CoreAllocator", "Growing", "Walk", "drawn_on", "eliminator_of", "look_again"]
-__all__ += ["Changed", "Coupling", "Effect", "IterationParts", "Performance", "Running"]
+__all__ += ["Changed", "Coupling", "Effect", "InputStall", "IterationParts", "Performance", "Running"]
 __all__ += ["Arrivals", "FileParameters", "Generator", "JobSource", "SourceParameters", "Table", "read_csv"]
 __all__ += ["InputError", "PlanError", "RunError", "StuckError"]
 __all__ += ["PerformanceConformance", "PolicyConformance", "job", "run_checked", "seconds", "tiny_cluster"]
@@ -114,6 +115,7 @@ _HOMES = {
     "artist.performance.api": "Changed Performance Running",
     "artist.performance.couplings.api": "Coupling",
     "artist.performance.effects.api": "Effect",
+    "artist.performance.effects.input_stall": "InputStall",
     "artist.policies.coda.core_allocator": "CoreAllocator Walk",
     "artist.policies.coda.eliminator": "drawn_on eliminator_of look_again",
     "artist.policies.lyra.scaling": "Growing",

@@ -4,15 +4,17 @@ from artist.errors import InputError
 
 _MURI, _TICKS = "policy=muri_l_events", "policy.on_events=false policy.interval_s=360"
 _TUNED = "policy=cpu_tuned policy@policy.of=NAME policy.mechanism"
+_GONE = "none; scripts/validation/synergy_program.py in the repository has this"
 _REPLACEMENTS = {  # end of a field, field=value or group=preset of an earlier version: allowed now
+    "experiment=synergy_golden": "none; scripts/validation/agreement_synergy.py repeats this run",
     "fill=greedy": f"{_TUNED}=greedy policy.of.fill=as_asked",
     "fill=opt": f"{_TUNED}=opt",
     "fill=tune": f"{_TUNED}=tune",
     "most_beyond": "max_beyond, its new name",
     "most_jobs": "max_jobs, its new name",
     "most_packets": "max_packets, its new name",
-    "promote_knob": "leave it out: no job that starves is promoted, as with null before",
-    "skip": "backfill, its new name",
+    "performance.stall": _GONE,
+    "performance.whole_iterations_s": _GONE,
     "policy=dally_manual_keep": "policy=dally_manual policy.renewal=keep",
     "policy=dally_manual_nearer": "policy=dally_manual policy.renewal=nearer",
     "policy=lyra_sjf": "policy=lyra_fifo policy.order=sjf policy.backfill=true",
@@ -24,6 +26,8 @@ _REPLACEMENTS = {  # end of a field, field=value or group=preset of an earlier v
     "policy=srtf_360": f"policy=srtf {_TICKS}",
     "policy=themis_muri_events": "policy=themis_muri policy.on_events=true policy.interval_s=null",
     "policy=tiresias_360": f"policy=tiresias_open {_TICKS}",
+    "promote_knob": "leave it out: no job that starves is promoted, as with null before",
+    "skip": "backfill, its new name",
 }
 
 

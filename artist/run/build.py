@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,11 +29,9 @@ from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.packed import Packed
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
-from artist.performance.effects.stepped_stall import SteppedStall
 from artist.performance.effects.tuned import TunedCompute
 from artist.performance.own_parts import checked_coupling, checked_effect
 from artist.performance.placed import PlacedPerformance
-from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import CONTENTION_PACKETS, Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
 from artist.run.lost_time import warn_of_pace, watched
@@ -326,8 +324,7 @@ def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None
         return compute, None
     from artist.run.sensitivity import read_sensitivities
 
-    kind = SteppedStall if config.stall == "step" else InputStall
-    return compute, kind(read_sensitivities(config.sensitivity), compute, config.measured_with)
+    return compute, InputStall(read_sensitivities(config.sensitivity), compute, config.measured_with)
 
 
 def _stretch(stall: InputStall | None, cluster: Cluster) -> "Stretch | None":
@@ -414,10 +411,7 @@ def build_performance(
             where, field = f"performance.effects[{place}]", getattr(effect, "part", None)
             allowed = ", ".join(IterationParts._fields)
             raise InputError("it adds to no part of an iteration", where=where, found=field, allowed=allowed)
-    chain: Callable[..., PlacedPerformance] = PlacedPerformance
-    if config.whole_iterations_s is not None:
-        chain = partial(WholeIterations, seconds_to_ns(config.whole_iterations_s))
-    return chain(
+    return PlacedPerformance(
         network,
         fabric,
         system,

@@ -91,8 +91,6 @@ class PerformanceConfig(Strict):
     measured_with
         Whether run times of a trace hold for the share of CPUs and memory that goes with a job's GPUs, or for
         those that the job asks for (if it asks for none: for the share).
-    stall
-        Whether CPUs and memory below the best case count by the curve, or as the proportional share.
     contention
         What jobs on the same links do to each other: nothing, or what `netmodels.contention.contention` finds
         on average, or by following them in time.
@@ -101,8 +99,6 @@ class PerformanceConfig(Strict):
         about; if it sends more it is followed more coarsely, or as fluids
         (`netmodels.contention.packet_phases`). None: all are followed. Has a meaning only where messages are
         packets in rings (`netmodels.contention.traffic.in_rings`).
-    whole_iterations_s
-        As `round_ns` of `artist.performance.whole_iterations.WholeIterations`, in seconds.
     effects, couplings
         Parts of the user's own, after those that are always there (`artist.performance.effects.api`,
         `artist.performance.couplings.api`).
@@ -118,10 +114,8 @@ class PerformanceConfig(Strict):
     tuned_jobs: bool = Field(default=False, strict=True)
     sensitivity: Path | None = None
     measured_with: MeasuredWith = "share"
-    stall: Literal["curve", "step"] = "curve"
     contention: Literal["none", "average", "phases"] = "none"
     contention_packets: Annotated[int, Field(strict=True, ge=1)] | None = CONTENTION_PACKETS
-    whole_iterations_s: float | None = Field(default=None, gt=0, le=MAX_S)
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()
 
@@ -134,13 +128,11 @@ class PerformanceConfig(Strict):
 
     @model_validator(mode="after")
     def _needs_a_curve(self) -> Self:
-        for field, usual in (("stall", "curve"), ("measured_with", "share")):
-            value = getattr(self, field)
-            if value != usual and self.sensitivity is None:
-                raise ValueError(
-                    f"{field}={value} does nothing without a sensitivity; "
-                    f"performance.sensitivity=synergy (or coda, or a file), or performance.{field}={usual}"
-                )
+        if self.measured_with != "share" and self.sensitivity is None:
+            raise ValueError(
+                f"measured_with={self.measured_with} does nothing without a sensitivity; "
+                "performance.sensitivity=synergy (or coda, or a file), or performance.measured_with=share"
+            )
         return self
 
     @model_validator(mode="after")

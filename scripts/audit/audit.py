@@ -57,7 +57,6 @@ def audit(folder: Path) -> Findings:
     replay.run()
     one_type = len({machine.gpu_type for machine in run.machines}) == 1
     own_speed = one_type and run.config["workload"].get("measured_on") == "cluster"
-    own_speed = own_speed and not run.config["performance"].get("whole_iterations_s")
     untold = dict.fromkeys(("ideal_s", *NAMES), 0)
     for row in run.jobs.to_dict("records"):
         account = replay.accounts[row["job_id"]]

@@ -42,14 +42,16 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from synergy_program import SteppedStall, WholeIterations
 from testbed import composed
 
 from artist.recording.metrics import distribution
@@ -60,20 +62,30 @@ Ints = npt.NDArray[np.int64]
 FOLDER = Path("reference", "synergy")
 _PUBLISHED = "golden_fifo_1gpu_9jobsperhour_seed42.csv"
 _HUNDRED = "dynamic_100job.csv"
-_CURVE, _HAND_OUT = "performance.stall=curve", "policy.hand_out=true"
-_STEPS = {  # of all mechanisms
-    "iterations need not fill a round": ["performance.whole_iterations_s=null"],
-    "a finish is noticed at once": ["overheads.notice_s=0"],
-    "least free by GPUs, then CPUs, then memory": ["policy.least_free=all"],
+_PROGRAM = (  # the published run, with the settings of the program that are ours, too
+    "experiment=synergy_load",
+    "policy.least_free=gpus",
+    "policy.lowered=in_order",
+    "policy.hand_out=false",
+    "overheads.notice_s=300",
+)
+WHOLE, STEPPED = "whole iterations", "stepped stall"
+"""Shortcuts of the program that are plug-ins (synergy_program.py)."""
+Step = tuple[str, ...]  # what a row has as it is here by default: overrides, and shortcuts that are off
+_HAND_OUT, _NOTICED = "policy.hand_out=true", "overheads.notice_s=0"
+_STEPS: dict[str, Step] = {  # of all mechanisms
+    "iterations need not fill a round": (WHOLE,),
+    "a finish is noticed at once": (_NOTICED,),
+    "least free by GPUs, then CPUs, then memory": ("policy.least_free=all",),
 }
-_TUNE_STEPS = {
-    "the fewest jobs make room": ["policy.lowered=fewest"],
-    "what is left is handed out": [_HAND_OUT],
-    "speed by the curve": [_CURVE],
-    "both of these": [_CURVE, _HAND_OUT],
-    "packed by descending demand": ["policy.pack_order=descending"],
+_TUNE_STEPS: dict[str, Step] = {
+    "the fewest jobs make room": ("policy.lowered=fewest",),
+    "what is left is handed out": (_HAND_OUT,),
+    "speed by the curve": (STEPPED,),
+    "both of these": (STEPPED, _HAND_OUT),
+    "packed by descending demand": ("policy.pack_order=descending",),
 }
-_PAPER = [*chain(*_STEPS.values()), "policy.lowered=fewest", _CURVE, _HAND_OUT]
+_PAPER = (*chain(*_STEPS.values()), "policy.lowered=fewest", STEPPED, _HAND_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +112,22 @@ class Case:
 
     def overrides(self, shared: Path) -> list[str]:
         """Return the command line of the same run here."""
-        common = ["experiment=synergy_golden", f"policy={self.policy}", f"policy.order={self.order}"]
+        common = [*_PROGRAM, f"policy={self.policy}", f"policy.order={self.order}"]
         if self.finish is not None:
-            return [*common, "workload=synergy", "seed=42"]
-        jobs = ["workload=synergy_replay", f"workload.path={shared / FOLDER / _HUNDRED}", "~workload.jobs"]
+            return [*common, "workload=synergy", "seed=42", "workload.jobs=6924", "arrivals.first_s=409"]
+        jobs = ["workload=synergy_replay", f"workload.path={shared / FOLDER / _HUNDRED}"]
         return [*common, *jobs, "arrivals.first_s=8", "cluster.machines=4", "stop.jobs=null"]
 
-    def steps(self) -> list[tuple[str, list[str]]]:
-        """Return what to run: everything as theirs, then one thing as ours, then all."""
+    def steps(self) -> list[tuple[str, Step]]:
+        """Return the rows of a table: everything as theirs, then one thing as ours, then all."""
         single = _STEPS | (_TUNE_STEPS if self.policy == "synergy" else {})
-        rows = [("as their program", []), *((f"but {label}", values) for label, values in single.items())]
+        rows: list[tuple[str, Step]] = [
+            ("as their program", ()),
+            *((f"but {label}", values) for label, values in single.items()),
+        ]
         rows.append(("the paper's rules", _PAPER))
         if self.policy == "synergy":
-            rows.append(("the same, by descending demand", [*_PAPER, "policy.pack_order=descending"]))
+            rows.append(("the same, by descending demand", (*_PAPER, "policy.pack_order=descending")))
         return rows
 
 
@@ -142,9 +157,16 @@ class Answer:
     cpu_s: float
 
 
-def run(case: Case, shared: Path, overrides: Sequence[str] = ()) -> Answer:
-    """Run a case under more overrides."""
+def run(case: Case, shared: Path, step: Step = ()) -> Answer:
+    """Run a case as their program, but for a step."""
+    overrides = [word for word in step if "=" in word]
     simulation = composed([*case.overrides(shared), *overrides])
+    performance = simulation.performance
+    if STEPPED not in step:
+        assert performance.input_stall is not None, "CPUs and memory matter in each case"
+        performance = performance.believing(SteppedStall(performance.input_stall))
+    rounds: Any = performance if WHOLE in step else WholeIterations(performance)
+    simulation = replace(simulation, performance=rounds)
     before_s = time.process_time()
     result = simulation.run([])
     cpu_s = time.process_time() - before_s
@@ -181,8 +203,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in arguments.cases or CASES:
         case = CASES[name]
         print(f"{name}\n{'':50}{'equal':>6}{'mean JCT h':>12}{'diff %':>9}{'p99 h':>9}{'CPU s':>8}")
-        for place, (label, overrides) in enumerate(case.steps()):
-            ours = run(case, arguments.shared, overrides)
+        for place, (label, step) in enumerate(case.steps()):
+            ours = run(case, arguments.shared, step)
             if not place and not agrees(case, ours):
                 far.append(name)
             equal, off = "" if ours.equal is None else ours.equal, 100 * (ours.mean_h / case.mean_h - 1)

@@ -186,6 +186,9 @@ SINGLE, INNER = "policy=muri_l", "policy=network_aware policy@policy.of=muri_l"
         ("--config-dir old policy=preset", "preset.yaml: no such file", "policy=tiresias_open policy.on_ev"),
         ("policy.fill=tune", "policy.fill: no such part", "policy=cpu_tuned policy@policy.of=NAME"),
         (f"{INNER} policy.of.fill=opt", "policy.of.fill: no such part", "policy=cpu_tuned"),
+        ("performance.stall=step", "performance.stall: unknown option", "none; scripts/validation/synergy_p"),
+        ("performance.whole_iterations_s=300", "whole_iterations_s: unknown option", "none; scripts/valid"),
+        ("experiment=synergy_golden", "experiment: no such choice", "none; scripts/validation/agreement_s"),
         ("performance.sensitivity=old.yaml", "m.most_beyond: unknown field", "max_beyond"),
     ],
 )
@@ -262,7 +265,7 @@ def test_a_file_that_is_not_yaml_is_refused(refused: Refused) -> None:
         ("workload.min_gpus=99", "{'min_gpus': 99, 'max_gpus': 64}"),
         ("workload.days=3", "{'load': 0.9, 'days': 3, 'jobs_per_day': None}"),
         ("policy.thresholds_gpu_s=[5,3]", "{'thresholds_gpu_s': [5, 3]}"),
-        ("performance.stall=step", "{'sensitivity': None, 'stall': 'step'}"),
+        ("performance.measured_with=request", "{'sensitivity': None, 'measured_with': 'request'}"),
     ],
 )
 def test_a_rule_between_fields_shows_those_fields(refused: Refused, override: str, found: str) -> None:

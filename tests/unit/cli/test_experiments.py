@@ -174,7 +174,7 @@ def test_every_claim_on_drawn_jobs_of_muri_names_their_load():
 
 
 BEYOND = (
-    "muri_network", "synergy_golden", "synergy_packing", "synergy_consolidation",
+    "muri_network", "synergy_packing", "synergy_consolidation",
     "coda_network", "coda_synergy", "coda_load",
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from synergy_program import SteppedStall
 
 from artist.core.cluster import Allocation, Cluster, Group, Machine, Slice
 from artist.core.job import Demand, JobSpec
@@ -19,7 +20,6 @@ from artist.errors import InputError
 from artist.performance.api import AsMeasured
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall, MeasuredWith
-from artist.performance.effects.stepped_stall import SteppedStall
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.performance.input_use import InputUse
 from artist.performance.placed import PlacedPerformance
@@ -210,7 +210,7 @@ def test_the_best_case_of_a_job_on_two_machines() -> None:
 
 def test_a_stepped_job_is_slowed_down_by_cpus_all_the_same() -> None:
     """Best case 4, share 5: with 4 CPUs at full speed, with 5 at that of the best case less 1 %."""
-    stall = SteppedStall(MODELS, Compute())
+    stall = SteppedStall(InputStall(MODELS, Compute()))
     spec = JobSpec("j", 0, Demand(1, measured_speed=SPEED), 1, 10**9, "net")
     held = [stall.ns(spec, on((0, 1, n, 51 * GIB)), CLUSTER, 10**9) for n in (4, 5)]
     assert held == [0, round(10**9 / 0.99) - 10**9]

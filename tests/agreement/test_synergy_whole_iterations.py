@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+from synergy_program import WholeIterations
 
 from artist.engine.overheads import Overheads
 from artist.performance.couplings.packed import Packed
-from artist.performance.whole_iterations import WholeIterations
+from artist.performance.placed import PlacedPerformance
 from artist.policies.basic.ordered import Ordered
-from artist.run.build import build_compute, build_performance
-from artist.run.config import PerformanceConfig
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S
@@ -30,7 +29,7 @@ class Stall:
 
 
 def chain(round_ns=ROUND_NS, **parts):
-    return WholeIterations(round_ns, ZeroModel(), None, None, None, **parts)
+    return WholeIterations(PlacedPerformance(ZeroModel(), None, None, None, **parts), round_ns)
 
 
 class TestWholeIterations(PerformanceConformance):
@@ -85,13 +84,3 @@ def test_the_added_time_of_an_iteration_counts_as_compute():
     result, _ = run_checked([spec], cluster, script, performance)
     assert seconds(result, "input_stall_ns") == [0.63]
     assert result.columns["compute_ns"].tolist() == [210_336_134]
-
-
-def test_the_configuration_switches_it_on():
-    """`performance.whole_iterations_s=300` is a round of 300 s; by default there are none."""
-    spec = job("a", 1, 0.67, iteration_s=0.67)
-    for fields, expected_ns in (({"whole_iterations_s": 300}, ROUND_NS // 447), ({}, 670_000_000)):
-        config = PerformanceConfig(**fields)
-        performance = build_performance(config, ZeroModel(), None, None, None, *build_compute(config))
-        result, _ = run_checked([spec], tiny_cluster(), Ordered(order="fifo"), performance)
-        assert result.columns["finish_ns"].tolist() == [expected_ns]

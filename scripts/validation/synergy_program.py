@@ -1,22 +1,42 @@
-"""Input stall in two steps: the speed at the proportional share, and that of the best case."""
+"""Plug-ins with which a run repeats the program of Synergy's authors, job by job.
 
-from collections.abc import Mapping
-from math import ceil
-from typing import NamedTuple
+Source, read but not copied: github.com/msr-fiddle/synergy @1bb2bed (MIT), simulator/. agreement_synergy.py
+switches them on and off.
+
+- `SteppedStall`: a job has two speeds, that of its proportional share and that of its best case.
+- `WholeIterations`: a whole number of iterations fills a round.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import ceil, floor
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from artist.core.arrays import Floats, Ints
-from artist.core.cluster import Allocation, Cluster, Machine, Slice
-from artist.performance.effects.compute import Compute
-from artist.performance.effects.input_stall import InputStall, MeasuredWith
-from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, TOLERANCE
-from artist.performance.formulas.input_rate import Sensitivity
-from artist.units import BYTES_PER_GIB
+from artist.api import (
+    Allocation,
+    Changed,
+    Cluster,
+    InputStall,
+    IterationParts,
+    JobSpec,
+    Machine,
+    Running,
+    Slice,
+)
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+MEMORY_POINTS_GIB = (20.0, 62.5, 125.0, 187.5, 250.0)  # per GPU
+TOLERANCE = 0.01  # saturated: at most this share slower than the best
+ROUND_NS = 300 * 10**9
+_COUNT_TOLERANCE = 1e-6  # of a count: iteration times are whole nanoseconds
 
 
 class Steps(NamedTuple):
-    """What a job holds in its best case, the lesser of that and its share, and how it is fed with each."""
+    """CPUs and memory of a job's best case, the lesser of these and its share, and the rates with each."""
 
     best_cpus: int
     best_bytes: int
@@ -37,26 +57,21 @@ class SteppedStall(InputStall):
     CPUs. A larger job that needs more CPUs or memory than one machine has takes its share of them, and runs
     at the speed of its share.
 
-    This is what the authors' program does (github.com/msr-fiddle/synergy @1bb2bed, MIT, simulator/jobs). That
-    program never gives a job less; here such a job runs as the curve says, and no faster than with its share.
+    The program never gives a job less; here such a job runs as the curve says, and no faster than with its
+    share.
 
     Parameters
     ----------
-    models, compute, measured_with
-        As for `InputStall`.
+    stall
+        The shipped input stall, of the same models.
     """
 
-    def __init__(
-        self,
-        models: Mapping[str, Sensitivity],
-        compute: Compute,
-        measured_with: MeasuredWith = "share",
-    ) -> None:
-        super().__init__(models, compute, measured_with)
+    def __init__(self, stall: InputStall) -> None:
+        super().__init__(stall.models, stall.compute, stall.measured_with)
         self._known: dict[tuple[object, ...], Steps] = {}
 
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
-        """Return what one GPU is fed, relative to what a reference GPU consumes; the least of them all."""
+        """Return the rate at which the slowest fed GPU is fed, relative to the need of a reference GPU."""
         steps = self._steps(model, allocation, cluster)
         cpus = allocation.cpus
         memory_bytes = sum(s.memory_bytes for s in allocation.slices)
@@ -78,7 +93,7 @@ class SteppedStall(InputStall):
         return np.where(best, steps.best_rate, below)
 
     def _steps(self, model: str, allocation: Allocation, cluster: Cluster) -> Steps:
-        """Return the steps of a job with as many GPUs, on machines like its first."""
+        """Return the steps of a job with these GPUs, on machines like its first."""
         number, gpus = next(s.machine for s in allocation.slices if s.gpus), allocation.gpus
         machine = cluster.machines[number]
         key = (model, gpus, machine.gpus, machine.cpus, machine.memory_bytes, machine.speed)
@@ -96,9 +111,9 @@ class SteppedStall(InputStall):
 
         gpus, known = place.gpus, self.models[model]
         saturating = known.cpus[known.throughput.index(known.throughput[-1])]
-        most = ceil(gpus * saturating * max(1.0, machine.speed / known.speed))
-        cpus = np.arange(1, most + 1)
-        memory = np.array([round(point * BYTES_PER_GIB) * gpus for point in MEMORY_POINTS_GIB])
+        max_cpus = ceil(gpus * saturating * max(1.0, machine.speed / known.speed))
+        cpus = np.arange(1, max_cpus + 1)
+        memory = np.array([round(point * 2**30) * gpus for point in MEMORY_POINTS_GIB])
         row = _first_saturated(rates(cpus, memory[-1:]))
         by_memory = rates(cpus[row : row + 1], memory)
         column = _first_saturated(by_memory)
@@ -116,7 +131,7 @@ def _first_saturated(rates: Floats) -> int:
 def _cut_down(
     cpus: int, memory_bytes: int, best_rate: float, share_rate: float, gpus: int, machine: Machine
 ) -> Steps:
-    """Return the steps of a job with this best case, within what machines have."""
+    """Return the steps of a job with this best case, bounded by the CPUs and memory of machines."""
     share_cpus, share_bytes = machine.share(gpus)
     has_cpus, has_bytes = machine.cpus, machine.memory_bytes
     too_many, too_much = cpus > has_cpus, memory_bytes > has_bytes
@@ -128,3 +143,49 @@ def _cut_down(
     memory_bytes = has_bytes if too_much else memory_bytes
     least = min(cpus, share_cpus), min(memory_bytes, share_bytes)
     return Steps(cpus, memory_bytes, best_rate, *least, share_rate)
+
+
+class WholeIterations:
+    """Iteration times of a run whose jobs do whole iterations in a round, and nothing in the rest of it.
+
+    Of iterations of t, floor(round / t) fit a round, and each takes round / that count; the difference counts
+    as compute. An iteration longer than a round is unchanged: the program would never finish it.
+
+    Parameters
+    ----------
+    performance
+        The iteration times that are rounded, such as `artist.performance.placed.PlacedPerformance`.
+    round_ns
+        Length of a round.
+    """
+
+    def __init__(self, performance: Any, round_ns: int = ROUND_NS) -> None:
+        self._performance = performance
+        self._round_ns = round_ns
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._performance, name)
+
+    def at_resources(
+        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, cpus: Ints, memory_bytes: Ints
+    ) -> Ints:
+        """Return iteration times alone by CPUs and memory."""
+        times = self._performance.at_resources(spec, allocation, cluster, cpus, memory_bytes)
+        counts = np.floor(self._round_ns / times * (1 + _COUNT_TOLERANCE)).astype(np.int64)
+        filling_ns = np.maximum(self._round_ns // np.maximum(counts, 1), 1)
+        rounded: Ints = np.where(counts > 0, filling_ns, times)
+        return rounded
+
+    def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
+        """Return the parts of every changed job that runs, and of the jobs that couplings touch."""
+        prices = self._performance.reprice(changed, running)
+        return {job: self._filling(parts) for job, parts in prices.items()}
+
+    def _filling(self, parts: IterationParts) -> IterationParts:
+        """Return the parts of an iteration of which a whole number fills a round."""
+        total_ns = sum(parts)
+        count = floor(self._round_ns / total_ns * (1 + _COUNT_TOLERANCE))
+        if not count:
+            return parts
+        filling_ns = max(self._round_ns // count, 1)
+        return parts._replace(compute_ns=parts.compute_ns + filling_ns - total_ns)

@@ -2,17 +2,16 @@
 
 import numpy as np
 import pytest
+from synergy_program import SteppedStall
 
 from artist.core.cluster import Cluster, Machine
 from artist.core.job import Demand, JobSpec
 from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed
 from artist.performance.effects.compute import Compute
-from artist.performance.effects.stepped_stall import SteppedStall
+from artist.performance.effects.input_stall import InputStall
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.performance.placed import PlacedPerformance
-from artist.run.build import build_compute
-from artist.run.config import PerformanceConfig
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import on, tiny_cluster
 from netmodels.models.zero import ZeroModel
@@ -45,7 +44,10 @@ def chain(stall):
 
 def stretch(model, gpus, cpus, memory_gib, cluster=CLUSTER):
     """Return iteration time / compute time of a job on as few machines as can be, in a run and on a grid."""
-    demand, stall = Demand(gpus, measured_speed=cluster.machines[0].speed), SteppedStall(MODELS, Compute())
+    demand, stall = (
+        Demand(gpus, measured_speed=cluster.machines[0].speed),
+        SteppedStall(InputStall(MODELS, Compute())),
+    )
     spec, performance = JobSpec("a", 0, demand, 1, 10**9, model), chain(stall)
     place = on(*((m, min(4, gpus - 4 * m)) for m in range(-(-gpus // 4))))
     held = place.with_resources(cpus, memory_gib * GIB)
@@ -151,11 +153,4 @@ class TestSteppedStall(PerformanceConformance):
     models = ("images", "text", "nearly", "")
 
     def make_performance(self):
-        return chain(SteppedStall(MODELS, Compute()))
-
-
-def test_the_configuration_chooses_it():
-    """`performance.stall=step`."""
-    for kind in ("curve", "step"):
-        _, stall = build_compute(PerformanceConfig(sensitivity="synergy", stall=kind))
-        assert isinstance(stall, SteppedStall) == (kind == "step")
+        return chain(SteppedStall(InputStall(MODELS, Compute())))
