@@ -17,7 +17,7 @@ from artist.core.compact_jobs import array_of, field_of, of_templates, templates
 from artist.core.job import JobSpec
 from artist.core.result import JOB_COLUMNS, RunResult
 from artist.recording import arrow
-from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
+from artist.recording.recorder import ASSIGN, EVENT_TYPES, FAIL, MIGRATE, REPRICE, START, WAKE, Recorder
 from artist.recording.topic import Table
 from artist.units import NS_PER_S
 
@@ -93,9 +93,9 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     if it is an `assign`.
     """
     names = _Names(recorder)
-    time_ns, kind, subject, detail = recorder.events()
-    for part in _parts(len(kind), rows):
-        yield _events(names, part.start, time_ns[part], kind[part], subject[part], detail[part])
+    time_ns, event_type, subject, detail = recorder.events()
+    for part in _parts(len(event_type), rows):
+        yield _events(names, part.start, time_ns[part], event_type[part], subject[part], detail[part])
 
 
 def allocation_text(allocation: Allocation | tuple[Slice, ...], cluster: Cluster) -> str:
@@ -140,10 +140,10 @@ class _Names:
         places = (allocation_text(allocation, cluster) for allocation in allocations)
         self.places = _texts(chain(places, (machine.name for machine in cluster.machines)))
         self.first_machine = len(allocations)
-        self.first_pool = len(KINDS)
+        self.first_pool = len(EVENT_TYPES)
         self.jobs = _texts(field_of(recorder.jobs, "job_id"))
-        self.kinds = arrow.texts(kind for kind, _ in KINDS)
-        self.reasons = arrow.texts(chain((reason for _, reason in KINDS), recorder.pools))
+        self.event_types = arrow.texts(event_type for event_type, _ in EVENT_TYPES)
+        self.reasons = arrow.texts(chain((reason for _, reason in EVENT_TYPES), recorder.pools))
 
 
 def _texts(values: Iterable[str | None]) -> Any:
@@ -191,22 +191,22 @@ def _events(
     names: _Names,
     first: int,
     time_ns: Ints,
-    kind: npt.NDArray[np.int8],
+    event_type: npt.NDArray[np.int8],
     subject: npt.NDArray[np.int32],
     detail: Ints,
 ) -> Any:
     job = subject.astype(np.int64)
-    of_machine = (kind >= FAIL) & (kind <= ASSIGN)
-    placing = (kind >= START) & (kind <= MIGRATE)
+    of_machine = (event_type >= FAIL) & (event_type <= ASSIGN)
+    placing = (event_type >= START) & (event_type <= MIGRATE)
     place = np.where(of_machine, names.first_machine + job, detail)
-    reason = np.where(kind == ASSIGN, names.first_pool + detail, kind)
+    reason = np.where(event_type == ASSIGN, names.first_pool + detail, event_type)
     depth = names.depths[np.where(placing, place, -1)]
     return pa.table(
         {
             "time_s": _seconds(time_ns),
-            "seq": arrow.numbers(np.arange(first, first + len(kind), dtype=np.int64)),
-            "kind": arrow.taken(names.kinds, kind),
-            "job_id": arrow.taken(names.jobs, job, of_machine | (kind == WAKE)),
+            "seq": arrow.numbers(np.arange(first, first + len(event_type), dtype=np.int64)),
+            "kind": arrow.taken(names.event_types, event_type),
+            "job_id": arrow.taken(names.jobs, job, of_machine | (event_type == WAKE)),
             "reason": arrow.taken(names.reasons, reason),
             "allocation": arrow.taken(names.places, place, ~(of_machine | placing)),
             "group": arrow.taken(names.groups, place, ~placing),
@@ -214,7 +214,7 @@ def _events(
             "group_depth": arrow.numbers(depth, depth < 0),
             "cpus": arrow.taken(names.cpus, place, ~placing),
             "memory_bytes": arrow.taken(names.memory, place, ~placing),
-            "iteration_s": _seconds(detail, kind != REPRICE),
+            "iteration_s": _seconds(detail, event_type != REPRICE),
         }
     )
 

@@ -56,16 +56,16 @@ def input_columns(result: RunResult, recorder: Recorder, inputs: Inputs) -> dict
 
 def mean_held(recorder: Recorder, end_ns: int) -> tuple[Floats, Floats]:
     """Return the CPUs and the bytes of memory that each job held, means over the time held; NaN if never."""
-    time_ns, kind, job, code = recorder.events()
+    time_ns, event_type, job, code = recorder.events()
     n_jobs = len(recorder.jobs)
-    rows = np.flatnonzero((kind >= START) & (kind <= FINISH))  # what changes what a job holds
+    rows = np.flatnonzero((event_type >= START) & (event_type <= FINISH))  # what changes what a job holds
     job = job[rows]
     order = np.argsort(job, kind="stable")
     rows, job = rows[order], job[order]
     time_ns = time_ns[rows]
     until_ns = np.append(time_ns[1:], end_ns)
     until_ns[:-1][job[1:] != job[:-1]] = end_ns
-    holds = kind[rows] <= MIGRATE
+    holds = event_type[rows] <= MIGRATE
     span_ns = np.where(holds, until_ns - time_ns, 0).astype(np.float64)
     code = np.where(holds, code[rows], -1)
     slices = [

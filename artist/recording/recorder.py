@@ -14,8 +14,8 @@ from artist.core.job import JobSpec
 
 _AT_ONCE = 1 << 8  # events that wait for their columns: a row is quicker to keep than four entries
 
-# The kind column holds an index into this table of (kind, reason) as they are written.
-KINDS: tuple[tuple[str, str | None], ...] = (
+# The type column holds an index into this table of (type, reason) as they are written.
+EVENT_TYPES: tuple[tuple[str, str | None], ...] = (
     ("arrival", None),
     ("start", None),
     ("resume", None),
@@ -34,7 +34,7 @@ KINDS: tuple[tuple[str, str | None], ...] = (
     ("assign", None),
     ("wake", None),
 )
-CODES = {reason or kind: code for code, (kind, reason) in enumerate(KINDS)}
+CODES = {reason or event_type: code for code, (event_type, reason) in enumerate(EVENT_TYPES)}
 ARRIVAL, FINISH, REPRICE, FAIL, ASSIGN, WAKE = (
     CODES[name] for name in ("arrival", "finish", "reprice", "fail", "assign", "wake")
 )
@@ -86,36 +86,36 @@ class Recorder:
         """Record the events of one instant, in order, and the state after them."""
         self._states.append((time_ns, *gauges))
         note = self._rows.append
-        for event in events:  # the most frequent kinds first
+        for event in events:  # the most frequent types first
             detail = _NOTHING
             if type(event) is Arrival:
-                kind, subject = ARRIVAL, event.job
+                event_type, subject = ARRIVAL, event.job
             elif type(event) is Finish:
-                kind, subject = FINISH, event.job
+                event_type, subject = FINISH, event.job
             elif type(event) is Start or type(event) is Change:
-                kind, subject = CODES[event.type], event.job
+                event_type, subject = CODES[event.type], event.job
                 detail = self._allocation_code(event.allocation)
             elif type(event) is Reprice:
                 if not self.rates:
                     continue
-                kind, subject, detail = REPRICE, event.job, event.iteration_ns
+                event_type, subject, detail = REPRICE, event.job, event.iteration_ns
             elif type(event) is Stop:
-                kind, subject = CODES[event.reason], event.job
+                event_type, subject = CODES[event.reason], event.job
             elif type(event) is MachineEvent:
-                kind, subject = CODES[event.type], event.machine
+                event_type, subject = CODES[event.type], event.machine
                 if event.type == "assign":
                     detail = self._pools.setdefault(event.pool, len(self._pools))
             else:
-                kind, subject = WAKE, _NOTHING
-            note((time_ns, kind, subject, detail))
+                event_type, subject = WAKE, _NOTHING
+            note((time_ns, event_type, subject, detail))
         if len(self._rows) > _AT_ONCE:
             self._store()
 
     def events(self) -> list[npt.NDArray[Any]]:
         """Return the columns of events, each of shape (n_events,).
 
-        When; index into KINDS; job or machine (-1 for a wake-up); and index into `allocations`, iteration
-        time in ns, or index into `pools`, whichever its kind has, else -1.
+        When; index into EVENT_TYPES; job or machine (-1 for a wake-up); and index into `allocations`,
+        iteration time in ns, or index into `pools`, whichever its type has, else -1.
         """
         self._store()
         return [np.frombuffer(column, column.typecode) for column in self._columns]

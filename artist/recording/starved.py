@@ -15,8 +15,8 @@ class Starved:
     A machine starves while it takes new work and some waiting GPU job has the idle GPUs there, but not the
     CPUs. The job needs as many GPUs there as it may start with, at most all that the machine has, and of the
     CPUs that it asks for the part that goes with them, rounded up. The machine's idle GPUs are starved, then.
-    A job that asks for no CPUs, for GPUs of another type, or for fewer machines than it takes of this kind,
-    starves none.
+    A job that asks for no CPUs, for GPUs of another type, or for fewer machines than it takes of this machine
+    type, starves none.
 
     Parameters
     ----------
@@ -30,15 +30,15 @@ class Starved:
         self._free_gpus: list[int] = cluster.gpus.tolist()
         self._free_cpus: list[int] = cluster.cpus.tolist()
         self._open = [machine.present for machine in cluster.machines]
-        kinds: dict[tuple[int, str, float], _Kind] = {}
-        self._kind_of: list[_Kind] = []
+        types: dict[tuple[int, str, float], _MachineType] = {}
+        self._type_of: list[_MachineType] = []
         for number, machine in enumerate(cluster.machines):
             key = machine.gpus, machine.gpu_type, machine.worth
-            kind = kinds.setdefault(key, _Kind(machine))
-            kind.machines.append(number)
-            self._kind_of.append(kind)
-        self._kinds = [kind for kind in kinds.values() if kind.gpus]
-        self._known: dict[Demand, tuple[tuple[_Kind, int, int], ...]] = {}
+            machine_type = types.setdefault(key, _MachineType(machine))
+            machine_type.machines.append(number)
+            self._type_of.append(machine_type)
+        self._types = [machine_type for machine_type in types.values() if machine_type.gpus]
+        self._known: dict[Demand, tuple[tuple[_MachineType, int, int], ...]] = {}
         self._starved = [0] * len(cluster)  # GPUs by machine, when last counted
         self._total = 0  # of them
         self._touched: dict[int, None] = {}  # machines that changed since
@@ -56,38 +56,38 @@ class Starved:
 
     def wait(self, demand: Demand) -> None:
         """Note that a GPU job waits from now on."""
-        for kind, gpus, cpus in self._needs(demand):
-            kind.changed |= kind.cells[gpus].add(cpus)
+        for machine_type, gpus, cpus in self._needs(demand):
+            machine_type.changed |= machine_type.cells[gpus].add(cpus)
 
     def go(self, demand: Demand) -> None:
         """Note that a GPU job no longer waits."""
-        for kind, gpus, cpus in self._needs(demand):
-            kind.changed |= kind.cells[gpus].remove(cpus)
+        for machine_type, gpus, cpus in self._needs(demand):
+            machine_type.changed |= machine_type.cells[gpus].remove(cpus)
 
     def count(self) -> int:
         """Return the number of starved GPUs now."""
-        for kind in self._kinds:
-            if kind.changed and kind.look_again():
-                self._touched.update(dict.fromkeys(kind.machines))
+        for machine_type in self._types:
+            if machine_type.changed and machine_type.look_again():
+                self._touched.update(dict.fromkeys(machine_type.machines))
         for machine in self._touched:
             idle = self._free_gpus[machine]
-            lacks = self._free_cpus[machine] < self._kind_of[machine].needed[idle]
+            lacks = self._free_cpus[machine] < self._type_of[machine].needed[idle]
             starved = idle if lacks and self._open[machine] else 0
             self._total += starved - self._starved[machine]
             self._starved[machine] = starved
         self._touched.clear()
         return self._total
 
-    def _needs(self, demand: Demand) -> tuple[tuple["_Kind", int, int], ...]:
-        """Return the GPUs and CPUs that a job needs on the kinds of machines that may starve for it."""
+    def _needs(self, demand: Demand) -> tuple[tuple["_MachineType", int, int], ...]:
+        """Return the GPUs and CPUs that a job needs on the machine types that may starve for it."""
         known = self._known.get(demand)
         if known is None:
-            needs = ((kind, *kind.need(demand, self._least)) for kind in self._kinds)
+            needs = ((machine_type, *machine_type.need(demand, self._least)) for machine_type in self._types)
             known = self._known[demand] = tuple(need for need in needs if need[2])
         return known
 
 
-class _Kind:
+class _MachineType:
     """Machines with the same GPUs.
 
     Attributes

@@ -56,6 +56,6 @@ def _has_gpus(config: Mapping[str, Any], group: Mapping[str, Any]) -> bool:
     return (types.get(str(group.get("type"))) or {}).get("gpus") != 0
 
 
-def _ratio(topology: Mapping[str, Any], kind: str) -> float:
-    facts = (topology.get("machine_types") or {}).get(kind) or {}
+def _ratio(topology: Mapping[str, Any], machine_type: str) -> float:
+    facts = (topology.get("machine_types") or {}).get(machine_type) or {}
     return float(facts.get("worth") or facts.get("speed") or 1.0)

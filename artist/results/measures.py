@@ -14,10 +14,10 @@ LEVEL = 0.01  # values within 1 % of the best are level with it
 _NEGLIGIBLE = {"time": 1.0, "fraction": 1e-3}  # a second, 0.1 percentage points
 _TIMES = ((5400.0, "h", 3600.0), (90.0, "min", 60.0), (0.0, "s", 1.0))  # from how many seconds on
 _MAX_SECONDS = 1e5
-_UNITS_OF_KINDS = {"count": ("", 1.0), "ratio": ("", 1.0), "fraction": ("%", 100.0)}
+_UNITS = {"count": ("", 1.0), "ratio": ("", 1.0), "fraction": ("%", 100.0)}
 
 
-_Kind = Literal["count", "ratio", "time", "fraction"]
+Quantity = Literal["count", "ratio", "time", "fraction"]
 
 
 class Estimate(NamedTuple):
@@ -57,7 +57,7 @@ class Metric:
     name: str
     title: tuple[str, str]
     path: tuple[str, ...]
-    kind: _Kind
+    quantity: Quantity
     low_is_good: bool = False
     optional: bool = False
     per: str | None = None
@@ -75,7 +75,7 @@ class Metric:
 
     def compared(self, summary: Mapping[str, Any]) -> float | None:
         """Return its value for a comparison; None also for a time that leaves out unfinished jobs."""
-        return None if self.kind == "time" and not covered(summary).whole else self.of(summary)
+        return None if self.quantity == "time" and not covered(summary).whole else self.of(summary)
 
 
 # What runs have that were asked for it, or whose jobs need CPUs and memory, or whose machines are in pools.
@@ -87,12 +87,12 @@ _BEYOND = ("mean_beyond_p95", "mean_beyond_p99")
 
 
 def _row(
-    name: str, title: str, path: str, kind: _Kind, low_is_good: bool = False, per: str | None = None
+    name: str, title: str, path: str, quantity: Quantity, low_is_good: bool = False, per: str | None = None
 ) -> Metric:
     """Return a metric; lines of its heading are parted by |, and keys of its place in the summary by dots."""
     first, second = title.split("|")
     keys = tuple(path.split("."))
-    return Metric(name, (first, second), keys, kind, low_is_good, keys[0] in _OPTIONAL, per)
+    return Metric(name, (first, second), keys, quantity, low_is_good, keys[0] in _OPTIONAL, per)
 
 
 # What the table in a terminal shows, where runs have it.
@@ -117,9 +117,9 @@ def _times(key: str, title: str, statistics: Sequence[str]) -> list[Metric]:
     ]
 
 
-def _of_kind(kind: str, title: str) -> list[Metric]:
+def _of_job_type(job_type: str, title: str) -> list[Metric]:
     """Return the metrics of queueing and completion times of a job type."""
-    at, jobs = f"kinds.{kind}", f"{kind}_jobs"
+    at, jobs = f"kinds.{job_type}", f"{job_type}_jobs"
     return [
         _row(jobs, f"|{title}", f"{at}.jobs", "count"),
         _row(f"{jobs}_at_once", f"{title}|at once", f"{at}.at_once", "fraction"),
@@ -129,8 +129,8 @@ def _of_kind(kind: str, title: str) -> list[Metric]:
         _row(f"{jobs}_over_1h", f"{title}|> 1 h", f"{at}.over_1h", "fraction", True),
         *(
             _row(
-                f"{kind}_{what}_{key}_s",
-                f"{kind.upper()} {words}|{key}",
+                f"{job_type}_{what}_{key}_s",
+                f"{job_type.upper()} {words}|{key}",
                 f"{at}.{what}_s.{key}",
                 "time",
                 True,
@@ -183,8 +183,8 @@ MORE_METRICS = (
     _row("inference_worst_short", "worst|shortage", "inference_short.worst_servers", "count", True),
     *_times("jct_short", "JCT short", ("mean", "p95", "p99")),
     *_times("jct_long", "JCT long", ("mean", "p95", "p99")),
-    *_of_kind("gpu", "GPU jobs"),
-    *_of_kind("cpu", "CPU jobs"),
+    *_of_job_type("gpu", "GPU jobs"),
+    *_of_job_type("cpu", "CPU jobs"),
     _row("gpu_active_queued", "GPUs held|in queues", "kinds.gpu_active_queued", "fraction"),
     _row("gpu_utilization_active", "held GPUs|used", "kinds.gpu_utilization_active", "fraction"),
     _row("gpu_utilization_queued", "held, used|in queues", "kinds.gpu_utilization_queued", "fraction"),
@@ -265,24 +265,24 @@ def difference(value: float | None, reference: float | None) -> float | None:
     return None if value is None or not reference else value / reference - 1.0
 
 
-def is_negligible(kind: str, one: float, other: float) -> bool:
+def is_negligible(quantity: str, one: float, other: float) -> bool:
     """Return whether two values differ by so little that no ratio of them is meaningful."""
-    return abs(one - other) < _NEGLIGIBLE.get(kind, 0.0)
+    return abs(one - other) < _NEGLIGIBLE.get(quantity, 0.0)
 
 
-def is_level(kind: str, value: float, least: float) -> bool:
+def is_level(quantity: str, value: float, least: float) -> bool:
     """Return whether a value is as good as the least: within 1 % of it, or negligibly more."""
-    return value <= least * (1 + LEVEL) or is_negligible(kind, value, least)
+    return value <= least * (1 + LEVEL) or is_negligible(quantity, value, least)
 
 
-def column_unit(kind: str, values: Sequence[float | None]) -> tuple[str, float]:
+def column_unit(quantity: str, values: Sequence[float | None]) -> tuple[str, float]:
     """Return the unit in which the values of a column are shown, and its size.
 
     Times are shown in the unit that suits the greatest of them; in seconds if the least would be less
     than a hundredth there, unless the greatest would then have six digits.
     """
-    if kind != "time":
-        return _UNITS_OF_KINDS[kind]
+    if quantity != "time":
+        return _UNITS[quantity]
     there = [value for value in values if value]
     unit, scale_s = next(
         (unit, scale_s) for from_s, unit, scale_s in _TIMES if max(there, default=0.0) >= from_s
@@ -292,7 +292,7 @@ def column_unit(kind: str, values: Sequence[float | None]) -> tuple[str, float]:
 
 
 def number_texts(
-    estimates: Sequence[tuple[float | None, float | None]], scale: float, kind: str
+    estimates: Sequence[tuple[float | None, float | None]], scale: float, quantity: str
 ) -> list[tuple[str, str]]:
     """Return texts of means and half widths of intervals, all with the same number of decimals.
 
@@ -302,13 +302,13 @@ def number_texts(
         (None if mean is None else mean * scale, None if half is None else half * scale)
         for mean, half in estimates
     ]
-    if kind == "count":
+    if quantity == "count":
         whole = all(mean is None or (mean == int(mean) and not half) for mean, half in scaled)
         scaled = [(mean, half or None) for mean, half in scaled]  # equal counts need no interval
         decimals = 0 if whole else 1
     else:
-        decimals = _decimals([mean for mean, _ in scaled if mean], 4 if kind == "time" else 3)
-        decimals = max(decimals, 1 if kind == "fraction" else 0)  # 100.0 does not cost 85.3 its decimal
+        decimals = _decimals([mean for mean, _ in scaled if mean], 4 if quantity == "time" else 3)
+        decimals = max(decimals, 1 if quantity == "fraction" else 0)  # 100.0 does not cost 85.3 its decimal
     return [
         ("-" if mean is None else f"{mean:.{decimals}f}", "" if half is None else f"{half:.{decimals}f}")
         for mean, half in scaled

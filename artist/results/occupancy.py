@@ -26,7 +26,7 @@ class Stays:
         Indices into the names.
     gpus, start_s, end_s : ndarray, shape (n,)
     how, ended
-        Kind of the event that began the stretch, and of that which ended it; "" if it lasts to the end.
+        Type of the event that began the stretch, and of that which ended it; "" if it lasts to the end.
     """
 
     jobs: tuple[str, ...]
@@ -44,18 +44,18 @@ def read_stays(run: Run) -> Stays:
     """Read which jobs ran where; raise InputError if the events are damaged."""
     (time_s,) = run.numbers("events", ["time_s"])
     last_s = time_s[-1] if len(time_s) else 0.0
-    jobs, kinds, places = run.words("events", ["job_id", "kind", "allocation"])
-    telling = np.array([name in _PLACING + _ENDING for name in kinds.names], dtype=bool)
-    kept = np.flatnonzero(telling[kinds.codes])
+    jobs, types, places = run.words("events", ["job_id", "kind", "allocation"])
+    telling = np.array([name in _PLACING + _ENDING for name in types.names], dtype=bool)
+    kept = np.flatnonzero(telling[types.codes])
     begins = np.zeros(len(jobs.names), dtype=np.int64)
     begins[jobs.codes[kept[::-1]]] = kept[::-1]
     kept = kept[np.argsort(begins[jobs.codes[kept]], kind="stable")]  # job by job, its events in order
-    job, place, kind = (words.codes[kept] for words in (jobs, places, kinds))
+    job, place, event_type = (words.codes[kept] for words in (jobs, places, types))
     time_s = time_s[kept]
     last = job != np.roll(job, -1)
     last[-1:] = True
     end_s = np.where(last, last_s, np.roll(time_s, -1))
-    ended = np.where(last, -1, np.roll(kind, -1))
+    ended = np.where(last, -1, np.roll(event_type, -1))
     slices = [parse_allocation(text) for text in places.names]  # one for each machine of a stretch
     seen = {name for parts in slices for name, _ in parts}
     names = sorted(seen, key=natural)
@@ -72,7 +72,7 @@ def read_stays(run: Run) -> Stays:
     stay, at = stay[keep], at[keep]
     order = np.argsort(time_s[stay], kind="stable")
     stay, at = stay[order], at[order]
-    words = np.array([*kinds.names, ""], dtype=object)
+    words = np.array([*types.names, ""], dtype=object)
     return Stays(
         jobs=jobs.names,
         machines=tuple(names),
@@ -81,7 +81,7 @@ def read_stays(run: Run) -> Stays:
         gpus=gpus[at],
         start_s=time_s[stay],
         end_s=end_s[stay],
-        how=tuple(words[kind[stay]]),
+        how=tuple(words[event_type[stay]]),
         ended=tuple(words[ended[stay]]),
     )
 
@@ -93,23 +93,23 @@ def parse_allocation(text: str) -> list[tuple[str, int]]:
 
 
 def used_gpus(
-    stays: Stays, kinds: Codes, n_kinds: int, n_rows: int, rows: Codes, edges: Floats
+    stays: Stays, classes: Codes, n_classes: int, n_rows: int, rows: Codes, edges: Floats
 ) -> npt.NDArray[np.float64]:
-    """Return mean GPUs in use, shape (n_rows, n_kinds, n_bins), exact over each bin of time.
+    """Return mean GPUs in use, shape (n_rows, n_classes, n_bins), exact over each bin of time.
 
     Parameters
     ----------
-    kinds, rows
+    classes, rows
         Of each stay: its colour class, and its row of the picture.
     edges
         Ascending bounds of equally wide bins.
     """
     n_bins, width = len(edges) - 1, edges[1] - edges[0]
-    partial = np.zeros((n_rows, n_kinds, n_bins))
-    steps = np.zeros((n_rows, n_kinds, n_bins + 1))
+    partial = np.zeros((n_rows, n_classes, n_bins))
+    steps = np.zeros((n_rows, n_classes, n_bins + 1))
     for times, sign in ((stays.start_s, 1.0), (stays.end_s, -1.0)):
         at = np.clip(((times - edges[0]) / width).astype(np.int64), 0, n_bins - 1)
         left = np.clip(edges[at + 1] - times, 0.0, width) / width  # the part of the bin after the step
-        np.add.at(partial, (rows, kinds, at), sign * stays.gpus * left)
-        np.add.at(steps, (rows, kinds, at + 1), sign * stays.gpus)
+        np.add.at(partial, (rows, classes, at), sign * stays.gpus * left)
+        np.add.at(steps, (rows, classes, at + 1), sign * stays.gpus)
     return np.maximum(partial + np.cumsum(steps, axis=2)[:, :, :n_bins], 0.0)

@@ -38,7 +38,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """All pools of a run; those without a need first, each kind in the order of the table.
+    """All pools of a run; those without a need first, both in the order of the table.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ def read_pools(run: Run, bins: int) -> Pools:
 
 
 def _pool(run: Run, name: str, columns: Collection[str]) -> Pool:
-    gpus, held, machines = run.numbers(_TABLE, [f"{name}{kind}" for kind in (_GPUS, _HELD, _MACHINES)])
+    gpus, held, machines = run.numbers(_TABLE, [f"{name}{ending}" for ending in (_GPUS, _HELD, _MACHINES)])
     if f"{name}{_NEEDED}" not in columns:
         return Pool(name, gpus, held)
     (needed,) = run.numbers(_TABLE, [f"{name}{_NEEDED}"])

@@ -102,9 +102,9 @@ def _grid(keys: Sequence[str], rows: _Rows, note: str = "") -> Grid:
         estimates = [estimate(metric, summaries) for _, summaries in rows]
         if metric.optional and all(number.mean is None for number in estimates):
             continue
-        unit, scale = column_unit(metric.kind, [number.mean for number in estimates])
+        unit, scale = column_unit(metric.quantity, [number.mean for number in estimates])
         heads.append((*metric.title, unit))
-        texts = number_texts([(number.mean, number.half) for number in estimates], scale, metric.kind)
+        texts = number_texts([(number.mean, number.half) for number in estimates], scale, metric.quantity)
         cells = [f"{mean} +- {half}" if half else mean for mean, half in texts]
         marks = [mark(summaries) * (metric.name == "finished") for _, summaries in rows]
         columns.append([cell + star for cell, star in zip(cells, marks, strict=True)])

@@ -26,7 +26,7 @@ OVERHEAD, THROUGHPUT, STEPS = "overhead", "normalised_throughput", "allocator_st
 JOB_BY_JOB, BEST_JOB = "jct_job_by_job_s", "jct_of_best_job_s"  # to be compared
 RACK_TIMER, QUEUE_LENGTH = "rack_timer_mean_h", "queue_length_mean"
 NUMBERS = (OVERHEAD, THROUGHPUT, STEPS)
-SHARES = tuple(metric.name for metric in ALL_METRICS if metric.kind == "fraction")  # numbers, too
+SHARES = tuple(metric.name for metric in ALL_METRICS if metric.quantity == "fraction")  # numbers, too
 _OWN_CHANGES = (JOB_BY_JOB, BEST_JOB, RACK_TIMER, QUEUE_LENGTH)
 CHANGES = (*_OWN_CHANGES, *BY_NAME)
 

@@ -79,7 +79,7 @@ def _speedup_drawing(digests: Sequence[Digest], contest: Contest) -> list[Drawin
 def got_of_best(
     digests: Sequence[Digest], contest: Contest, got: Mapping[int, AgainstBest], width_in: float = WIDTH_IN
 ) -> Figure:
-    """Draw the distributions of the jobs' shares, a panel per kind of share and a line per row, pooled."""
+    """Draw the distributions of the jobs' shares, a panel per share and a line per row, pooled."""
     layout = facets([digest.group for digest in digests], contest)
     texts = group_texts([digests[row].group for row in got])
     with style():

@@ -243,8 +243,8 @@ def _cpus_changed(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
 def _changes(digest: Digest) -> bool:
     if not have_job_types(digest):
         return False
-    kinds = [run.summary["kinds"] for run in digest.group.runs]
-    return any(entry["more_cpus"] or entry["fewer_cpus"] for entry in kinds)
+    entries = [run.summary["kinds"] for run in digest.group.runs]
+    return any(entry["more_cpus"] or entry["fewer_cpus"] for entry in entries)
 
 
 def cpus_changed(

@@ -222,7 +222,7 @@ def draw_metric(
         for line in rows
     ]
     means = [number.mean for line in estimates for number in line if number.mean is not None]
-    unit, scale = column_unit(metric.kind, [max(means, default=0.0)])
+    unit, scale = column_unit(metric.quantity, [max(means, default=0.0)])
     _lines(axes, estimates, scale, numbers)
     positive = [mean for mean in means if mean > 0]
     if positive and max(positive) > _WIDE * min(positive):

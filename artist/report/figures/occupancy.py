@@ -101,16 +101,16 @@ def _demands(run: Run, stays: Stays) -> npt.NDArray[np.int64]:
 
 
 def _painted(shares: npt.NDArray[np.float64], lines: int) -> Pixels:
-    """Return pixels of shares of a row's GPUs, shape (rows, kinds, bins); large jobs lie at the bottom."""
+    """Return pixels of shares of a row's GPUs, shape (rows, classes, bins); large jobs lie at the bottom."""
     rows, _, bins = shares.shape
-    filled = np.cumsum(shares[:, ::-1], axis=1)  # (rows, kinds, bins), the largest jobs first
+    filled = np.cumsum(shares[:, ::-1], axis=1)  # (rows, classes, bins), the largest jobs first
     at = (np.arange(lines) + 0.5) / lines
-    # How many kinds end at or below a line's height: the next one covers it; `kinds` is idle.
-    kind = (filled[:, :, None, :] <= at[None, None, :, None] - 1e-9).sum(axis=1)
+    # How many classes end at or below a line's height: the next one covers it; `classes` is idle.
+    demand_class = (filled[:, :, None, :] <= at[None, None, :, None] - 1e-9).sum(axis=1)
     colours = np.array(
         [[*bytes.fromhex(colour[1:])] for colour in (*COLOURS[::-1], "#ffffff")], dtype=np.uint8
     )
-    pixels: Pixels = colours[kind[:, ::-1, :].reshape(rows * lines, bins)]
+    pixels: Pixels = colours[demand_class[:, ::-1, :].reshape(rows * lines, bins)]
     return pixels
 
 

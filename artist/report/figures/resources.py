@@ -32,12 +32,12 @@ _SHARE_ORDER = ("gpus_held", "cpus_held", "memory_held", "gpus_used", "cpus_used
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     """Return the figures of recorded resources, each of the rows of one scenario."""
-    kinds: tuple[tuple[str, str, str, str, Gauges], ...] = (
+    figures_of: tuple[tuple[str, str, str, str, Gauges], ...] = (
         ("resources", "Resources in use", _CAPTION, "in use (% of the GPUs' time)", _uses),
         ("shares", "Shares of the cluster", _SHARES, "% of the cluster's", _shares),
     )
     figures = []
-    for name, title, caption, label, gauges in kinds:
+    for name, title, caption, label, gauges in figures_of:
         rows = _rows(digests, contest, gauges)
         if rows:
             read, empty = _without_empty({row: gauges(digests[row]) for row in rows})

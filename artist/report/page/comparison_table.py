@@ -69,7 +69,7 @@ def _metric_column(
     estimates = [estimate(metric, of_row) for of_row in summaries]
     if metric.optional and all(number.mean is None for number in estimates):
         return None
-    unit, factor = column_unit(metric.kind, [number.mean for number in estimates])
+    unit, factor = column_unit(metric.quantity, [number.mean for number in estimates])
     column = Column(metric.name, _title(metric), unit, more=metric in MORE_METRICS, compared=compared)
     fair = [comparable(metric, group).mean for group in groups]
     cells = _metric_cells(estimates, fair, contest, metric, factor, compared)
@@ -87,30 +87,30 @@ def _metric_cells(
     factor: float,
     compared: bool,
 ) -> list[Cell]:
-    texts = number_texts([(number.mean, number.half) for number in estimates], factor, metric.kind)
-    best = _best(contest, metric.kind, fair) if metric.low_is_good else set()
+    texts = number_texts([(number.mean, number.half) for number in estimates], factor, metric.quantity)
+    best = _best(contest, metric.quantity, fair) if metric.low_is_good else set()
     cells = []
     for row, ((mean, *_), (text, half)) in enumerate(zip(estimates, texts, strict=True)):
         base = contest.baseline[row]
-        apart = _apart(metric.kind, fair[row], fair[base]) if compared and base != row else None
+        apart = _apart(metric.quantity, fair[row], fair[base]) if compared and base != row else None
         cells.append(Cell(text, mean, half, apart, row in best))
     return cells
 
 
-def _apart(kind: str, value: float | None, reference: float | None) -> float | None:
+def _apart(quantity: str, value: float | None, reference: float | None) -> float | None:
     """Return the difference to the baseline as part of it, 0 where the two are as good as equal."""
-    if value is not None and reference is not None and is_negligible(kind, value, reference):
+    if value is not None and reference is not None and is_negligible(quantity, value, reference):
         return 0.0
     return difference(value, reference)
 
 
-def _best(contest: Contest, kind: str, means: Sequence[float | None]) -> set[int]:
+def _best(contest: Contest, quantity: str, means: Sequence[float | None]) -> set[int]:
     """Return the rows that are the best of their scenario or level with it; none where all of them are."""
     best: set[int] = set()
     for scenario in contest.scenarios:
         known = [(mean, row) for row in scenario.rows if (mean := means[row]) is not None]
         least = min(known, default=(0.0, 0))[0]
-        level = {row for mean, row in known if is_level(kind, mean, least)}
+        level = {row for mean, row in known if is_level(quantity, mean, least)}
         best |= level if len(level) < len(known) else set()
     return best
 

@@ -16,11 +16,11 @@ _NO_JOBS: tuple[Floats, Floats] = (np.zeros(0), np.zeros(0))
 
 
 class Numbers(NamedTuple):
-    """A column of numbers, by row: name, title and unit of its head, kind of metric, and scale when shown."""
+    """A column of numbers, by row: name, title and unit of its head, quantity, and scale when shown."""
 
     name: str
     title: str
-    kind: str
+    quantity: str
     values: Sequence[float | None]
     unit: str = ""
     scale: float = 1.0
@@ -121,7 +121,7 @@ def _grouped(
     columns = [Column(*head, word=True) for head in heads]
     cells = [[Cell(word, word) for word in words] for words in zip(*pairs, strict=True)]
     for column in numbers:
-        texts = number_texts([(value, None) for value in column.values], column.scale, column.kind)
+        texts = number_texts([(value, None) for value in column.values], column.scale, column.quantity)
         columns.append(Column(column.name, column.title, column.unit))
         cells.append([Cell(text, value) for (text, _), value in zip(texts, column.values, strict=True)])
     new = {at for at in range(1, len(pairs)) if pairs[at][0] != pairs[at - 1][0]}

@@ -61,7 +61,9 @@ def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[V
         least = min(means)
         best = scenario.rows[means.index(least)]
         level = tuple(
-            row for row, mean in zip(scenario.rows, means, strict=True) if is_level(metric.kind, mean, least)
+            row
+            for row, mean in zip(scenario.rows, means, strict=True)
+            if is_level(metric.quantity, mean, least)
         )
         ranked.append(Verdict(scenario, best, level, tuple(estimates), limit(comparison)))
     return ranked
