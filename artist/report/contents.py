@@ -30,9 +30,8 @@ from artist.report.words.pools import pools
 from artist.report.words.setting import setting
 from artist.results.compare import Comparison
 from artist.results.digest import Digest, digest
-from artist.results.job_types import has_job_types, read_cpus_kept, read_interference
+from artist.results.job_types import has_job_types, read_cpus_kept, read_interference, read_profiling
 from artist.results.links import has_contention, top_contended
-from artist.results.profiling import read_profiling
 from artist.results.run import Run
 from artist.results.scenarios import Contest
 from artist.results.tables import changes_csv, comparison_csv, seeds_csv

@@ -1,12 +1,14 @@
-"""GPU jobs and CPU jobs of a run that has both: over time, how long they waited, and which CPUs they got."""
+"""GPU jobs and CPU jobs of a run with both: over time, queueing times, CPUs asked for, sought and held."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from artist.recording.names import CORES_FILE, CPU_COLUMNS
+from artist.results.compare import Replicates
 from artist.results.jobcolumns import Flags, measured_jobs, read_jobs
 from artist.results.run import Run, Words
 from artist.results.steps import Floats, Steps, read_steps
@@ -120,3 +122,38 @@ def read_cpus_changed(run: Run) -> Floats:
     counted = measured_jobs(run, len(gpus)) & ~np.isnan(jct_s) & (gpus > 0) & (asked > 0)
     changed: Floats = (last - asked)[counted]
     return changed
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_STEPS_OF = "steps of "  # a model: what the series is called, an entry a job
+
+
+def read_profiling(group: Replicates) -> dict[str, Floats]:
+    """Return the steps of each job whose CPUs were found, by model; empty if the policy does not search.
+
+    Raises
+    ------
+    InputError
+        If the notes of a policy are damaged.
+    """
+    by_model: dict[str, list[Floats]] = {}
+    for run in group.runs:
+        series = run.series
+        if series is not None:
+            steps = series[series["name"].str.startswith(_STEPS_OF)]
+            for name, values in steps.groupby("name", sort=True)["value"]:
+                by_model.setdefault(str(name).removeprefix(_STEPS_OF), []).append(
+                    values.to_numpy(dtype=np.float64)
+                )
+    return {model: np.concatenate(parts) for model, parts in sorted(by_model.items())}
+
+
+def other_series(run: Run) -> "pd.DataFrame | None":
+    """Return the policy's notes except these steps; None if there are none."""
+    series = run.series
+    if series is None:
+        return None
+    rest = series[~series["name"].str.startswith(_STEPS_OF)]
+    return rest if len(rest) else None

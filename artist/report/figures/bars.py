@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from artist.drawing.panels import WIDTH_IN, legend, panels, width_of
-from artist.report.figures.labels import key_texts, title
+from artist.report.figures.drawing import key_texts, title
 from artist.results.digest import Digest
 from artist.results.scenarios import Contest, scenario_rows
 from artist.tables.grid import clip

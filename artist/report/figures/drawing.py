@@ -1,12 +1,14 @@
-"""A figure that can be drawn at any width, and sentences that several captions share."""
+"""A figure that can be drawn at any width, and texts that several captions, titles and legends share."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.scenarios import Contest
+from artist.tables.grid import clip
 
 _POOLED = " Replicates are pooled."
 _FIRST = " Of replicates, the one with the lowest seed is shown."
@@ -49,3 +51,21 @@ def of_scenario(rows: Sequence[int], contest: Contest) -> str:
     """Return the caption's sentence on the scenario of the rows, if there are several scenarios."""
     name = contest.scenario_of(rows[0]).name if len(contest.scenarios) > 1 else ""
     return f" Shown: {name}, where jobs wait longest." if name else ""
+
+
+_TITLE_CHARS = 44  # the width of a panel
+
+
+def title(group: Replicates) -> str:
+    """Return the title of a group's panel: its label, or its letter with the label's first word."""
+    return clip(f"{group.letter}: {group.shown[0]}" if group.letter else group.label, _TITLE_CHARS)
+
+
+def group_texts(groups: Sequence[Replicates]) -> list[str]:
+    """Return the legend's text for each group."""
+    return [group.name for group in groups]
+
+
+def key_texts(groups: Sequence[Replicates]) -> list[str]:
+    """Return the key to letters; empty if the groups need none."""
+    return group_texts(groups) if any(group.letter for group in groups) else []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from artist.drawing.looks import looks, marked_look, point_looks, points
-from artist.report.figures.labels import group_texts
+from artist.report.figures.drawing import group_texts
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.scenarios import Contest, scenario_rows

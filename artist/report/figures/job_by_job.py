@@ -13,9 +13,8 @@ from artist.drawing.looks import example_lines, pale, style
 from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
 from artist.drawing.time_axis import log_axis, time_unit
 from artist.report.figures.bars import SHADES
-from artist.report.figures.drawing import Drawing, first, of_scenario, pooled, without_panel
+from artist.report.figures.drawing import Drawing, first, group_texts, of_scenario, pooled, without_panel
 from artist.report.figures.facets import chosen, facets, only
-from artist.report.figures.labels import group_texts
 from artist.report.figures.row_panels import Key, row_panels
 from artist.results.digest import BINS, Digest
 from artist.results.job_by_job import AgainstBest, Typical, against_best, have_best, speedups, typical_jobs

@@ -14,9 +14,8 @@ from artist.drawing.panels import WIDTH_IN, legend, panels
 from artist.drawing.time_axis import log_time_axis
 from artist.report.figures.bars import SHADES
 from artist.report.figures.distributions import draw_cdf
-from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario, pooled, several
+from artist.report.figures.drawing import AVERAGED, Drawing, first, group_texts, of_scenario, pooled, several
 from artist.report.figures.facets import chosen, facets
-from artist.report.figures.labels import group_texts
 from artist.report.figures.resources import in_panels
 from artist.report.figures.row_panels import Key, row_panels
 from artist.results.digest import MIN_WAIT_S, Digest, Distribution, Gauge, distribution

@@ -13,9 +13,8 @@ from matplotlib.patches import Patch
 from artist.drawing.looks import style
 from artist.drawing.panels import WIDTH_IN, legend, panels
 from artist.drawing.time_axis import time_unit
-from artist.report.figures.drawing import Drawing, first, of_scenario
+from artist.report.figures.drawing import Drawing, first, key_texts, of_scenario, title
 from artist.report.figures.facets import chosen
-from artist.report.figures.labels import key_texts, title
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.jobcolumns import DEMANDS, demand_classes

@@ -11,9 +11,16 @@ from artist.drawing.looks import example_lines, look, style
 from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
 from artist.drawing.time_axis import time_unit
 from artist.recording.names import BLOCKING
-from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, without_panel
+from artist.report.figures.drawing import (
+    AVERAGED,
+    UNRECORDED,
+    Drawing,
+    first,
+    key_texts,
+    title,
+    without_panel,
+)
 from artist.report.figures.facets import MAX_PANELS, Facets, facets, only, without_idle
-from artist.report.figures.labels import key_texts, title
 from artist.results.compare import Replicates
 from artist.results.digest import Digest, Gauge
 from artist.results.pools import have_pools

@@ -9,11 +9,10 @@ from matplotlib.figure import Figure
 from artist.drawing.looks import look, style
 from artist.drawing.panels import WIDTH_IN, panels
 from artist.drawing.time_axis import time_unit
-from artist.report.figures.drawing import Drawing, first
-from artist.report.figures.labels import key_texts, title
+from artist.report.figures.drawing import Drawing, first, key_texts, title
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
-from artist.results.profiling import other_series
+from artist.results.job_types import other_series
 
 _MAX_LINES = 8  # of a panel; beyond, those that changed most often
 _CAPTION = (

@@ -16,9 +16,8 @@ from artist.drawing.panels import WIDTH_IN, label_rows
 from artist.drawing.time_axis import time_unit
 from artist.recording.names import RECLAIMED
 from artist.report.figures.bars import SHADES, bar_panels, part_key, stack
-from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario
+from artist.report.figures.drawing import AVERAGED, Drawing, first, key_texts, of_scenario
 from artist.report.figures.facets import chosen
-from artist.report.figures.labels import key_texts
 from artist.report.figures.row_panels import Key, row_panels
 from artist.results.digest import Digest
 from artist.results.measures import number_texts

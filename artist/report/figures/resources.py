@@ -9,9 +9,16 @@ from artist.drawing.looks import example_lines, style
 from artist.drawing.panels import WIDTH_IN, columns, label_rows, legend, panels
 from artist.drawing.time_axis import time_unit
 from artist.recording.names import RESOURCES
-from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, of_scenario, without_panel
+from artist.report.figures.drawing import (
+    AVERAGED,
+    UNRECORDED,
+    Drawing,
+    first,
+    group_texts,
+    of_scenario,
+    without_panel,
+)
 from artist.report.figures.facets import chosen, facets
-from artist.report.figures.labels import group_texts
 from artist.results.digest import SHARE_GAUGES, Digest, Gauge
 from artist.results.scenarios import Contest
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from artist.drawing.looks import style
 from artist.drawing.panels import WIDTH_IN, columns, head, legend, panels
-from artist.report.figures.labels import key_texts, title
+from artist.report.figures.drawing import key_texts, title
 from artist.results.digest import Digest
 
 Read = TypeVar("Read")

@@ -15,8 +15,7 @@ from artist.report.page.datatable import DataTable
 from artist.report.page.grouped_tables import steps_table
 from artist.results.compare import compare
 from artist.results.folder import read_run
-from artist.results.job_types import read_cpus_kept
-from artist.results.profiling import read_profiling
+from artist.results.job_types import read_cpus_kept, read_profiling
 from artist.results.run import Run
 from artist.results.scenarios import contest
 
