@@ -22,7 +22,7 @@ Parts of policies
 CPUs and memory
     `DivisionRule` and `HandedOut` for `policy=cpu_tuned`, `Mechanism` for `policy=synergy`.
 CODA
-    `CoreAllocator` and `Walk`; `eliminator_of`, `drawn_on` and `look_again`.
+    `CoreAllocator` and `CpuSearch`; `eliminator_of`, `drawn_on` and `look_again`.
 Lyra
     `Growing` jobs.
 Iteration times
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from artist.performance.couplings.api import Coupling
     from artist.performance.effects.api import Effect
     from artist.performance.effects.input_stall import InputStall
-    from artist.policies.coda.core_allocator import CoreAllocator, Walk
+    from artist.policies.coda.core_allocator import CoreAllocator, CpuSearch
     from artist.policies.coda.eliminator import drawn_on, eliminator_of, look_again
     from artist.policies.lyra.scaling import Growing
     from artist.policies.parts.fill import AnyFill, Fill, fill_of
@@ -95,7 +95,7 @@ __all__ += ["Machine", "Plan", "PlanBuilder", "Policy", "Slice", "first_of", "ra
 __all__ += ["AnyChooser", "AnyFill", "AnyOrder", "Fill", "MachineChooser", "Order", "adopt_knowledge"]
 __all__ += ["chooser_of", "fill_of", "order_of", "placer_of", "ranking", "run_first"]
 __all__ += ["DivisionRule", "HandedOut", "Mechanism"]
-__all__ += ["CoreAllocator", "Growing", "Walk", "drawn_on", "eliminator_of", "look_again"]
+__all__ += ["CoreAllocator", "CpuSearch", "Growing", "drawn_on", "eliminator_of", "look_again"]
 __all__ += ["Changed", "Coupling", "Effect", "InputStall", "IterationParts", "Performance", "Running"]
 __all__ += ["Arrivals", "FileParameters", "Generator", "JobSource", "SourceParameters", "Table", "read_csv"]
 __all__ += ["InputError", "PlanError", "RunError", "StuckError"]
@@ -116,7 +116,7 @@ _HOMES = {
     "artist.performance.couplings.api": "Coupling",
     "artist.performance.effects.api": "Effect",
     "artist.performance.effects.input_stall": "InputStall",
-    "artist.policies.coda.core_allocator": "CoreAllocator Walk",
+    "artist.policies.coda.core_allocator": "CoreAllocator CpuSearch",
     "artist.policies.coda.eliminator": "drawn_on eliminator_of look_again",
     "artist.policies.lyra.scaling": "Growing",
     "artist.policies.parts.fill": "AnyFill Fill fill_of",

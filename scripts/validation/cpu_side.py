@@ -135,10 +135,10 @@ def walked(run: Simulation, model: str) -> tuple[int, int, int]:
     """Return where CODA's allocator starts on one GPU, where it ends, and in how many steps."""
     allocator, job = TunedCores(), GpuJob(0, "", model, 1, 0)
     start = allocator.start(job)
-    walk = allocator.walk(job, start, 1)
-    while walk.next(1 / seconds(run, Placed(model, 1, walk.cpus)), lambda cpus: True) is not None:
+    search = allocator.search(job, start, 1)
+    while search.next(1 / seconds(run, Placed(model, 1, search.cpus)), lambda cpus: True) is not None:
         pass
-    return round(start), walk.cpus, walk.steps
+    return round(start), search.cpus, search.steps
 
 
 def beside(run: Simulation, model: str, share: float) -> float:

@@ -13,7 +13,7 @@ from artist.core.events import Change, Start, Stop
 from artist.core.job import Demand
 from artist.engine.overheads import Overheads
 from artist.errors import PlanError
-from artist.policies.coda.core_allocator import CoreAllocator, GpuJob, Walk
+from artist.policies.coda.core_allocator import CoreAllocator, CpuSearch, GpuJob
 from artist.policies.coda.gpu_placement import GpuPlaces
 from artist.policies.coda.policy import Coda
 from artist.policies.parts.placement import chooser_of
@@ -67,7 +67,7 @@ def cpus_of(told, name):
 
 
 class StartsWith(CoreAllocator):
-    """Starts all jobs with so many CPUs a GPU, and lets them walk from there."""
+    """Starts all jobs with so many CPUs a GPU, and lets them search from there."""
 
     def __init__(self, cpus):
         self.cpus = cpus
@@ -76,9 +76,9 @@ class StartsWith(CoreAllocator):
         """Return the CPUs a GPU."""
         return self.cpus
 
-    def walk(self, job, cpus, machines):
-        """Return a walk like that of the tuned allocator, on one machine."""
-        return Walk(max(1, round(cpus)))
+    def search(self, job, cpus, machines):
+        """Return a search like that of the tuned allocator, on one machine."""
+        return CpuSearch(max(1, round(cpus)))
 
 
 def cpu(name, cpus, seconds=100, at=0, **demand):
@@ -101,12 +101,12 @@ def test_a_job_that_keeps_more_cpus_than_there_are_is_refused_at_once():
     """8 a GPU: 2 GPUs hold all 16 CPUs. 9 a GPU: one GPU of the only machine, so 2 never start."""
     job_of_two = job("g", 2, 200, cpus=2)
     assert cpus_of(run([job_of_two], allocator=Keeps(8))[0], "g")[0] == (0, 16)
-    with pytest.raises(PlanError, match="9 CPUs a GPU for a job of 2 GPUs that keeps them; the empty"):
+    with pytest.raises(PlanError, match="9 CPUs per GPU for a job of 2 GPUs that keeps them; the empty"):
         run([job_of_two], allocator=Keeps(9))
 
 
 def test_a_start_beyond_the_largest_machine_counts_as_all_of_its_cpus():
-    """A million CPUs: g has all 16, and its walk tries 15 next, not 999,999 first places."""
+    """A million CPUs: g has all 16, and its search tries 15 next, not 999,999 first places."""
     wish = GpuPlaces(tiny_cluster(1, 4, cpus=16), chooser_of("consolidate", 0), StartsWith(1e6)).wish(
         GpuJob(0, "u", "", 1, 4), Demand(1, cpus=4)
     )
@@ -115,7 +115,7 @@ def test_a_start_beyond_the_largest_machine_counts_as_all_of_its_cpus():
     assert cpus_of(told, "g")[:2] == [(0, 16), (10, 15)]
 
 
-# --- the walk of a running job
+# --- the search of a running job
 
 
 def test_a_job_that_starts_with_its_best_keeps_it():
@@ -133,7 +133,7 @@ def test_a_job_that_starts_with_too_few_takes_free_cpus():
 
 
 def test_a_job_that_starts_with_too_many_gives_cpus_back():
-    """From 6 it walks down as long as that is better: 5, 4, and 3 is worse."""
+    """From 6 it searches down as long as that is better: 5, 4, and 3 is worse."""
     told, _ = run([job("g", 1, 200)], allocator=StartsWith(6))
     assert cpus_of(told, "g") == [(0, 6), (10, 5), (20, 4), (30, 3), (40, 4)]
 
@@ -228,11 +228,11 @@ def test_cpus_tried_at_the_finish_are_not_recorded_as_best():
 
 
 def test_a_moved_job_searches_its_cpus_again():
-    """C walks on machine 0 from 1 s to 31 s: 4, 3, 5, 4. At 61 s it is moved, and walks again from 4."""
+    """C searches on machine 0 from 1 s to 31 s: 4, 3, 5, 4. At 61 s it is moved, and searches from 4."""
     jobs = [job("a", 3, 900), job("b", 1, 30), job("c", 1, 900, 1), job("l", 4, 900, 61)]
     told, _ = run(jobs, machines=2, cpus=64, large_machines=1)
-    walk = [(1, 4), (11, 3), (21, 5), (31, 4)]
-    assert cpus_of(told, "c") == [*walk, (61, 4), *((at + 60, cpus) for at, cpus in walk[1:])]
+    search = [(1, 4), (11, 3), (21, 5), (31, 4)]
+    assert cpus_of(told, "c") == [*search, (61, 4), *((at + 60, cpus) for at, cpus in search[1:])]
 
 
 # --- CPUs that are not there

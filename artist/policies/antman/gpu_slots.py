@@ -1,8 +1,8 @@
-"""Which job is on which GPU if a GPU has room for a guaranteed and an opportunistic job. For AntMan.
+"""Jobs by GPU, where a GPU has a slot for a guaranteed and one for an opportunistic job. For AntMan.
 
 Jobs that share GPUs, directly or through others, are one group of the engine. To the engine the GPUs of a
-machine are interchangeable, and so they are here within a group: what its members leave idle on a machine is
-shared by all of its opportunistic members there.
+machine are interchangeable, and so they are here within a group: the time that its members leave idle on a
+machine is shared by all of its opportunistic members there.
 """
 
 from collections.abc import Iterable
@@ -15,8 +15,8 @@ from artist.core.cluster import Allocation, Cluster, Group
 _NOBODY, _NO_GPU = -1, -2
 
 
-class Sharers:
-    """The two places of every GPU.
+class GpuSlots:
+    """The two slots of every GPU.
 
     Attributes
     ----------
@@ -38,13 +38,13 @@ class Sharers:
 
     @property
     def owned(self) -> Bools:
-        """Which GPUs have a guaranteed job, or do not exist; shape of `owner`."""
+        """GPUs that have a guaranteed job, or do not exist; shape of `owner`."""
         owned: Bools = self.owner != _NOBODY
         return owned
 
     @property
     def visited(self) -> Bools:
-        """Which GPUs have an opportunistic job, or do not exist; shape of `owner`."""
+        """GPUs that have an opportunistic job, or do not exist; shape of `owner`."""
         visited: Bools = self.guest != _NOBODY
         return visited
 
@@ -66,7 +66,7 @@ class Sharers:
         Parameters
         ----------
         rank
-            Shape of `owner`; larger where the job has no place than where it has one.
+            Shape of `owner`; larger where the job has no slot than where it has one.
         """
         places = self.owner if guaranteed else self.guest
         on: dict[int, Ints] = {}
@@ -89,12 +89,12 @@ class Sharers:
         return True
 
     def holds(self, job: int, allocation: Allocation) -> Allocation:
-        """Record what a running job holds from now on, on the same GPUs; return it."""
+        """Record the new allocation of a running job, on the same GPUs; return it."""
         self._held[job] = allocation
         return allocation
 
     def remove(self, job: int) -> None:
-        """Free the places of a job."""
+        """Free the slots of a job."""
         neighbours = list(self._neighbours(job))
         places = self.owner if self.owns(job) else self.guest
         for m, gpus in self._on.pop(job).items():
@@ -131,13 +131,13 @@ class Sharers:
             self._ownerless.add(job)
 
     def _neighbours(self, job: int) -> Iterable[int]:
-        """Return the jobs on the GPUs of a job that are of the other kind."""
+        """Return the jobs on the GPUs of a job that are of the other type."""
         places = self.guest if self.owns(job) else self.owner
-        found = dict.fromkeys(
+        neighbours = dict.fromkeys(
             other for m, gpus in self._on[job].items() for other in places[m, gpus].tolist()
         )
-        found.pop(_NOBODY, None)
-        return found
+        neighbours.pop(_NOBODY, None)
+        return neighbours
 
     def _group(self, first: int) -> dict[int, Allocation]:
         """Return the allocations of all jobs that share GPUs with a job, directly or through others."""

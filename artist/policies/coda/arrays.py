@@ -17,13 +17,13 @@ from artist.core.buckets import ALL
 from artist.core.cluster import Cluster
 
 BEFORE_ANY = 4.0
-"""CPUs reserved for each GPU where no GPU job has run (ASSUMPTION: the mean of the paper's starts)."""
+"""CPUs reserved per GPU where no GPU job has run (ASSUMPTION: the mean of the paper's starts)."""
 _ROUNDING = 1e-9
 
 
 @dataclass(slots=True)
 class History:
-    """What GPU jobs held so far in this run.
+    """Resources that GPU jobs held so far in this run.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class History:
     _upto: int = 0
 
     def advance(self, now: int) -> None:
-        """Count what has been held up to now; call before anything changes at an instant."""
+        """Integrate held GPUs and CPUs up to now; call before anything changes at an instant."""
         self._gpu_ns += self._gpus * (now - self._upto)
         self._cpu_ns += self._cpus * (now - self._upto)
         self._upto = now
@@ -68,9 +68,9 @@ class Arrays:
     large_machines
         Machines of the 4-GPU sub-array; None to follow history.
     reserve_per_gpu
-        CPUs reserved for each GPU; None to follow history.
+        CPUs reserved per GPU; None to follow history.
     review_ns
-        How often history is evaluated again.
+        Time after which history is evaluated again.
 
     Attributes
     ----------

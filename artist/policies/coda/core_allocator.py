@@ -1,11 +1,11 @@
-"""CPU allocators: how many CPUs a GPU job starts with, and which numbers it tries next. For CODA.
+"""CPU allocators: the CPUs that a GPU job starts with, and the search from there. For CODA.
 
 A policy takes the name of a shipped allocator, or an allocator of the user's own, which inherits
-`CoreAllocator`. None of them knows what a model needs: they see what the owner declares, what the owner's
-finished jobs held, and how busy the GPUs are.
+`CoreAllocator`. None of them knows the needs of a model: they see the owner's declarations, the CPUs of the
+owner's finished jobs, and the utilization of the GPUs.
 
-Source: Zhao et al., CODA, ICDCS 2020, section V-B; starts and steps per GPU, and what the owners of a model
-declare, are chosen here such that the steps are those of Table II.
+Source: Zhao et al., CODA, ICDCS 2020, section V-B; starts and steps per GPU, and the declarations of the
+owners of a model, are chosen here such that the steps are those of Table II.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +26,7 @@ UNKNOWN = 4.0  # CPUs per GPU to start with if nothing is known; ASSUMPTION: the
 
 
 class GpuJob(NamedTuple):
-    """What an allocator may know of a job.
+    """A GPU job as far as an allocator may know it.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class GpuJob(NamedTuple):
 
 
 class Traits(NamedTuple):
-    """What the owners of jobs of a model declare."""
+    """Declarations of the owners of jobs of a model."""
 
     category: Category
     pipelined: bool = False
@@ -69,46 +69,46 @@ TRAITS: Mapping[str, Traits] = MappingProxyType(  # ASSUMPTION: those not in the
 STARTS: Mapping[str, int] = MappingProxyType({"cv": 3, "nlp": 5, "speech": 5})  # section V-B
 
 
-class Walk:
-    """Tries numbers of CPUs, one each step: fewer, then, if that is no better, more, while it helps.
+class CpuSearch:
+    """CPU search: tries one number of CPUs per step: fewer, then, if that is no better, more, while it helps.
 
     On one machine numbers are CPUs per GPU; for a job on several machines they are CPUs on each machine.
 
     Parameters
     ----------
     cpus
-        What the job starts with, at least 1.
+        CPUs that the job starts with, at least 1.
     tolerance
         GPU utilization must rise by more than this to count as better.
-    most
+    max_cpus
         Never tries more; None for any number.
 
     Attributes
     ----------
     cpus
-        What to hold now; at the end the best.
+        CPUs to hold now; at the end the best.
     best
         The best so far.
     steps
         Numbers measured so far.
     """
 
-    def __init__(self, cpus: int, *, tolerance: float = 0.002, most: int | None = None) -> None:
+    def __init__(self, cpus: int, *, tolerance: float = 0.002, max_cpus: int | None = None) -> None:
         self.cpus = self.best = self._start = cpus
         self.steps = 0
-        self._tolerance, self._most = tolerance, inf if most is None else most
+        self._tolerance, self._max_cpus = tolerance, inf if max_cpus is None else max_cpus
         self._max_seen = 0.0
         self._grows = False
 
     def next(self, utilization: float, may_grow: Callable[[int], bool]) -> int | None:
-        """Return what to try next; None at the end, then hold `cpus`.
+        """Return the CPUs to try next; None at the end, then hold `cpus`.
 
         Parameters
         ----------
         utilization
             Of the job's GPUs at the end of the step, 0 to 1.
         may_grow
-            Whether the job can have so many CPUs now; asked only about more than it holds.
+            Whether the job can have a number of CPUs now; asked only about more than it holds.
         """
         self.steps += 1
         better = self.steps == 1 or utilization > self._max_seen + self._tolerance
@@ -117,14 +117,14 @@ class Walk:
         if not self._grows and not (better and self.best > 1):
             self._grows, better = True, self.best == self._start
         tried = self.best + (1 if self._grows else -1)
-        if better and (not self._grows or (tried <= self._most and may_grow(tried))):
+        if better and (not self._grows or (tried <= self._max_cpus and may_grow(tried))):
             self.cpus = tried
             return tried
         self._end(may_grow)
         return None
 
     def _end(self, may_grow: Callable[[int], bool]) -> None:
-        """Go to the best number, or to what others have left of it."""
+        """Set the best number, or the largest below it that is free."""
         if self.best > self.cpus:
             self.cpus = next((n for n in range(self.best, self.cpus, -1) if may_grow(n)), self.cpus)
         else:
@@ -132,31 +132,31 @@ class Walk:
 
 
 class CoreAllocator(ABC):
-    """Says how many CPUs a job gets; `start` is all that one of the user's own must define."""
+    """Determines the CPUs of GPU jobs; `start` is all that a user's own allocator must define."""
 
     @abstractmethod
     def start(self, job: GpuJob) -> float:
         """Return the CPUs per GPU that a job starts with; more than any machine has means all of its CPUs.
 
-        A job without a walk waits for exactly these; if the cluster could never give them, the run ends.
+        A job without a search waits for exactly these; if the cluster could never give them, the run ends.
         """
 
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
-        """Return the CPUs on each machine, given what `start` or a walk says and the GPUs on each machine."""
+        """Return the CPUs on each machine, from those of `start` or a search and the GPUs on each machine."""
         total = round(cpus * sum(gpus))
         return [total] if len(gpus) == 1 else divided(total, gpus)
 
-    def walk(self, job: GpuJob, cpus: float, machines: int) -> Walk | None:
-        """Return the walk of a job that starts with so many CPUs; None if it keeps them."""
+    def search(self, job: GpuJob, cpus: float, machines: int) -> CpuSearch | None:
+        """Return the search of a job that starts with `cpus`; None if it keeps them."""
         return None
 
     def finished(self, job: GpuJob, cpus: float, machines: int) -> None:
-        """Record what was best for a job that has finished."""
+        """Record the best CPUs of a finished job."""
         return
 
 
 class Requested(CoreAllocator):
-    """What the job asks for, as long as it runs; 4 per GPU if it does not say."""
+    """The CPUs that the job asks for, as long as it runs; 4 per GPU if it does not say."""
 
     def start(self, job: GpuJob) -> float:
         """Return the CPUs per GPU that a job asks for."""
@@ -164,14 +164,14 @@ class Requested(CoreAllocator):
 
 
 class TunedCores(CoreAllocator):
-    """A start from the owner's history or the category of the model; then a walk.
+    """A start from the owner's history or the category of the model; then a search.
 
     The start is the most CPUs per GPU of the owner's finished jobs of the same category. Without such jobs it
     is that of the category, one less if input is pipelined, one less with many weights, one more if input is
     complex to prepare. If the category is not known, the owner's history in any category counts.
 
     A job on several machines has at most `max_across` CPUs on each, however many GPUs it has there (section
-    IV-B), and does not enter history: what it holds there is not per GPU.
+    IV-B), and does not enter history: its CPUs there are not per GPU.
     """
 
     def __init__(
@@ -195,19 +195,19 @@ class TunedCores(CoreAllocator):
         return max(1, self._starts[traits.category] - less)
 
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
-        """Return the CPUs on each machine, given what `start` or a walk says and the GPUs on each machine."""
+        """Return the CPUs on each machine, from those of `start` or a search and the GPUs on each machine."""
         if len(gpus) > 1:
             return [min(round(cpus), self._max_across)] * len(gpus)
         return super().on_machines(cpus, gpus)
 
-    def walk(self, job: GpuJob, cpus: float, machines: int) -> Walk:
-        """Return the walk of a job that starts with so many CPUs."""
-        most = self._max_across if machines > 1 else None
-        start = round(cpus) if most is None else min(round(cpus), most)
-        return Walk(max(1, start), tolerance=self._tolerance, most=most)
+    def search(self, job: GpuJob, cpus: float, machines: int) -> CpuSearch:
+        """Return the search of a job that starts with `cpus`."""
+        max_cpus = self._max_across if machines > 1 else None
+        start = round(cpus) if max_cpus is None else min(round(cpus), max_cpus)
+        return CpuSearch(max(1, start), tolerance=self._tolerance, max_cpus=max_cpus)
 
     def finished(self, job: GpuJob, cpus: float, machines: int) -> None:
-        """Record what was best for a job that has finished."""
+        """Record the best CPUs of a finished job."""
         if machines > 1:
             return
         traits = self._traits.get(job.model)
@@ -222,10 +222,10 @@ def _checked_start(cpus: object, job: GpuJob) -> float:
     return float(cpus)
 
 
-def _checked_walk(walk: object, job: GpuJob, cpus: float, machines: int) -> object:
-    if walk is not None and (isinstance(walk, type) or not callable(getattr(walk, "next", None))):
-        raise AnswerError(repr(walk), "must be a Walk or None")
-    return walk
+def _checked_search(search: object, job: GpuJob, cpus: float, machines: int) -> object:
+    if search is not None and (isinstance(search, type) or not callable(getattr(search, "next", None))):
+        raise AnswerError(repr(search), "must be a CpuSearch or None")
+    return search
 
 
 def _checked_on_machines(cpus: Any, per_gpu: float, gpus: Sequence[int]) -> list[int]:
@@ -247,5 +247,5 @@ def allocator_of(allocator: str | CoreAllocator) -> CoreAllocator:
     if isinstance(allocator, str):
         return ALLOCATORS[allocator]()
     return checked_part(
-        allocator, "allocator", start=_checked_start, walk=_checked_walk, on_machines=_checked_on_machines
+        allocator, "allocator", start=_checked_start, search=_checked_search, on_machines=_checked_on_machines
     )

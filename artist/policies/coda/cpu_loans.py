@@ -1,7 +1,7 @@
-"""CPU-only jobs by machine, and which of them borrow CPUs that are reserved for GPU jobs. For Coda.
+"""CPU-only jobs by machine, and their loans of CPUs that are reserved for GPU jobs. For Coda.
 
-A machine's part of the CPU array is what it has beyond the reserve. A job starts on the machine with the most
-room, which is that part less what other such jobs hold of it, and never more than is free. If none has room
+A machine's part of the CPU array is its CPUs beyond the reserve. A job starts on the machine with the most
+room: that part less the CPUs of other such jobs, at most the free CPUs. If none has room
 it may borrow: it takes free CPUs of the reserve, on the machine with the most. While GPU jobs wait the
 reserve is lent only where no GPU is free, because elsewhere one of them may need it. A borrower counts as a
 job of the array as soon as the array has room for it. When a GPU job needs CPUs that borrowers hold, as few
@@ -24,7 +24,7 @@ from artist.core.job import Demand
 
 @dataclass(slots=True)
 class CpuHeld:
-    """What a CPU-only job holds, its user, and whether it borrows; `started` counts starts."""
+    """A running CPU-only job: its user, demand, allocation and loan; `started` counts starts."""
 
     user: str
     demand: Demand
@@ -44,16 +44,16 @@ class CpuArray:
     Parameters
     ----------
     free
-        What is free while no job runs.
+        Resources that are free while no job runs.
     reserve : ndarray of int64, shape (n_machines,)
         CPUs reserved for GPU jobs.
 
     Attributes
     ----------
     avail
-        What a GPU job may take: free CPUs, and those of borrowers.
+        Resources that a GPU job may take: free CPUs, and those of borrowers.
     jobs
-        What is held, by job.
+        The running CPU-only jobs.
     """
 
     def __init__(self, cluster: Cluster, free: Free, reserve: Ints) -> None:
@@ -75,13 +75,13 @@ class CpuArray:
         self._more_left.update(dict.fromkeys(self._borrowers))
 
     def recount(self, free: Free) -> None:
-        """Count again from what is free now: machines came, left, opened or closed."""
+        """Recount from the free resources: machines joined, left, opened or closed."""
         self.avail = free
         for held in self.jobs.values():
             if held.borrows:
                 free.give(_cpus_of(held.allocation))
 
-    # --- where CPU-only jobs go
+    # --- starts and ends
 
     def room(self, *, gpu_jobs_wait: bool) -> "Room":
         """Return the CPUs that jobs may have now, by machine."""
@@ -100,7 +100,7 @@ class CpuArray:
         return held
 
     def change(self, job: int, allocation: Allocation) -> int:
-        """Record that a job holds other CPUs, or another cap; return how many CPUs fewer."""
+        """Record a job's new CPUs or cap; return the CPUs that it gave up."""
         held = self.jobs[job]
         before = held.cpus
         if allocation.slices == held.allocation.slices:
@@ -125,10 +125,10 @@ class CpuArray:
                     for s in held.allocation.slices:
                         self._left[s.machine] -= s.cpus
 
-    # --- GPU jobs take what they need
+    # --- demand of GPU jobs
 
     def abort(self, machines: Iterable[int]) -> list[tuple[int, CpuHeld]]:
-        """Return the borrowers to abort so that no machine has given away more than it has."""
+        """Return the borrowers to abort so that no machine has more CPUs allocated than it has."""
         aborted = []
         for machine in machines:
             if machine not in self._borrowers:
@@ -200,7 +200,7 @@ class Room:
         self._count()
 
     def find(self, demand: Demand, *, borrow: bool) -> Allocation | None:
-        """Return where a job goes: one machine; several only if none is large enough, free or not.
+        """Return the allocation of a job: on one machine; on several only if it is larger than any.
 
         Parameters
         ----------
@@ -225,8 +225,8 @@ class Room:
             self._free[s.machine] -= s.cpus
             if not borrows:
                 self._left[s.machine] -= s.cpus
-            self._own[s.machine] = own = min(self._left[s.machine], self._free[s.machine])
-            self._lent[s.machine] = own if self._kept[s.machine] else self._free[s.machine]
+            self._own[s.machine] = unreserved = min(self._left[s.machine], self._free[s.machine])
+            self._lent[s.machine] = unreserved if self._kept[s.machine] else self._free[s.machine]
         self._count()
 
     def _count(self) -> None:
@@ -234,7 +234,7 @@ class Room:
 
 
 def fewest_latest(there: list[tuple[int, int]], need: int) -> list[int]:
-    """Return the fewest jobs that hold so many CPUs, of equally many those that started last.
+    """Return the fewest jobs that hold `need` CPUs; among equal counts the jobs that started last.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Keeps CPU-only jobs from using up the memory bandwidth of machines that train (CODA, section V-D).
+"""Eliminators: throttling of CPU-only jobs on machines short of memory bandwidth (CODA, section V-D).
 
 A machine is crowded if GPU jobs hold something there and its jobs together draw more than a share of its
 memory bandwidth. Then its CPU-only jobs are throttled, in one of two ways; GPU jobs never are. The draws are
@@ -29,7 +29,7 @@ MIN_CAP = 0.05  # ASSUMPTION
 _CAPS_PER_UNIT = 1000  # caps are rounded down to these steps, so that the total stays below
 _SLACK = 1e-6  # of a step, so that a cap computed again stays the same
 
-_Seen = tuple[float, Sequence[int]]  # what is drawn on a machine, and the jobs there
+_Seen = tuple[float, Sequence[int]]  # bandwidth drawn on a machine, and the jobs there
 
 
 class _Found(NamedTuple):
@@ -46,10 +46,10 @@ class Eliminator(Protocol):
     """Throttles CPU-only jobs whose memory bandwidth GPU jobs beside them need."""
 
     def throttle(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Add to a plan, as it is at the end of `decide`, what has to change on crowded machines.
+        """Add the changes on crowded machines to a plan, as it is at the end of `decide`.
 
-        May ask to be called again at this instant (`plan.wake_at`), to see what a job draws that the plan
-        starts, or for cores that it freed. A policy with a timer of its own repeats its request in every
+        May ask to be called again at this instant (`plan.wake_at`), to observe the draw of a job that the
+        plan starts, or for cores that it freed. A policy with a timer of its own repeats its request in every
         plan.
         """
 
@@ -84,7 +84,7 @@ class Capping:
                 self._cap(view, plan, new, seen)
                 there = {s.machine for job in self._capped for s in _slices(planned(view, plan, job))}
                 there.update(crowded)
-                self._found = {m: found for m, found in self._found.items() if m in there}
+                self._found = {m: known for m, known in self._found.items() if m in there}
         look_again(view, plan)
 
     def _cap(
@@ -158,9 +158,9 @@ class CpuJob(NamedTuple):
     Attributes
     ----------
     allocation
-        What it holds after the plan.
+        Its allocation after the plan.
     uncapped
-        What it draws there with that and no cap, in bytes/s.
+        Its draw there with that and no cap, in bytes/s.
     """
 
     job: int
@@ -169,14 +169,14 @@ class CpuJob(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What the jobs that stay on a machine draw there, in bytes/s.
+    """Memory bandwidth drawn by the jobs that stay on a machine, in bytes/s.
 
     Attributes
     ----------
     trains
         Whether there is a GPU job among them.
     others
-        What all but `cpu_jobs` draw together.
+        The draw of all jobs but `cpu_jobs`.
     """
 
     trains: bool
@@ -185,12 +185,12 @@ class Drawn(NamedTuple):
 
     @property
     def total(self) -> float:
-        """What all of them draw together, with their caps."""
-        return self.others + sum(each.uncapped * each.allocation.bandwidth_cap for each in self.cpu_jobs)
+        """The draw of all jobs, with their caps."""
+        return self.others + sum(job.uncapped * job.allocation.bandwidth_cap for job in self.cpu_jobs)
 
 
 def drawn_on(view: ClusterView, plan: PlanBuilder, machine: int) -> Drawn:
-    """Return what is drawn on a machine after a plan, by jobs that are there before and after it."""
+    """Return the draw on a machine after a plan, of jobs that are there before and after it."""
     observed = view.observed_bandwidth_on(machine)
     trains, cpu_jobs, others = False, [], 0.0
     for job in view.jobs_on(machine):
@@ -210,10 +210,10 @@ def drawn_on(view: ClusterView, plan: PlanBuilder, machine: int) -> Drawn:
 
 def halve(plan: PlanBuilder, cpu_jobs: Iterable[CpuJob], machine: int) -> bool:
     """Halve the cores, on a machine, of the job that draws most; return whether one has two or more."""
-    may = [each for each in cpu_jobs if _held(each.allocation, machine) > 1]
+    may = [job for job in cpu_jobs if _held(job.allocation, machine) > 1]
     if not may:
         return False
-    most = min(may, key=lambda each: (-each.uncapped * each.allocation.bandwidth_cap, each.job))
+    most = min(may, key=lambda job: (-job.uncapped * job.allocation.bandwidth_cap, job.job))
     slices = (s._replace(cpus=s.cpus // 2) if s.machine == machine else s for s in most.allocation.slices)
     plan.place(most.job, replace(most.allocation, slices=tuple(slices)))
     return True
@@ -222,7 +222,7 @@ def halve(plan: PlanBuilder, cpu_jobs: Iterable[CpuJob], machine: int) -> bool:
 def look_again(view: ClusterView, plan: PlanBuilder) -> None:
     """Ask to be called again at this instant if the plan starts jobs that crowd a machine or suffer from it.
 
-    These are CPU-only jobs declared to draw memory bandwidth, and GPU jobs beside any that do. What they draw
+    These are CPU-only jobs declared to draw memory bandwidth, and GPU jobs beside any that do. Their draw
     is observed once they run.
     """
     for job, after in plan.changes.items():
@@ -241,7 +241,7 @@ def look_again(view: ClusterView, plan: PlanBuilder) -> None:
 
 
 def planned(view: ClusterView, plan: PlanBuilder, job: int) -> Allocation | None:
-    """Return what a job holds after a plan."""
+    """Return the allocation of a job after a plan; None if it holds nothing."""
     changes = plan.changes
     return changes[job] if job in changes else view.allocation(job)
 
@@ -267,7 +267,7 @@ class _Limits:
 
 def _cap_of(here: Drawn, limit: float) -> float:
     """Return the cap of the CPU-only jobs of a machine."""
-    uncapped = sum(each.uncapped for each in here.cpu_jobs)
+    uncapped = sum(job.uncapped for job in here.cpu_jobs)
     if not (here.trains and uncapped) or here.others + uncapped <= limit:
         return 1.0
     fits = floor((limit - here.others) / uncapped * _CAPS_PER_UNIT + _SLACK) / _CAPS_PER_UNIT
@@ -276,8 +276,8 @@ def _cap_of(here: Drawn, limit: float) -> float:
 
 def _machines_of(view: ClusterView, plan: PlanBuilder) -> set[int]:
     """Return the machines of the jobs that a plan changes, before and after."""
-    held = (each for job, after in plan.changes.items() for each in (view.allocation(job), after))
-    return {s.machine for allocation in held for s in _slices(allocation)}
+    held = ((view.allocation(job), after) for job, after in plan.changes.items())
+    return {s.machine for pair in held for allocation in pair for s in _slices(allocation)}
 
 
 def _slices(allocation: Allocation | None) -> tuple[Slice, ...]:

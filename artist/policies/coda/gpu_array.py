@@ -1,7 +1,7 @@
-"""Running GPU jobs, where they start, and which move to make room for a large one. For Coda.
+"""Running GPU jobs, their starts, and their moves to make room for a large job. For Coda.
 
 A job starts in its own sub-array, else in the other (`artist.policies.coda.gpu_placement`). A large job that
-finds no machine although small ones are in its sub-array takes back what they borrow: the fewest of them move
+finds no machine although small ones are in its sub-array takes these GPUs back: the fewest of them move
 to the 1-GPU sub-array, if there is a place for each. Only then is a job spread over more machines than it
 needs.
 
@@ -18,14 +18,14 @@ from operator import le, sub
 from artist.core.buckets import members_of, set_of
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.policies.coda.arrays import Arrays
-from artist.policies.coda.core_allocator import Walk
+from artist.policies.coda.core_allocator import CpuSearch
 from artist.policies.coda.cpu_loans import CpuArray
 from artist.policies.coda.gpu_placement import Found, GpuPlaces, Wish
 
 
 @dataclass(slots=True)
 class GpuHeld:
-    """What a GPU job holds.
+    """A running GPU job.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class GpuHeld:
         CPUs per GPU (or on each of several machines) that it is to have.
     started
         Counts starts.
-    walk
-        What it tries, or tried; None if it keeps what it starts with.
+    search
+        Its CPU search; None if it keeps the CPUs that it starts with.
     """
 
     wish: Wish
@@ -47,7 +47,7 @@ class GpuHeld:
     owned: list[int]
     cpus: float
     started: int
-    walk: Walk | None = None
+    search: CpuSearch | None = None
 
 
 class GpuArray:
@@ -56,7 +56,7 @@ class GpuArray:
     Attributes
     ----------
     jobs
-        What is held, by job.
+        The running GPU jobs.
     released
         Machines where running jobs gave CPUs back since this was last emptied.
     """
@@ -72,7 +72,7 @@ class GpuArray:
         self._starts = 0
 
     def recount(self) -> None:
-        """Subtract what jobs own beyond what they use from what is free now."""
+        """Subtract the CPUs that jobs own beyond their use from the free ones."""
         for held in self.jobs.values():
             if held.allocation.cpus != sum(held.owned):
                 more = (owned - s.cpus for owned, s in zip(held.owned, held.allocation.slices, strict=True))
@@ -87,7 +87,7 @@ class GpuArray:
             return True
         return bool(self._small_on.get(machine)) and bool(self._arrays.large >> machine & 1)
 
-    # --- jobs come and go
+    # --- starts and ends
 
     def start(self, job: int, wish: Wish, *, large: bool) -> list[int]:
         """Start a job if it finds a place; return it after jobs that move for it, or nothing."""
@@ -122,7 +122,7 @@ class GpuArray:
         owned = [s.cpus for s in allocation.slices]
         held = GpuHeld(wish, large, allocation, owned, cpus, self._starts)
         if held.allocation.cpus:
-            held.walk = self._places.allocator.walk(wish.info, cpus, len(allocation.slices))
+            held.search = self._places.allocator.search(wish.info, cpus, len(allocation.slices))
         self._cpus.avail.take(allocation)
         self._count(held, 1)
         self.jobs[job] = held
@@ -135,11 +135,11 @@ class GpuArray:
     # --- other CPUs
 
     def may_have(self, held: GpuHeld, cpus: float) -> bool:
-        """Return whether a running job could have so many CPUs, those of borrowers included."""
+        """Return whether a running job could have `cpus`, CPUs of borrowers included."""
         return all(map(le, self._wanted(held, cpus), self._left(held)))
 
     def give(self, held: GpuHeld, cpus: float, *, keep: float) -> None:
-        """Set how many CPUs a job uses, as far as there are any, and how many of its own it keeps."""
+        """Set the CPUs that a job uses, as far as there are any, and the CPUs of its own that it keeps."""
         before, used = held.allocation.cpus, list(map(min, self._wanted(held, cpus), self._left(held)))
         kept = map(min, self._wanted(held, keep), held.owned)
         owned = list(map(max, used, kept))
@@ -168,7 +168,9 @@ class GpuArray:
         """Move small jobs out of the 4-GPU sub-array and start a large one; return them, or nothing."""
         if not self._cpus.avail.buckets.total(self._arrays.small):
             return []
-        for machines, moving in sorted(self._candidates(wish), key=lambda each: (len(each[1]), each[0])):
+        for machines, moving in sorted(
+            self._candidates(wish), key=lambda candidate: (len(candidate[1]), candidate[0])
+        ):
             before = [self.end(other) for other in moving]
             found = self._moved(wish, machines, before)
             if found is None:
@@ -191,18 +193,19 @@ class GpuArray:
                 small = self._small_on.get(m, ())
                 there.append((count + sum(self.jobs[other].allocation.gpus for other in small), count, m))
         if least == 1:
-            sets = [[each] for each in there]
+            sets = [[machine] for machine in there]
         else:
-            sets = [sorted(there, key=lambda each: (-each[0], -each[1], each[2]))[:least]]
-        for each in sets:
-            lacking = need - sum(count for _, count, _ in each)
-            if lacking > 0 and sum(could for could, _, _ in each) >= need:
-                yield [m for _, _, m in each], self._fewest([m for _, _, m in each], lacking)
+            sets = [sorted(there, key=lambda machine: (-machine[0], -machine[1], machine[2]))[:least]]
+        for chosen in sets:
+            lacking = need - sum(count for _, count, _ in chosen)
+            if lacking > 0 and sum(could for could, _, _ in chosen) >= need:
+                numbers = [m for _, _, m in chosen]
+                yield numbers, self._fewest(numbers, lacking)
 
     def _fewest(self, machines: Sequence[int], gpus: int) -> list[int]:
-        """Return the fewest small jobs on some machines that hold so many GPUs: the largest first.
+        """Return the fewest small jobs on some machines that hold `gpus`: the largest first.
 
-        Of equally many and equally large ones those that started last; the last one is no larger than needed.
+        Among equal counts and sizes the jobs that started last; the last one is no larger than needed.
         """
         held = {job: self.jobs[job].allocation.gpus for m in machines for job in self._small_on.get(m, ())}
         jobs = sorted(held, key=lambda job: (-held[job], -self.jobs[job].started))
@@ -225,19 +228,19 @@ class GpuArray:
             return None
         asked = [(wish, set_of(machines))]
         asked += [(self._again(held), self._arrays.small) for held in moving]
-        for each, among in asked:
-            found = places.near(free, each, [among])
-            if found is None:
+        for demanded, among in asked:
+            place = places.near(free, demanded, [among])
+            if place is None:
                 break
-            free.take(found.allocation)
-            taken.append(found)
-        for found in taken:
-            free.give(found.allocation)
+            free.take(place.allocation)
+            taken.append(place)
+        for place in taken:
+            free.give(place.allocation)
         return taken if len(taken) == len(asked) else None
 
     def _again(self, held: GpuHeld) -> Wish:
-        """Return what a job is to have elsewhere: the best CPUs that it knows of."""
-        cpus = held.cpus if held.walk is None else held.walk.best
+        """Return the wish of a job that moves: with the best CPUs that its search knows of."""
+        cpus = held.cpus if held.search is None else held.search.best
         return self._places.wish(held.wish.info, held.wish.demand, cpus)
 
     def _put_back(self, job: int, held: GpuHeld) -> None:

@@ -1,4 +1,4 @@
-"""Where a GPU job finds GPUs, with as many as possible of the CPUs that it is to start with. For Coda.
+"""Placement of a GPU job, with as many as possible of the CPUs that it is to start with. For Coda.
 
 First with all its CPUs on as few machines as possible, in the sub-array that it prefers, then in the other;
 then with one CPU per GPU fewer, and so on, down to one per GPU (or its machine's share, if that is less).
@@ -26,7 +26,7 @@ _ROUNDING = 1e-9
 
 
 class Wish(NamedTuple):
-    """What a GPU job is to start with.
+    """Resources that a GPU job is to start with.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class GpuPlaces:
-    """Looks for GPUs and CPUs."""
+    """Placements of GPU jobs."""
 
     cluster: Cluster
     chooser: Chooser
@@ -63,7 +63,7 @@ class GpuPlaces:
         self._max_cpus = int(self.cluster.cpus.max(initial=0))
 
     def wish(self, info: GpuJob, demand: Demand, cpus: float | None = None) -> Wish:
-        """Return what a job is to start with: so many CPUs per GPU, or what the allocator says.
+        """Return the wish of a job: with `cpus` per GPU, by default those of the allocator.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class GpuPlaces:
             If the job waits for exactly these CPUs, and has no room in the empty cluster.
         """
         start = self.allocator.start(info) if cpus is None else cpus
-        if info.cpus and self.allocator.walk(info, start, 1) is None:
+        if info.cpus and self.allocator.search(info, start, 1) is None:
             wish = Wish(info, demand, (start,), fixed=True)
             if (demand, start) not in self._possible:
                 self._check(wish)
@@ -81,13 +81,12 @@ class GpuPlaces:
         return Wish(info, demand, (start, *range(ceil(start) - 1, 0, -1)), fixed=False)
 
     def _check(self, wish: Wish) -> None:
-        """Raise PlanError for what a job would wait for in vain."""
+        """Raise PlanError for a wish that the empty cluster has no room for."""
         cluster, cpus = self.cluster, wish.cpus[0]
         empty = Free(cluster, cluster.gpus, cluster.cpus, cluster.memory_bytes)
         if self._room(empty, wish, cpus, across=True) is None:
-            given = (
-                f"policy.allocator: {cpus:g} CPUs a GPU for a job of {wish.demand.gpus} GPUs that keeps them"
-            )
+            job = f"a job of {wish.demand.gpus} GPUs that keeps them"
+            given = f"policy.allocator: {cpus:g} CPUs per GPU for {job}"
             raise PlanError(f"{given}; the empty cluster has no room for that")
 
     def near(self, free: Free, wish: Wish, preferred: Sequence[int]) -> Found | None:
@@ -139,7 +138,7 @@ class GpuPlaces:
         return None if allocation is None else Found(allocation, cpus)
 
     def _room(self, free: Free, wish: Wish, cpus: float, *, across: bool) -> Free | None:
-        """Return what is free with as many GPUs of each machine as there are CPUs and memory for.
+        """Return the free resources, with the GPUs of each machine for which there are CPUs and memory.
 
         None if that is too little for the job.
         """
@@ -164,7 +163,7 @@ class GpuPlaces:
         return free.with_fewer_gpus(fewer) if fewer else free
 
     def _may(self, wish: Wish, cpus: float, left: int, count: int, m: int, pair: int | None) -> int:
-        """Return how many of `count` GPUs of a machine a job may have with so many CPUs left there.
+        """Return the GPUs, of `count` on a machine, that a job may have with `left` CPUs there.
 
         `pair`: the acceptable CPUs for these GPUs if the job has other machines, too.
         """

@@ -1,4 +1,4 @@
-"""CODA: GPU jobs get as many CPUs as they gain from, beside CPU-only jobs in an array of their own.
+"""CODA: GPU jobs get the CPUs that they gain from, beside CPU-only jobs in an array of their own.
 
 In plain words: GPU jobs and CPU-only jobs wait apart, each in the queue of its user. Next is the first job of
 the user that holds the fewest GPUs, or CPUs; if it does not fit, other users go on.
@@ -9,7 +9,7 @@ the user that holds the fewest GPUs, or CPUs; if it does not fit, other users go
    (`artist.policies.coda.gpu_array`). A CPU-only job takes unreserved CPUs on one machine. If there are too
    few, it borrows reserved ones while GPU jobs wait only on machines without a free GPU; when a GPU job needs
    them, the borrower is aborted and waits before later jobs of its user (`artist.policies.coda.cpu_loans`).
-2. Cores: a GPU job starts with as many CPUs as `allocator` says, or as there are, at least one a GPU. Every
+2. Cores: a GPU job starts with the CPUs of `allocator`, or those that there are, at least one per GPU. Every
    `step_s` it tries fewer, or more, and keeps the number at which its GPUs are busiest.
 3. Contention: `eliminator` throttles CPU-only jobs of machines that are short of memory bandwidth.
 
@@ -20,16 +20,16 @@ Paper: Zhao et al., CODA: Improving Resource Utilization by Slimming and Co-loca
 
 Differs from the paper, or is not stated there:
 
-- History is that of this run: the first day has no 4-GPU sub-array and reserves four CPUs a GPU.
+- History is that of this run: the first day has no 4-GPU sub-array and reserves four CPUs per GPU.
 - Starts and steps are per GPU, also for an elastic job with fewer GPUs than it asks for. CPUs that a job
-  gives up for a try stay its own until the step is over; a walk begins again only if the job is moved.
+  gives up for a try stay its own until the step is over; a search begins again only if the job is moved.
 - GPU jobs take any free CPU, also in the CPU array, and these are not taken back.
 - CPU-only jobs borrow even while GPU jobs wait, where these would find no GPU: otherwise a job that asks for
   more CPUs than a machine has beyond its reserve would wait for as long as the cluster is overloaded.
 - As few jobs as possible are aborted or moved, those that started last first. Memory is not taken back.
   Aborted jobs of one user queue in order of arrival.
 - A job spans more machines than it needs only if neither sub-array has a place on fewer.
-- What an aborted job loses: `overheads`.
+- The loss of an aborted job: `overheads`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ from artist.core.view import ClusterView
 from artist.policies.coda.arrays import Arrays
 from artist.policies.coda.core_allocator import AnyAllocator, GpuJob, Requested, allocator_of
 from artist.policies.coda.cpu_loans import CpuArray, CpuHeld
-from artist.policies.coda.cpu_searches import Walks
+from artist.policies.coda.cpu_searches import CpuSearches
 from artist.policies.coda.eliminator import AnyEliminator, eliminator_of
 from artist.policies.coda.gpu_array import GpuArray
 from artist.policies.coda.gpu_placement import GpuPlaces
@@ -86,18 +86,18 @@ class Coda:
         self.series: list[tuple[int, str, float]] = []
 
     def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> Sequence[str]:
-        """Return which of its parts change nothing for these jobs on this cluster."""
+        """Return notes on its parts that change nothing for these jobs on this cluster."""
         notes = notes_on_users(jobs)
         if (self.arrays or self.eliminator != "off") and all(spec.demand.gpus for spec in jobs):
             notes.append("no job is CPU-only, so reserved CPUs and the eliminator change nothing")
         machines = sum(machine.gpus > 0 for machine in cluster.machines)
         if self.arrays and self.large_machines is not None and self.large_machines >= machines:
-            what = f"all {machines} machines with GPUs are in the 4-GPU sub-array"
-            notes.append(f"large_machines is {self.large_machines}, so {what}, which is as with none")
+            effect = f"all {machines} machines with GPUs are in the 4-GPU sub-array"
+            notes.append(f"large_machines is {self.large_machines}, so {effect}, which is as with none")
         return notes
 
     def decide(self, view: ClusterView) -> Plan:
-        """Do the steps of walks that are due, start what has room, and throttle."""
+        """Do the steps of searches that are due, start jobs that have room, and throttle."""
         if not hasattr(self, "_gpus"):
             self._begin(view)
         self._arrays.history.advance(view.now_ns)
@@ -107,24 +107,24 @@ class Coda:
         self._start_gpu_jobs(view, plan)
         self._start_cpu_jobs(view, plan)
         self._throttle(view, plan)
-        next_step = self._walks.next_time()
+        next_step = self._searches.next_time()
         if next_step is not None:
             plan.wake_at(next_step)
         return plan.done()
 
     def _begin(self, view: ClusterView) -> None:
-        """Set up what needs to know the cluster."""
+        """Set up the parts that need the cluster."""
         cluster = view.cluster
         review_ns = seconds_to_ns(self.review_s)
         self._arrays = Arrays(cluster, self.large_machines, self.reserve_per_gpu, review_ns, self.arrays)
         self._cpus = CpuArray(cluster, view.free(), self._arrays.reserve)
         self._places = GpuPlaces(cluster, chooser_of(self.placement, self.seed), self._allocator)
         self._gpus = GpuArray(cluster, self._places, self._arrays, self._cpus)
-        self._walks = Walks(self._gpus, seconds_to_ns(self.step_s))
-        self._arrays.series = self._walks.series = self.series
+        self._searches = CpuSearches(self._gpus, seconds_to_ns(self.step_s))
+        self._arrays.series = self._searches.series = self.series
         self._aborted: dict[int, CpuHeld] = {}  # in this call
 
-    # --- what happened
+    # --- events
 
     def _look(self, view: ClusterView) -> None:
         """Track arrivals, finishes, evictions and machines."""
@@ -180,7 +180,7 @@ class Coda:
         self._holds_gpus.give(info.user, allocation.gpus, 0)
         self._make_room(allocation.machines)
         if finished:
-            best = gone.cpus if gone.walk is None else gone.walk.best
+            best = gone.cpus if gone.search is None else gone.search.best
             self._allocator.finished(info, best, len(allocation.slices))
             del self._infos[job]
         else:
@@ -196,11 +196,11 @@ class Coda:
             self._gpu_queue.look_again()
             self._refused.clear()
 
-    # --- what to do
+    # --- decisions
 
     def _tune(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Do the steps of walks that are due."""
-        for job, held in self._walks.step(view):
+        """Do the steps of searches that are due."""
+        for job, held in self._searches.step(view):
             plan.place(job, held.allocation)
             self._abort(plan, held.allocation)
         if self._gpus.released:
@@ -225,17 +225,17 @@ class Coda:
         if not changed:
             self._refused.add((wish.demand, wish.cpus))
         elif len(changed) > 1:
-            self._make_room(None)  # what moved may leave more than the job needs
+            self._make_room(None)  # jobs that moved may leave more than the job needs
         for job in changed:
             plan.place(job, self._gpus.jobs[job].allocation)
             self._abort(plan, self._gpus.jobs[job].allocation)
-            self._walks.begin(job, view.now_ns)
+            self._searches.begin(job, view.now_ns)
         if changed:
             self._cpu_queue.look_again()  # where no GPU is left, CPUs are lent
         return bool(changed)
 
     def _abort(self, plan: PlanBuilder, allocation: Allocation) -> None:
-        """Stop the borrowers that stand in the way of a GPU job."""
+        """Stop the borrowers whose CPUs a GPU job needs."""
         for job, held in self._cpus.abort(allocation.machines):
             plan.stop(job)
             self._aborted[job] = held
@@ -251,7 +251,7 @@ class Coda:
                 self._cpu_queue.push(job, held.user, held.demand)
             self._aborted.clear()
             self._cpu_queue.look_again()
-            plan.wake_at(view.now_ns)  # in this plan, a start elsewhere would be a migration
+            plan.wake_at(view.now_ns)  # in this plan, a start on another machine would be a migration
             return
         if self._cpu_queue.next() is None:
             return

@@ -1,4 +1,4 @@
-"""What a policy with leases offers at one instant. For Dally."""
+"""Offers of GPUs at one instant by a policy with leases. For Dally."""
 
 from collections.abc import Iterator, Mapping, Set
 
@@ -11,14 +11,14 @@ from artist.policies.parts.placer import Placer
 
 
 class Offers:
-    """What is on offer at one instant: idle GPUs, and those of running jobs whose lease has ended.
+    """GPUs on offer at one instant: idle ones, and those of running jobs whose lease has ended.
 
     Attributes
     ----------
     ended
-        Jobs whose lease has ended and whose turn has not yet come, with what they hold.
+        Allocations of the jobs whose lease has ended and that no GPUs were offered to yet.
     stopped
-        Those of them that were preempted, likewise.
+        Allocations of those that were preempted.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class Offers:
                 self._all.give(allocation)
         self._no: set[tuple[Demand, Tier]] = set()
 
-    def renew(self, key: Mapping[int, float], turn: float) -> list[tuple[int, Allocation]]:
-        """Renew leases of jobs whose key is at most that of the job whose turn it is; return these jobs."""
+    def renew(self, key: Mapping[int, float], current: float) -> list[tuple[int, Allocation]]:
+        """Renew leases of jobs whose key is at most that of the current job; return these jobs."""
         renewed: list[tuple[int, Allocation]] = []
-        while self.ended and key[job := next(iter(self.ended))] <= turn:
+        while self.ended and key[job := next(iter(self.ended))] <= current:
             renewed.append((job, self.ended.pop(job)))
             self._all.take(renewed[-1][1])
         return renewed
@@ -67,15 +67,15 @@ class Offers:
         return None
 
     def take_back(self, job: int) -> None:
-        """Preempt a job whose lease has ended; its turn to be offered GPUs is yet to come."""
+        """Preempt a job whose lease has ended; it is offered GPUs later in the order."""
         allocation = self.stopped[job] = self.ended.pop(job)
         self._idle.give(allocation)
         self._plan.stop(job)
 
     def place(self, job: int, demand: Demand, widest: Tier) -> Allocation | None:
-        """Place a job as near as possible, idle GPUs first in each tier; return where, None if it waits.
+        """Place a job as near as possible, idle GPUs first in each tier; None if it waits.
 
-        A preempted job keeps what it had unless it can get nearer GPUs.
+        A preempted job keeps its GPUs unless it can get nearer GPUs.
         """
         own = self.stopped.get(job)
         if own is not None and not self._idle.fits(own):
@@ -111,7 +111,7 @@ class Offers:
         return None
 
     def _freed(self, wanted: Allocation, demand: Demand, placer: Placer) -> Allocation | None:
-        """Preempt jobs whose lease has ended until what is wanted is idle: the last in order first."""
+        """Preempt jobs whose lease has ended until the wanted GPUs are idle: the last in order first."""
         gpus = wanted.gpu_map()
         for machine, count in gpus.items():
             while self._idle.gpus[machine] < count:

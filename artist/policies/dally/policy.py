@@ -2,17 +2,17 @@
 
 In plain words: free GPUs are offered to waiting jobs, most slowed down by the network first: network
 sensitivity is iterations done x compute time / time held, 0 for a job that has not run. A job accepts GPUs of
-one machine at once; GPUs of one rack only after it has waited as long as its machine timer says, and any GPUs
+one machine at once; GPUs of one rack only after it has waited as long as its machine timer, and any GPUs
 after its rack timer. Both count from the start of the present wait: arrival, or the last loss of its GPUs. A
 demand larger than a machine (a rack) has no such timer. The timers tune themselves to the waits of jobs that
 accepted (`artist.policies.dally.timers`).
 
-A running job's GPUs are offered again at the end of each lease. `renewal` says what the job itself does:
+A running job's GPUs are offered again at the end of each lease. `renewal` decides about the job itself:
 
-- literal: it is offered GPUs in its turn as if it had just begun to wait, whether or not other jobs wait. It
-  keeps its own at no cost unless it can get nearer ones (fewer racks, then fewer machines); but a job that
-  fits a machine refuses GPUs of several unless its machine timer is 0, and one that fits a rack refuses GPUs
-  of several racks unless its rack timer is 0: it moves to one machine, or one rack, or waits.
+- literal: it is offered GPUs in its place of the order as if it had just begun to wait, whether or not other
+  jobs wait. It keeps its own at no cost unless it can get nearer ones (fewer racks, then fewer machines); but
+  a job that fits a machine refuses GPUs of several unless its machine timer is 0, and one that fits a rack
+  refuses GPUs of several racks unless its rack timer is 0: it moves to one machine, or one rack, or waits.
 - keep: it keeps them unless a waiting job with lower sensitivity accepts them; then it is preempted, and
   waits, or moves if it accepts other GPUs at once.
 - nearer: as keep, but it moves to idle GPUs of a nearer tier.
@@ -89,7 +89,7 @@ class Dally:
         tuned = self.auto_tune and self.delay
         self._timers = Timers(default, round(self.history_leases * lease_ns) if tuned else None)
         self.series = self._timers.series
-        self._assigned: dict[int, int] = {}  # when each job last got GPUs
+        self._assigned: dict[int, int] = {}  # time of the last assignment, by job
         self._leases = Leases(lease_ns)
         self._apart = Leases(lease_ns)  # of jobs whose GPUs could be nearer to each other
 
@@ -107,7 +107,7 @@ class Dally:
         return plan.done()
 
     def _offer_round(self, view: ClusterView, plan: PlanBuilder) -> list[tuple[int, int]]:
-        """Offer GPUs to jobs in turn; return those that still wait, and since when."""
+        """Offer GPUs to jobs in order; return the jobs that still wait, and the start of their wait."""
         waiting = view.waiting
         since = dict(zip(waiting.job.tolist(), waiting.waiting_since_ns.tolist(), strict=True))
         ended = self._ended(view)
@@ -133,7 +133,7 @@ class Dally:
         return refused
 
     def _ended(self, view: ClusterView) -> dict[int, Allocation]:
-        """Return the running jobs whose lease ends now, with what they hold."""
+        """Return the allocations of the running jobs whose lease ends now."""
         ended: dict[int, Allocation] = {}
         for job in self._leases.ending(view.now_ns):
             allocation = view.allocation(job)
@@ -188,7 +188,7 @@ class Dally:
         return 0 if gpus > largest else self._timers.timer_ns(tier, gpus, view.now_ns)
 
     def _wake(self, view: ClusterView, plan: PlanBuilder, waiting: Sequence[tuple[int, int]]) -> None:
-        """Ask to be called when a timer of a waiting job (number, since when) runs out, or a lease ends.
+        """Ask to be called when a lease ends, or a timer of a waiting job, given with the start of its wait.
 
         While no job waits, a job whose GPUs are as near as possible keeps them, so its lease ends cause no
         call.

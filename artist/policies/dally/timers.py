@@ -1,8 +1,9 @@
-"""Delay timers of delay scheduling: fixed, or tuned by how long others had to wait. For Dally.
+"""Timers of delay scheduling: fixed, or tuned to the waits of other jobs. For Dally.
 
-A timer says how long a job of a demand waits for a tier before it takes a wider one. A tuned timer is the
-mean of the waits of jobs that accepted that tier with that demand, plus two sample standard deviations; waits
-accepted longer ago than the history reaches are forgotten. With fewer than two of them it is the default.
+A timer is the time for which a job of a demand waits for a tier before it takes a wider one. A tuned timer is
+the mean of the waits of jobs that accepted that tier with that demand, plus two sample standard deviations;
+waits accepted longer ago than the history reaches are forgotten. With fewer than two of them it is the
+default.
 """
 
 from collections import deque
@@ -25,7 +26,7 @@ class Timers:
     default_ns
         Of machine and rack, both from the start of the wait.
     history_ns
-        How long an accepted wait counts; None for timers that are never tuned.
+        Time for which an accepted wait counts; None for timers that are never tuned.
     series
         (time in ns, "machine timer, 8 GPUs (h)", hours) whenever the value of a tuned timer changed.
     """
@@ -42,7 +43,7 @@ class Timers:
             self._waits.setdefault((tier, gpus), _Waits()).add(now, wait_ns)
 
     def timer_ns(self, tier: WaitTier, gpus: int, now: int) -> int:
-        """Return how long a job of a demand waits for a tier."""
+        """Return the time for which a job of a demand waits for a tier."""
         waits = self._waits.get((tier, gpus))
         if self.history_ns is None or waits is None:
             return self.default_ns[tier]
@@ -60,24 +61,24 @@ class _Waits:
     """Accepted waits with their exact sums, so that a timer costs the same for any number of waits."""
 
     def __init__(self) -> None:
-        self._each: deque[tuple[int, int]] = deque()  # when accepted, wait
+        self._accepted: deque[tuple[int, int]] = deque()  # time of acceptance, wait
         self._sum = self._squares = 0
         self._timer_ns: int | None = None
 
     def add(self, now: int, wait_ns: int) -> None:
         """Record a wait."""
-        self._each.append((now, wait_ns))
+        self._accepted.append((now, wait_ns))
         self._count(wait_ns, 1)
 
     def forget(self, before: int) -> None:
         """Forget waits that were accepted before a time."""
-        while self._each and self._each[0][0] < before:
-            self._count(self._each.popleft()[1], -1)
+        while self._accepted and self._accepted[0][0] < before:
+            self._count(self._accepted.popleft()[1], -1)
 
     @property
     def timer_ns(self) -> int | None:
         """Mean + 2 sample standard deviations; None for fewer than two waits."""
-        n = len(self._each)
+        n = len(self._accepted)
         if self._timer_ns is None and n >= 2:
             variance = (n * self._squares - self._sum**2) / (n * (n - 1))
             self._timer_ns = round(self._sum / n + 2 * sqrt(variance))

@@ -1,4 +1,4 @@
-"""CPU allocators: where a job starts, and the walk from there."""
+"""CPU allocators: where a job starts, and the search from there."""
 
 from math import inf, nan
 
@@ -12,10 +12,10 @@ from artist.policies.coda.core_allocator import (
     TRAITS,
     AnyAllocator,
     CoreAllocator,
+    CpuSearch,
     GpuJob,
     Requested,
     TunedCores,
-    Walk,
     allocator_of,
 )
 from netmodels.profiles.profile import profile_names
@@ -44,14 +44,14 @@ def utilization(model, cpus):
     return full * min(cpus / need, 1 - min(0.05, 0.01 * max(0, cpus - need)))
 
 
-def walked(walk, busy, may_grow=lambda cpus: True):
-    """Return what a walk tries, from the start on, and what it ends at."""
-    tried = [walk.cpus]
-    while (following := walk.next(busy(walk.cpus), may_grow)) is not None:
-        assert following == walk.cpus
+def walked(search, busy, may_grow=lambda cpus: True):
+    """Return what a search tries, from the start on, and what it ends at."""
+    tried = [search.cpus]
+    while (following := search.next(busy(search.cpus), may_grow)) is not None:
+        assert following == search.cpus
         tried.append(following)
-    assert walk.steps == len(tried)
-    return tried, walk.cpus
+    assert search.steps == len(tried)
+    return tried, search.cpus
 
 
 @pytest.mark.parametrize(("model", "steps"), [(model, known[3]) for model, known in MODELS.items()])
@@ -60,8 +60,8 @@ def test_steps_from_the_first_start_are_those_of_table_2(model, steps):
     up is the optimum: DeepSpeech tries 5, 4 and 3.
     """
     allocator, (_, _, optimum, _) = TunedCores(), MODELS[model]
-    walk = allocator.walk(asks(model), allocator.start(asks(model)), 1)
-    tried, end = walked(walk, lambda cpus: utilization(model, cpus))
+    search = allocator.search(asks(model), allocator.start(asks(model)), 1)
+    tried, end = walked(search, lambda cpus: utilization(model, cpus))
     assert (len(tried), end) == (steps, optimum)
 
 
@@ -86,14 +86,14 @@ def test_a_wrong_start_is_mended_in_either_direction(model, off):
     start = max(1, optimum + off)
     fewer = range(start, optimum - 2, -1)
     more = [start, *[start - 1] * (start > 1), *range(start + 1, optimum + 2)]
-    tried, end = walked(Walk(start), lambda cpus: utilization(model, cpus))
+    tried, end = walked(CpuSearch(start), lambda cpus: utilization(model, cpus))
     assert (tried, end) == (list(fewer) if off > 0 else more, optimum)
 
 
 def test_differences_within_the_tolerance_count_as_equal():
     """0.5 at 3 CPUs and 0.502 at 2 is noise; at 4, 0.503 is better and 0.504 at 5 again is not."""
-    assert walked(Walk(3), {2: 0.502, 3: 0.5, 4: 0.503, 5: 0.504}.get) == ([3, 2, 4, 5], 4)
-    assert walked(Walk(3, tolerance=0.001), {1: 0.5, 2: 0.502, 3: 0.5}.get) == ([3, 2, 1], 2)
+    assert walked(CpuSearch(3), {2: 0.502, 3: 0.5, 4: 0.503, 5: 0.504}.get) == ([3, 2, 4, 5], 4)
+    assert walked(CpuSearch(3, tolerance=0.001), {1: 0.5, 2: 0.502, 3: 0.5}.get) == ([3, 2, 1], 2)
 
 
 def test_without_a_free_cpu_a_search_does_not_grow():
@@ -104,31 +104,31 @@ def test_without_a_free_cpu_a_search_does_not_grow():
         asked.append(cpus)
         return cpus < 4
 
-    tried, end = walked(Walk(3), lambda cpus: utilization("VGG16", cpus), free)
+    tried, end = walked(CpuSearch(3), lambda cpus: utilization("VGG16", cpus), free)
     assert (tried, end, asked) == ([3, 2], 3, [4, 3])
 
 
 def test_cpus_that_were_given_up_may_be_gone():
     """While 2 were tried another job took the third: the job has to keep 2, though 3 are better."""
-    walk = Walk(3)
-    assert walked(walk, lambda cpus: cpus / 5, lambda cpus: False) == ([3, 2], 2)
-    assert walk.best == 3
+    search = CpuSearch(3)
+    assert walked(search, lambda cpus: cpus / 5, lambda cpus: False) == ([3, 2], 2)
+    assert search.best == 3
 
 
 def test_a_search_grows_up_to_the_free_cpus():
     """5 CPUs are best; 4 are to be had: 3, 2 and 4 are measured."""
-    assert walked(Walk(3), lambda cpus: cpus / 5, lambda cpus: cpus <= 4) == ([3, 2, 4], 4)
+    assert walked(CpuSearch(3), lambda cpus: cpus / 5, lambda cpus: cpus <= 4) == ([3, 2, 4], 4)
 
 
 def test_at_one_cpu_more_is_tried_at_once():
-    """Nothing is below 1: 1, 2 and 3 are measured, and 2 is best. Down from 2, 1 ends the walk."""
-    assert walked(Walk(1), {1: 0.4, 2: 0.8, 3: 0.7}.get) == ([1, 2, 3], 2)
-    assert walked(Walk(2), {1: 0.8, 2: 0.7}.get) == ([2, 1], 1)
+    """Nothing is below 1: 1, 2 and 3 are measured, and 2 is best. Down from 2, 1 ends the search."""
+    assert walked(CpuSearch(1), {1: 0.4, 2: 0.8, 3: 0.7}.get) == ([1, 2, 3], 2)
+    assert walked(CpuSearch(2), {1: 0.8, 2: 0.7}.get) == ([2, 1], 1)
 
 
 def test_idle_gpus_are_a_measurement():
     """A job that does nothing at its start (0) goes on to more, which does something."""
-    assert walked(Walk(2), {1: 0.0, 2: 0.0, 3: 0.5, 4: 0.4}.get) == ([2, 1, 3, 4], 3)
+    assert walked(CpuSearch(2), {1: 0.0, 2: 0.0, 3: 0.5, 4: 0.4}.get) == ([2, 1, 3, 4], 3)
 
 
 CURVES = st.integers(1, 12).flatmap(
@@ -145,7 +145,7 @@ def test_a_search_on_any_unimodal_curve_ends_at_its_optimum(curve):
     busy = [0.0]
     for cpus, slope in enumerate(slopes, 1):
         busy.append(busy[-1] + (slope if cpus <= peak else -slope))
-    tried, end = walked(Walk(start), lambda cpus: 0.5 + busy[cpus])
+    tried, end = walked(CpuSearch(start), lambda cpus: 0.5 + busy[cpus])
     assert end == peak
     assert len(tried) <= abs(start - peak) + 3
 
@@ -154,18 +154,18 @@ def test_a_search_on_any_unimodal_curve_ends_at_its_optimum(curve):
 def test_a_search_never_ends_at_worse_than_its_start(busy, start, most):
     """On any curve, with any number of CPUs to be had: the end is the best of all measured, within 0.002."""
     start = min(start, most)
-    tried, end = walked(Walk(start), lambda cpus: busy[cpus - 1], lambda cpus: cpus <= most)
+    tried, end = walked(CpuSearch(start), lambda cpus: busy[cpus - 1], lambda cpus: cpus <= most)
     assert busy[end - 1] >= busy[start - 1]
     assert busy[end - 1] >= max(busy[cpus - 1] for cpus in tried) - 0.002
 
 
 def test_a_search_steps_by_cpus_per_gpu():
-    """3 CPUs a GPU are 12 of 4 GPUs; a walk counts by GPU, so that its next step is 8."""
+    """3 CPUs a GPU are 12 of 4 GPUs; a search counts by GPU, so that its next step is 8."""
     allocator = TunedCores()
-    walk = allocator.walk(asks(gpus=4), 3, 1)
-    assert allocator.on_machines(walk.cpus, [4]) == [12]
-    walk.next(0.5, lambda cpus: True)
-    assert allocator.on_machines(walk.cpus, [4]) == [8]
+    search = allocator.search(asks(gpus=4), 3, 1)
+    assert allocator.on_machines(search.cpus, [4]) == [12]
+    search.next(0.5, lambda cpus: True)
+    assert allocator.on_machines(search.cpus, [4]) == [8]
 
 
 def test_on_several_machines_a_job_has_two_cpus_on_each():
@@ -173,9 +173,9 @@ def test_on_several_machines_a_job_has_two_cpus_on_each():
     allocator = TunedCores()
     assert allocator.on_machines(5, [3, 1]) == [2, 2]
     assert allocator.on_machines(1, [3, 1]) == [1, 1]
-    walk = allocator.walk(asks("BAT", gpus=4), 5, 2)
-    assert walked(walk, lambda cpus: cpus / 6) == ([2, 1], 2)
-    assert walked(allocator.walk(asks(gpus=4), 1, 2), lambda cpus: cpus / 6) == ([1, 2], 2)
+    search = allocator.search(asks("BAT", gpus=4), 5, 2)
+    assert walked(search, lambda cpus: cpus / 6) == ([2, 1], 2)
+    assert walked(allocator.search(asks(gpus=4), 1, 2), lambda cpus: cpus / 6) == ([1, 2], 2)
     assert TunedCores(max_across=1).on_machines(5, [3, 1]) == [1, 1]
 
 
@@ -211,7 +211,7 @@ def test_no_start_is_below_one():
     """A category that starts with 1 and is told to have a pipeline and many weights: 1, not -1."""
     allocator = TunedCores(starts={"nlp": 1}, traits={"a": TRAITS["Transformer"]})
     assert allocator.start(asks("a")) == 1
-    assert allocator.walk(asks("a"), 0.4, 1).cpus == 1
+    assert allocator.search(asks("a"), 0.4, 1).cpus == 1
 
 
 def test_without_a_category_the_owner_counts():
@@ -233,12 +233,12 @@ def test_jobs_on_several_machines_are_no_history():
 
 
 def test_requested_gives_the_demand():
-    """10 CPUs of 4 GPUs: 2.5 a GPU, on 2 + 1 + 1 GPUs 5, 2 and 3; it never walks, and forgets what it saw."""
+    """10 CPUs of 4 GPUs: 2.5 a GPU, on 2 + 1 + 1 GPUs 5, 2 and 3; it never searches."""
     allocator, job = Requested(), asks(gpus=4, cpus=10)
     assert allocator.start(job) == 2.5
     assert allocator.on_machines(2.5, [4]) == [10]
     assert allocator.on_machines(2.5, [2, 1, 1]) == [5, 2, 3]
-    assert allocator.walk(job, 2.5, 1) is None
+    assert allocator.search(job, 2.5, 1) is None
     allocator.finished(job, 9, 1)
     assert allocator.start(job) == 2.5
     assert allocator.start(asks(cpus=0)) == 4
@@ -264,7 +264,7 @@ def test_each_run_has_an_allocator_of_its_own():
     own = allocator_of(TunedCores(tolerance=0.1))
     own.finished(asks(), 7, 1)
     assert own.start(asks()) == 7
-    assert walked(own.walk(asks(), 3, 1), {2: 0.55, 3: 0.5, 4: 0.6}.get) == ([3, 2, 4], 3)
+    assert walked(own.search(asks(), 3, 1), {2: 0.55, 3: 0.5, 4: 0.6}.get) == ([3, 2, 4], 3)
 
 
 @pytest.mark.parametrize("answer", [-1, nan, inf, "4", None, True + 0j])
@@ -283,19 +283,21 @@ def test_cpus_that_are_not_one_number_for_each_machine_are_refused(answer):
 
 
 class Walking(Mine):
-    """Answers with a walk that a test says."""
+    """Answers with a search that a test says."""
 
-    def walk(self, job, cpus, machines):
+    def search(self, job, cpus, machines):
         return self.answer
 
 
-@pytest.mark.parametrize("answer", [5, [1, 2], Walk])
+@pytest.mark.parametrize("answer", [5, [1, 2], CpuSearch])
 def test_a_search_without_a_step_is_refused(answer):
-    """It would fail at its first step, in code that its author does not know; None and a Walk are taken."""
-    with pytest.raises(PlanError, match=r"^allocator \S+\.Walking: walk returned .*; must be a Walk or None"):
-        allocator_of(Walking(answer)).walk(asks(), 1, 1)
-    walk = Walk(1)
-    assert [allocator_of(Walking(given)).walk(asks(), 1, 1) for given in (None, walk)] == [None, walk]
+    """It would fail at its first step, in code that its author does not know; None and a CpuSearch pass."""
+    with pytest.raises(
+        PlanError, match=r"^allocator \S+\.Walking: search returned .*; must be a CpuSearch or None"
+    ):
+        allocator_of(Walking(answer)).search(asks(), 1, 1)
+    search = CpuSearch(1)
+    assert [allocator_of(Walking(given)).search(asks(), 1, 1) for given in (None, search)] == [None, search]
 
 
 def test_a_field_takes_a_name_or_an_allocator():

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.policies.antman.gpu_slots import Sharers
+from artist.policies.antman.gpu_slots import GpuSlots
 from artist.testing.tiny import on, tiny_cluster
 
 STEPS = st.lists(
@@ -13,14 +13,14 @@ STEPS = st.lists(
 )
 
 
-def start(sharers, job, pick, guaranteed):
+def start(slots, job, pick, guaranteed):
     """Start a job on some free places of its kind, if there are any."""
-    taken = sharers.owned if guaranteed else sharers.visited
+    taken = slots.owned if guaranteed else slots.visited
     room = (~taken).sum(axis=1).tolist()
     gpus = [min(r, (pick >> 2 * m) % 3) for m, r in enumerate(room)]
     if sum(gpus):
         held = on(*((m, g) for m, g in enumerate(gpus) if g))
-        sharers.put(job, held, taken.astype(np.int64), guaranteed=guaranteed)
+        slots.put(job, held, taken.astype(np.int64), guaranteed=guaranteed)
 
 
 @given(STEPS)
@@ -30,29 +30,29 @@ def test_groups_are_the_jobs_that_share_gpus(steps):
     A group has as many GPUs as the places of its members cover, at most one of them opportunistic and one
     guaranteed on each; a job that shares with nobody has no group. What `changes` does not mention is so.
     """
-    sharers, held = Sharers(tiny_cluster(3, 3)), {}
+    slots, held = GpuSlots(tiny_cluster(3, 3)), {}
     for job, (what, guaranteed, pick) in enumerate(steps):
-        running = sorted(j for j in range(job) if j in sharers)
+        running = sorted(j for j in range(job) if j in slots)
         if what == "put":
-            start(sharers, job, pick, guaranteed)
+            start(slots, job, pick, guaranteed)
         elif running and what == "remove":
             gone = running[pick % len(running)]
-            sharers.remove(gone)
+            slots.remove(gone)
             held.pop(gone, None)
         elif running:
             other = running[pick % len(running)]
-            alone = not sharers.owns(other) and not sharers.owned[sharers.guest == other].any()
-            assert sharers.promote(other) == alone
-        held |= sharers.changes()
-    owner, guest = sharers.owner, sharers.guest
+            alone = not slots.owns(other) and not slots.owned[slots.guest == other].any()
+            assert slots.promote(other) == alone
+        held |= slots.changes()
+    owner, guest = slots.owner, slots.guest
     assert sorted(held) == sorted({*owner.ravel().tolist(), *guest.ravel().tolist()} - {-1})
     for job, allocation in held.items():
-        mine = guest[owner == job] if sharers.owns(job) else owner[guest == job]
+        mine = guest[owner == job] if slots.owns(job) else owner[guest == job]
         others = set(mine.tolist()) - {-1}
         assert (allocation.group is not None) == bool(others)
         assert all(held[other].group == allocation.group for other in others)
         if allocation.group is not None:
-            assert allocation.opportunistic != sharers.owns(job)
+            assert allocation.opportunistic != slots.owns(job)
             members = [j for j in held if held[j].group == allocation.group]
             covered = np.isin(owner, members) | np.isin(guest, members)
             assert dict(allocation.group.gpus) == {m: int(n) for m, n in enumerate(covered.sum(axis=1)) if n}
