@@ -20,8 +20,8 @@ Collectives alone
     `collective_us` of an `NcclCollective` on an `NcclFabric` (an `NcclTier` per tier). `nccl_of` derives it
     from a fabric, `fit_nccl` fits it to `MeasuredRun`s.
 Shared links
-    `Contention` is the `SharedLinks` of a cluster: a `Sending` (and its `Sender`) per job and a `Link` per
-    port and uplink, on `Slice`s of machines; `FULL` and `MAX_JOBS` are its limits.
+    `Contention` is the `SharedLinks` of a cluster: a `JobTraffic` (and its `LinkLoad`) per job and a `Link`
+    per port and uplink, on `Slice`s of machines; `FULL` and `MAX_JOBS` are its limits.
 """
 
 from importlib import import_module
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from netmodels.collectives.iteration_time import IterationTime, Span
     from netmodels.contention.contention import Contention
     from netmodels.contention.links import FULL, MAX_JOBS, Link, Slice
-    from netmodels.contention.sending import Sender, Sending
     from netmodels.contention.shared_links import SharedLinks
+    from netmodels.contention.transfers import JobTraffic, LinkLoad
     from netmodels.fabric.fabric import Dimension, Fabric, MachineType, Topology
     from netmodels.fabric.graph import fabric_graph
     from netmodels.fabric.nccl import NcclFabric, NcclTier
@@ -57,8 +57,18 @@ if TYPE_CHECKING:
 
 __all__ = ["FULL", "MAX_JOBS", "TIERS"]
 __all__ += ["AnalyticalModel", "AstraSim", "CachedModel", "Contention", "Dimension", "Fabric", "InputError"]
-__all__ += ["IterationTime", "Layer", "Link", "MachineType", "MeasuredModel", "MeasuredRun", "NcclCollective"]
-__all__ += ["NcclFabric", "NcclTier", "NetworkModel", "Ns3Model", "Profile", "Sender", "Sending", "Shape"]
+__all__ += [
+    "IterationTime",
+    "JobTraffic",
+    "Layer",
+    "Link",
+    "LinkLoad",
+    "MachineType",
+    "MeasuredModel",
+    "MeasuredRun",
+    "NcclCollective",
+]
+__all__ += ["NcclFabric", "NcclTier", "NetworkModel", "Ns3Model", "Profile", "Shape"]
 __all__ += ["SharedLinks", "Slice", "Span", "SystemSettings", "Tier", "Topology", "ZeroModel"]
 __all__ += ["calibrate", "collective_us", "fabric_graph", "fit_nccl", "get_profile", "load_topology"]
 __all__ += ["merge_system", "nccl_of", "profile_names", "shape_of"]
@@ -69,8 +79,8 @@ _HOMES = {
     "netmodels.collectives.iteration_time": "IterationTime Span",
     "netmodels.contention.contention": "Contention",
     "netmodels.contention.links": "FULL MAX_JOBS Link Slice",
-    "netmodels.contention.sending": "Sender Sending",
     "netmodels.contention.shared_links": "SharedLinks",
+    "netmodels.contention.transfers": "JobTraffic LinkLoad",
     "netmodels.fabric.fabric": "Dimension Fabric MachineType Topology",
     "netmodels.fabric.graph": "fabric_graph",
     "netmodels.fabric.nccl": "NcclFabric NcclTier",

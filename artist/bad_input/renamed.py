@@ -10,6 +10,8 @@ _REPLACEMENTS = {  # end of a field, field=value or group=preset of an earlier v
     "fill=greedy": f"{_TUNED}=greedy policy.of.fill=as_asked",
     "fill=opt": f"{_TUNED}=opt",
     "fill=tune": f"{_TUNED}=tune",
+    "contention=average": "mean_field, its new name",
+    "contention=phases": "packets, its new name (with contention_packets=0 at flow level, as before)",
     "most_beyond": "max_beyond, its new name",
     "most_jobs": "max_jobs, its new name",
     "most_packets": "max_packets, its new name",

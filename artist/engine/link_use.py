@@ -6,10 +6,10 @@ from math import inf
 import numpy as np
 
 from artist.core.link_use import LinkName, LinkUse, Span
-from netmodels.api import Link, Sending
+from netmodels.api import JobTraffic, Link
 
 
-def link_use(sending: Sending, capacity: Mapping[Link, float], factor: float = 1.0) -> LinkUse:
+def link_use(sending: JobTraffic, capacity: Mapping[Link, float], factor: float = 1.0) -> LinkUse:
     """Return the sending periods of a job on each link with a capacity, and its share of the link.
 
     Jobs are assumed to use the same one of parallel links, as in the test whether they share it.
@@ -23,9 +23,9 @@ def link_use(sending: Sending, capacity: Mapping[Link, float], factor: float = 1
     """
     alone = sending.joined()
     links = [link for link in alone.links if capacity.get(link, inf) < inf]
-    rates = alone.rates(links, capacity)
-    through_ns = alone.ends_ns(alone.rides_ns)
-    starts = ((through_ns - alone.rides_ns) * factor).round().astype(np.int64).tolist()
+    rates = alone.rates_on(links, capacity)
+    through_ns = alone.ends_ns(alone.transfers_ns)
+    starts = ((through_ns - alone.transfers_ns) * factor).round().astype(np.int64).tolist()
     ends = (through_ns * factor).round().astype(np.int64).tolist()
     spans: dict[LinkName, tuple[Span, ...]] = {}
     for link, column in zip(links, rates.T, strict=True):

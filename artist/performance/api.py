@@ -7,7 +7,7 @@ from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
-from netmodels.api import Link, Sending
+from netmodels.api import JobTraffic, Link
 
 
 class Changed(NamedTuple):
@@ -117,7 +117,7 @@ class OnLinks(Protocol):
     def capacity(self) -> Mapping[Link, float]:
         """Capacity of every link, byte/ns; inf where no link is shared."""
 
-    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending | None:
+    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> JobTraffic | None:
         """Return what a job alone sends on shared links in an iteration where it is placed.
 
         None if it sends nothing there, or if jobs are priced as if each had all links to itself.

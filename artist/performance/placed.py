@@ -25,7 +25,7 @@ from artist.performance.effects.communication import Communication
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stages import NetworkStage, StageTimes
-from netmodels.api import Fabric, Link, NetworkModel, Profile, Sending, SharedLinks, SystemSettings
+from netmodels.api import Fabric, JobTraffic, Link, NetworkModel, Profile, SharedLinks, SystemSettings
 
 _FIELDS = IterationParts._fields
 _MAX_KEPT = 50_000
@@ -91,6 +91,7 @@ class PlacedPerformance:
         self._groups = partial(Groups, packed or Packed(), interleaved or Interleaved(), self._stages)
         self._links = None if contention is None else Links(contention, profile, self._compute)
         self.capacity: Mapping[Link, float] = {} if contention is None else contention.capacity
+        self.answers: Mapping[str, int] = {} if contention is None else contention.answers
         self._own_couplings = tuple(couplings)
         self._set_chain(input_stall)
 
@@ -122,7 +123,7 @@ class PlacedPerformance:
         """Return how long an iteration of a job uses each resource where it is placed."""
         return self._stages(spec, allocation, cluster)
 
-    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending | None:
+    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> JobTraffic | None:
         """Return what a job alone sends on shared links where it is placed; None if that is nothing."""
         if self._links is None:
             return None

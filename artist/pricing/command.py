@@ -69,7 +69,7 @@ class PriceConfig(Strict):
     gpus: StrictInt | Annotated[list[StrictInt], Field(min_length=1)]
     shape: StrictInt | str | Annotated[list[StrictInt | str], Field(min_length=1)] | None = None
     jobs: list[str] | None = None
-    contention_packets: Annotated[StrictInt, Field(ge=1)] | None
+    contention_packets: Annotated[StrictInt, Field(ge=0)] | None
     collective: NcclCollective | None = None
     bytes: StrictFloat | StrictInt = Field(ge=1, le=1e15)
     csv: Path | None = None

@@ -74,16 +74,16 @@ def together_table(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: 
         *(("", "", lead) for lead in leads),
         *(("", "", head) for head in ("job", "model", "placement", "tier", "GPUs")),
         ("", "alone", "ms"),
-        ("by", "average", "ms"),
+        ("by the mean", "field", "ms"),
         ("", "slow-", "down"),
-        ("by", "phases", "ms"),
+        ("in", "packets", "ms"),
         ("", "slow-", "down"),
     ]
     rows = tuple(
         (
             *(*job.lead, str(job.number), job.model, job.placement, job.tier, str(job.gpus)),
-            *(_ms(job.alone_ns), _ms(job.average_ns), f"{job.slowdown(job.average_ns):.3f}"),
-            *(_ms(job.phases_ns), f"{job.slowdown(job.phases_ns):.3f}"),
+            *(_ms(job.alone_ns), _ms(job.mean_field_ns), f"{job.slowdown(job.mean_field_ns):.3f}"),
+            *(_ms(job.packets_ns), f"{job.slowdown(job.packets_ns):.3f}"),
         )
         for job in jobs
     )
@@ -93,7 +93,7 @@ def together_table(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: 
     heads = [
         *(("", "", lead) for lead in leads),
         *(("", "", "link that jobs could overload"), ("", "", "jobs"), ("", "", "Gb/s")),
-        *(("all send", "at once", "%"), ("mean use", "by phases", "%")),
+        *(("all send", "at once", "%"), ("mean use", "in packets", "%")),
     ]
     rows = tuple(
         (
@@ -161,7 +161,7 @@ def price_csv(prices: Sequence[Price], leads: Sequence[str]) -> str:
 
 def together_csv(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: Sequence[str]) -> str:
     """Return the table of jobs on one fabric as CSV, and the fullest link that each could overload."""
-    names = (*leads, "job", "model", "placement", "tier", "gpus", "alone_ns", "average_ns", "phases_ns")
+    names = (*leads, "job", "model", "placement", "tier", "gpus", "alone_ns", "mean_field_ns", "packets_ns")
     rows = []
     for job in jobs:
         used = [link for link in links if job.number in link.jobs and link.lead == job.lead]
@@ -169,7 +169,7 @@ def together_csv(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: Se
         rows.append(
             (
                 *(*job.lead, job.number, job.model, job.placement, job.tier, job.gpus),
-                *(repr(job.alone_ns), repr(job.average_ns), repr(job.phases_ns)),
+                *(repr(job.alone_ns), repr(job.mean_field_ns), repr(job.packets_ns)),
                 *(("", "") if fullest is None else (fullest.name, repr(fullest.use))),
             )
         )

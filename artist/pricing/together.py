@@ -9,10 +9,20 @@ from typing import Any
 from artist.errors import InputError
 from artist.pricing.placements import parse_machines
 from artist.pricing.price import within_64_bits
-from netmodels.api import Contention, Link, Profile, Sending, Slice, SystemSettings, Tier, Topology, shape_of
+from netmodels.api import (
+    Contention,
+    JobTraffic,
+    Link,
+    Profile,
+    Slice,
+    SystemSettings,
+    Tier,
+    Topology,
+    shape_of,
+)
 from netmodels.contention.contention import Way
-from netmodels.contention.packet_budget import Runner
-from netmodels.contention.shares import crowded
+from netmodels.contention.packet_level import Runner
+from netmodels.contention.transfers import overloaded
 from netmodels.fabric.shape import gpus, tier
 
 _log = logging.getLogger("artist")
@@ -41,9 +51,9 @@ class JobPrice:
         Of the job, as they were given.
     gpus, tier
         GPUs of the job, and the widest tier that it crosses.
-    alone_ns, average_ns, phases_ns
-        Mean time of an iteration alone, and beside the others as `netmodels.contention.average` and
-        `netmodels.contention.phases` say.
+    alone_ns, mean_field_ns, packets_ns
+        Mean time of an iteration alone, and beside the others by either way of
+        `netmodels.contention.contention`.
     lead
         Further columns that tell it from others, such as the topology.
     """
@@ -54,8 +64,8 @@ class JobPrice:
     gpus: int
     tier: Tier
     alone_ns: float
-    average_ns: float
-    phases_ns: float
+    mean_field_ns: float
+    packets_ns: float
     lead: tuple[str, ...] = field(default=())
 
     def slowdown(self, together_ns: float) -> float:
@@ -77,7 +87,7 @@ class LinkPrice:
         Capacity, of each of so many parallel links.
     asked, use
         What the jobs would send if all sent their most at once, by the same path, as a share of its capacity;
-        and what they send on average (`phases_ns`), as a share of that of all paths.
+        and what they send on average (`packets_ns`), as a share of that of all paths.
     lead
         As in `JobPrice`.
     """
@@ -169,7 +179,7 @@ def price_together(
     topology, system, lead
         As for `price_iterations`.
     max_packets
-        As for `netmodels.contention.packet_phases.followed`. A warning says if jobs have more, or take
+        As for `netmodels.contention.packet_level.followed`. A warning says if jobs have more, or take
         minutes.
 
     Raises
@@ -182,22 +192,22 @@ def price_together(
         raise InputError(what, where="network.model", allowed=allowed)
     placements = placed(jobs, topology)
     with within_64_bits():
-        ways: Sequence[Way] = ("average", "phases")
+        ways: Sequence[Way] = ("mean_field", "packets")
         machines = _machines(placements, topology)
         fabric = topology.fabric
         asked = [Contention(way, machines, fabric, system, network, max_packets) for way in ways]
         scaled = [_scaled(*pair, topology) for pair in zip(profiles, placements, strict=True)]
-        sendings = [asked[0].sending(*pair) for pair in zip(scaled, placements, strict=True)]
+        sendings = [asked[1].traffic(*pair) for pair in zip(scaled, placements, strict=True)]
         if not isinstance(network, Runner):
             _warn_of_packets(asked[1].packets(sendings), max_packets)
-        average_ns, phases_ns = (links.together(sendings) for links in asked)
+        mean_field_ns, packets_ns = (links.together(sendings) for links in asked)
     prices = []
     for number, (job, sending) in enumerate(zip(jobs, sendings, strict=True)):
         shape = shape_of(job.machines)
-        times = sending.alone_ns, average_ns[number], phases_ns[number]
+        times = sending.alone_ns, mean_field_ns[number], packets_ns[number]
         of = job.model, job.placement, gpus(shape), tier(shape)
         prices.append(JobPrice(number + 1, *of, *times, lead))
-    return prices, list(_links(sendings, asked[1].capacity, phases_ns, topology, lead))
+    return prices, list(_links(sendings, asked[1].capacity, packets_ns, topology, lead))
 
 
 def _warn_of_packets(counts: Sequence[int], most: int | None) -> None:
@@ -208,7 +218,7 @@ def _warn_of_packets(counts: Sequence[int], most: int | None) -> None:
     if too_many:
         note = (
             "following all of about %s packets would take %d min: jobs that send too many are followed "
-            "more coarsely, or as fluids; contention_packets=null follows all"
+            "more coarsely, or at flow level; contention_packets=null follows all"
         )
         _log.warning(note, f"{count:,}", minutes)
     elif minutes > 1:
@@ -232,17 +242,18 @@ def _machines(placements: Sequence[Sequence[Slice]], topology: Topology) -> list
 
 
 def _links(
-    jobs: Sequence[Sending],
+    jobs: Sequence[JobTraffic],
     capacity: Mapping[Link, float],
     iteration_ns: Sequence[float],
     topology: Topology,
     lead: tuple[str, ...],
 ) -> Iterator[LinkPrice]:
     """Yield the links that jobs could overload together; both directions carry the same."""
-    for link in crowded(jobs, capacity):
+    for link in overloaded(jobs, capacity):
         if link.way == "out":
             at = {number: job.links.index(link) for number, job in enumerate(jobs) if link in job.links}
-            asked = sum(float(jobs[job].most(capacity)[place]) for job, place in at.items())
+            peaks = (jobs[job].peaks(jobs[job].limits(capacity))[place] for job, place in at.items())
+            asked = float(sum(peaks))
             sent = (jobs[job].sent_bytes[:, place].sum() / iteration_ns[job] for job, place in at.items())
             paths, limit = topology.fabric.uplinks if link.tier == "rack" else 1, capacity[link]
             uses = asked / limit, float(sum(sent)) / limit / paths

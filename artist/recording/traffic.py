@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ from artist.core.job import JobSpec
 from artist.core.result import RunResult
 from artist.recording.names import LINK_USES, LINKS_FILE, SLOWDOWN, TIERS_FILE
 from artist.recording.topic import Table, Topic
-from netmodels.api import FULL, Link, Sending
+from netmodels.api import FULL, JobTraffic, Link
 
-SendingOf = Callable[[JobSpec, Allocation, Cluster], Sending | None]
+SendingOf = Callable[[JobSpec, Allocation, Cluster], JobTraffic | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -64,6 +65,8 @@ class Traffic(Topic):
         Traffic of an iteration of a placed job (`Performance.sending`); None: it sends nothing.
     capacity
         Of every link, byte/ns; infinite where no link is shared.
+    answers
+        How often jobs that share links are priced at packet level, at flow level and by the mean field.
 
     Attributes
     ----------
@@ -77,8 +80,14 @@ class Traffic(Topic):
     rates = True  # asks the engine for changes of iteration time
 
     def __init__(
-        self, jobs: Sequence[JobSpec], cluster: Cluster, sending: SendingOf, capacity: Mapping[Link, float]
+        self,
+        jobs: Sequence[JobSpec],
+        cluster: Cluster,
+        sending: SendingOf,
+        capacity: Mapping[Link, float],
+        answers: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
+        self._answers = answers
         self._limits: dict[Link, float] = {}  # of one path
         whole: dict[Link, float] = {}  # of all parallel ones
         for link, limit in sorted(capacity.items()):
@@ -140,7 +149,7 @@ class Traffic(Topic):
 
     def summary_entries(self, result: RunResult) -> Mapping[str, Any]:
         """Return `summarise_contention`."""
-        return summarise_contention(result)
+        return summarise_contention(result, self._answers)
 
     def totals(self) -> dict[str, Any]:
         """Return the columns of links.parquet, of a closed run: a row for each link.
@@ -200,7 +209,9 @@ class Traffic(Topic):
             sender.at = np.array([self._at[link] for link in links], dtype=np.int64)
             sent_bytes = sending.sent_bytes.sum(axis=0)[columns]
             sender.whole_ns = sent_bytes / [self._whole[link] for link in links]
-            sender.most = sending.most(self._limits)[columns] / [self._limits[link] for link in links]
+            sender.most = sending.peaks(sending.limits(self._limits))[columns] / [
+                self._limits[link] for link in links
+            ]
 
     # --- sums and rows
 
@@ -268,14 +279,23 @@ def slowdowns(result: RunResult) -> Floats:
     return slower
 
 
-def summarise_contention(result: RunResult) -> dict[str, Any]:
+def summarise_contention(result: RunResult, answers: Mapping[str, int]) -> dict[str, Any]:
     """Return, for the summary, the mean of `slowdowns`, and the part of the jobs that were slowed at all.
 
     Both over all jobs that ran; None if none did.
+
+    Parameters
+    ----------
+    result
+        The run.
+    answers
+        How often jobs that share links were priced at packet level, at flow level and by the mean field.
     """
+    priced = {level: answers.get(level, 0) for level in ("packets", "flow_level", "mean_field")}
     slower = slowdowns(result)
     slower = slower[~np.isnan(slower)]
     if not len(slower):
-        return {"contention": {"slowdown": None, "jobs": None}}
+        return {"contention": {"slowdown": None, "jobs": None, "answers": priced}}
     mean = math.fsum(slower) / len(slower)
-    return {"contention": {"slowdown": mean, "jobs": int((slower > 1).sum()) / len(slower)}}
+    slowed = int((slower > 1).sum()) / len(slower)
+    return {"contention": {"slowdown": mean, "jobs": slowed, "answers": priced}}

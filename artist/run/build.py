@@ -343,7 +343,7 @@ def check_packets(packets: object, model: NetworkModel, system: SystemSettings, 
     InputError
         If the network model follows packets of its own, or messages are none.
     """
-    from netmodels.contention.packet_budget import Runner
+    from netmodels.contention.packet_level import Runner
     from netmodels.contention.traffic import IN_RINGS, in_rings
 
     if isinstance(model, Runner):

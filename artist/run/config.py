@@ -92,13 +92,13 @@ class PerformanceConfig(Strict):
         Whether run times of a trace hold for the share of CPUs and memory that goes with a job's GPUs, or for
         those that the job asks for (if it asks for none: for the share).
     contention
-        What jobs on the same links do to each other: nothing, or what `netmodels.contention.contention` finds
-        on average, or by following them in time.
+        Slowdown of jobs on the same links: none, or by how often the others send (`mean_field`), or followed
+        packet by packet (`netmodels.contention.contention`).
     contention_packets
-        How many packets of a component, the jobs joined by links, are followed for an answer of `phases`,
-        about; if it sends more it is followed more coarsely, or as fluids
-        (`netmodels.contention.packet_phases`). None: all are followed. Has a meaning only where messages are
-        packets in rings (`netmodels.contention.traffic.in_rings`).
+        Packets of a component, the jobs joined by links, that are followed for an answer of `packets`, about;
+        if it sends more it is followed more coarsely, or at flow level (`netmodels.contention.packet_level`).
+        None: all are followed; 0: none. Has a meaning only where collectives are rings
+        (`netmodels.contention.traffic.in_rings`).
     effects, couplings
         Parts of the user's own, after those that are always there (`artist.performance.effects.api`,
         `artist.performance.couplings.api`).
@@ -114,8 +114,8 @@ class PerformanceConfig(Strict):
     tuned_jobs: bool = Field(default=False, strict=True)
     sensitivity: Path | None = None
     measured_with: MeasuredWith = "share"
-    contention: Literal["none", "average", "phases"] = "none"
-    contention_packets: Annotated[int, Field(strict=True, ge=1)] | None = CONTENTION_PACKETS
+    contention: Literal["none", "mean_field", "packets"] = "none"
+    contention_packets: Annotated[int, Field(strict=True, ge=0)] | None = CONTENTION_PACKETS
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()
 
@@ -136,11 +136,11 @@ class PerformanceConfig(Strict):
         return self
 
     @model_validator(mode="after")
-    def _needs_phases(self) -> Self:
-        if self.contention_packets != CONTENTION_PACKETS and self.contention != "phases":
+    def _needs_packets(self) -> Self:
+        if self.contention_packets != CONTENTION_PACKETS and self.contention != "packets":
             raise ValueError(
                 f"contention_packets does nothing with contention={self.contention}; "
-                f"performance.contention=phases, or performance.contention_packets={CONTENTION_PACKETS}"
+                f"performance.contention=packets, or performance.contention_packets={CONTENTION_PACKETS}"
             )
         return self
 

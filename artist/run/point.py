@@ -223,7 +223,7 @@ def _topics(simulation: Simulation, recorder: Recorder) -> list[Topic]:
         min_cpus_per_gpu = getattr(simulation.policy, "min_cpus_per_gpu", None)
         topics.append(JobTypes(jobs, cluster, performance.drawn, min_cpus_per_gpu))
     if simulation.config.performance.contention != "none":
-        topics.append(Traffic(jobs, cluster, performance.sending, performance.capacity))
+        topics.append(Traffic(jobs, cluster, performance.sending, performance.capacity, performance.answers))
     return topics
 
 

@@ -24,8 +24,8 @@ from netmodels.models.zero import ZeroModel
 Setting = Mapping[str, Mapping[str, str]]
 
 _CONTENTION = {
-    "average": "jobs on the same links slow each other, by how often the others send",
-    "phases": "jobs on the same links slow each other while they send at the same time",
+    "mean_field": "jobs on the same links slow each other, by how often the others send",
+    "packets": "jobs on the same links slow each other, followed packet by packet",
 }
 _OWN_DELAYS = "some jobs state delays of their own"
 

@@ -75,16 +75,16 @@ def model(compute_ns: int, sent_ns: int, hidden_ns: int = 0) -> Profile:
     return Profile("toy", (first, last))
 
 
-def shared_links(
-    way: Literal["average", "phases"], machines: Iterable[Slice], fabric: Fabric = FABRIC, slower: int = 1
-) -> Contention:
-    """Return the links of some machines, with all their GPUs, which jobs share."""
-    return Contention(way, machines, fabric, SystemSettings(), Rings(slower))
+Way = Literal["mean_field", "flow_level"]
 
 
-def links_of(
-    way: Literal["average", "phases"], cluster: Cluster, fabric: Fabric = FABRIC, slower: int = 1
-) -> Contention:
+def shared_links(way: Way, machines: Iterable[Slice], fabric: Fabric = FABRIC, slower: int = 1) -> Contention:
+    """Return the links of some machines, with all their GPUs, which jobs share; no packets are followed."""
+    known: Literal["mean_field", "packets"] = "packets" if way == "flow_level" else way
+    return Contention(known, machines, fabric, SystemSettings(), Rings(slower), max_packets=0)
+
+
+def links_of(way: Way, cluster: Cluster, fabric: Fabric = FABRIC, slower: int = 1) -> Contention:
     """Return the links of a cluster, which jobs share."""
     machines = [(m.rack, number, m.type, m.gpus) for number, m in enumerate(cluster.machines)]
     return shared_links(way, machines, fabric, slower)

@@ -1,32 +1,31 @@
-"""Jobs of one cluster that share links: how long their iterations take beside each other.
+"""Contention: the iteration times of jobs that share the links of one cluster.
 
-Jobs are joined by links that they could overload together (`netmodels.contention.shares.crowded`); those
-joined in this way, directly or through others, are a *component*, and components do not affect each other.
-How much longer iterations take in a component is found by `netmodels.contention.average` or
-`netmodels.contention.phases`, once: the same kinds of jobs meet on other machines again, so a question names
-machines and racks by first occurrence, jobs in an order of their content, and answers are kept.
+Jobs are joined by links that they could overload together (`netmodels.contention.transfers`); those joined in
+this way, directly or through others, are a *component*, and components do not affect each other.
 
-In a component of more than 8 jobs the mean of what others send counts (`netmodels.contention.mean_field`):
-following them event by event would take seconds. In time, so does how far sending of jobs with equal periods
-overlaps. Answers come in steps of 0.1 % of an iteration alone, finer than they are good for: a job that comes
-or leaves changes the times of those near it, not those of all that others join to it.
-Few jobs are not followed either, but met on average, if some do dozens of iterations while others do one, so
-that they meet all of its phases anyhow.
+`mean_field` prices a component by how often its jobs send (`netmodels.contention.mean_field`).
 
-Jobs that send packets (`transport`) are followed packet by packet where that is affordable
-(`netmodels.contention.packet_phases`; by the model itself if it runs packets), else as fluids. As fluids,
-too, where ports are wider than one of parallel uplinks: alone jobs are priced on all of these, and packets,
-hashed one by one, would not fill them.
+`packets` multiplies the price alone, whatever transport has priced it, by together / alone at packet level
+(`netmodels.contention.packet_level`). Components that take too many packets, or whose collectives are no
+rings of messages, are followed at flow level (`netmodels.contention.flow_level`). Components of more than 8
+jobs, and jobs some of which do dozens of iterations while others do one, so that they meet all of its phases
+anyhow, are priced by the mean field; the large ones with the overlap of their sending. Uplinks of parallel
+links narrower than ports are at flow level, too: alone, jobs are priced on all of these, and packets, hashed
+one by one, would not fill them.
 
-Both directions of a link carry the same (`netmodels.contention.traffic`), so only one is looked at.
-
-Jobs that differ by less than 0.1 % in speed, or that wait for less than 0.1 % of an iteration more, are one
-question. On average only shares of time and rates count, so there speed does not matter at all.
+The same constellations occur on other machines again, so a question names machines and racks by first
+occurrence, jobs in an order of their content, and answers are kept. Jobs that differ by less than 0.1 % in
+speed, or that wait for less than 0.1 % of an iteration more, are one question; answers for more than 8 jobs
+come in steps of 0.1 % of an iteration alone, so that a job that starts or ends does not change the times of
+all jobs that others join to it. Both directions of a link carry the same, so only one is looked at.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
 from math import inf, log, log1p
 from typing import Literal, NamedTuple
 
@@ -34,16 +33,13 @@ import numpy as np
 
 from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.ring_steps import Floats
-from netmodels.contention.average import slowdowns
-from netmodels.contention.kinds import Kind, Known, Names, kind_of, one_way
+from netmodels.contention.constellation import Names, order_of
+from netmodels.contention.flow_level import ITERATIONS, followed_ns, together
 from netmodels.contention.links import FULL, MAX_JOBS, Link, Slice, capacities
-from netmodels.contention.mean_field import Timing, components, slower
-from netmodels.contention.order import order_of
-from netmodels.contention.packet_budget import Runner
-from netmodels.contention.packet_phases import followed, packets_of
-from netmodels.contention.phases import ITERATIONS, followed_ns, together
-from netmodels.contention.sending import Sender, Sending
-from netmodels.contention.traffic import Priced, in_ring_order, job_traffic
+from netmodels.contention.mean_field import Bools, MeanJob, Overlap, mean_of, slowdowns_of
+from netmodels.contention.packet_level import Runner, followed, packets_of
+from netmodels.contention.traffic import Priced, in_ring_order, in_rings, job_traffic
+from netmodels.contention.transfers import JobTraffic, LinkLoad
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import gpus
 from netmodels.fabric.system import SystemSettings
@@ -51,31 +47,115 @@ from netmodels.profiles.layers import Profile
 
 _log = logging.getLogger(__name__)
 
-Way = Literal["average", "phases"]
+Way = Literal["mean_field", "packets"]
 
 _STEP = 1e-3
-"""Relative difference of two times that are told apart."""
+"""Relative difference of two times from which on they differ."""
 _MAX_EVENTS = 20_000
-"""That are followed in time: 0.1 s. Only jobs some 50 times as quick as another one have more of them."""
+"""Events at flow level: 0.1 s. Only jobs some 50 times as quick as another one have more of them."""
 _MAX_KEPT = 50_000  # answers, and likewise jobs
 _BUFFER_BYTES = 1 << 22
-"""That may wait for a port of a switch before it pauses who sends there: in ns-3 an eighth of 32 MiB."""
-_FLUIDS = "jobs that share links are in part followed as fluids: packets would be too many"
+"""Bytes that a port of a switch queues before it pauses their sender: in ns-3 an eighth of 32 MiB."""
+_FLOWS = "jobs that share links are in part followed at flow level: packets would be too many"
 _NO_RINGS = (
-    "jobs that share links are followed as fluids: only flat rings of one chunk are followed in packets"
+    "jobs that share links are followed at flow level: only flat rings of one chunk are followed in packets"
 )
 _NARROW = (
-    "jobs that share links are followed as fluids: packets are not, over parallel uplinks (topology.uplinks) "
-    "that are narrower than ports"
+    "jobs that share links are followed at flow level: packets are not, over parallel uplinks "
+    "(topology.uplinks) that are narrower than ports"
 )
 _PAUSES = (
-    "without windows, messages of more than 4 MiB fill switches, which then pause who sends (PFC): that is "
-    "not followed, and jobs that share links may take far longer"
+    "without windows, messages of more than 4 MiB fill switches, which then pause their senders (PFC): that "
+    "is not followed, and jobs that share links may take far longer"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """A job wherever it is placed, with the capacities of its links.
+
+    Parameters
+    ----------
+    traffic
+        Its iteration, on some links.
+    limits
+        Capacity of each of its links, byte/ns.
+    alone_ns
+        Time of an iteration alone.
+    shared
+        Columns of the links that have a capacity, are the way out of a place, and carry anything.
+    loads
+        Its highest rate on each of these, byte/ns.
+    alike
+        Whether it sends on all of these in the same transfers.
+    means
+        Its mean job, by the links on which others can meet it.
+    """
+
+    traffic: JobTraffic
+    limits: Floats
+    alone_ns: float
+    shared: Ints
+    loads: Floats
+    alike: bool
+    means: dict[bytes, MeanJob]
+
+    @classmethod
+    def of(cls, traffic: JobTraffic, limits: Floats) -> "_Job":
+        """Return a job with the capacities of its links, byte/ns."""
+        sends = (limits < inf) & traffic.sent_bytes.any(axis=0)
+        columns = [column for column, link in enumerate(traffic.links) if link.way == "out" and sends[column]]
+        shared = np.array(columns, dtype=np.int64)
+        on_shared = traffic.sent_bytes[:, shared] > 0
+        alike = bool((on_shared == on_shared[:, :1]).all())
+        return cls(traffic, limits, traffic.alone_ns, shared, traffic.peaks(limits)[shared], alike, {})
+
+    @cached_property
+    def key(self) -> bytes:
+        """Digest of all but the places of its links."""
+        job = self.traffic
+        words = repr((job.compute_ns, job.ring, [link.tier for link in job.links]))
+        digest = blake2b(words.encode(), digest_size=16)
+        for array in (job.issued_ns, job.transfers_ns, job.updates_ns, job.sent_bytes, self.limits):
+            digest.update(repr(array.shape).encode())
+            digest.update(array.tobytes())
+        return digest.digest()
+
+    @cached_property
+    def whole(self) -> MeanJob:
+        """Its mean job, if others can meet it on all of its shared links."""
+        return self.mean(np.ones(len(self.shared), dtype=np.bool_))
+
+    @cached_property
+    def slack(self) -> float:
+        """Factor by which its transfers may take longer at no cost, 1 or more."""
+        return self.whole.slack if len(self.loads) else inf
+
+    @cached_property
+    def busy(self) -> float:
+        """The largest share of its time that it sends at no cost."""
+        return min(1.0, self.whole.sending_ns * self.slack / self.alone_ns) if len(self.loads) else 0.0
+
+    def mean(self, full: Bools) -> MeanJob:
+        """Return the mean job, if others can meet it on some of its shared links; rates of all of these."""
+        key = b"" if self.alike else full.tobytes()
+        mean = self.means.get(key)
+        if mean is None:
+            met = self.shared if self.alike else self.shared[full]
+            mean = mean_of(self.traffic, np.any(self.traffic.sent_bytes[:, met] > 0, axis=1), self.limits)
+            mean = self.means[key] = mean._replace(rates=mean.rates[self.shared] / self.limits[self.shared])
+        return mean
+
+
+class _Placed(NamedTuple):
+    """A job, and the numbers of its shared links."""
+
+    job: _Job
+    numbers: Ints
 
 
 class _Member(NamedTuple):
-    """A job in a question, sorted by content; waiting and speed in steps of what is told apart."""
+    """A job in a question, sorted by content; waiting and speed in steps of 0.1 %."""
 
     key: bytes
     waiting: int
@@ -84,8 +164,12 @@ class _Member(NamedTuple):
     number: int
 
 
+_Answer = tuple[str, Sequence[float] | None]
+"""Level, and together / alone of each job; None by the mean field."""
+_NOT_FOLLOWED: _Answer = ("mean_field", None)
+
 _Question = tuple[tuple[bytes, int, int, int, tuple[int, ...]], ...]
-"""By member: kind, waiting, speed relative to the first, shift, and names of the places of its links."""
+"""By member: digest, waiting, speed relative to the first, shift, and names of the places of its links."""
 
 
 class Contention:
@@ -94,7 +178,7 @@ class Contention:
     Parameters
     ----------
     way
-        `average`: how often others send; `phases`: when they do.
+        `mean_field` or `packets`; see the module.
     machines
         The machines of the cluster, each with all its GPUs.
     fabric, system
@@ -102,12 +186,15 @@ class Contention:
     model
         Prices the parts of a job's all-reduces; an `AnalyticalModel` by default.
     max_packets
-        As for `netmodels.contention.packet_phases.followed`.
+        As for `netmodels.contention.packet_level.followed`; 0: all at flow level.
 
     Attributes
     ----------
     capacity
         Of every link of the cluster, byte/ns; inf where no link is shared.
+    answers
+        How often a component was priced at packet level (`packets`), at flow level (`flow_level`) and by the
+        mean field (`mean_field`), kept answers included.
     """
 
     def __init__(
@@ -120,26 +207,28 @@ class Contention:
         max_packets: int | None = None,
     ) -> None:
         self.capacity: Mapping[Link, float] = capacities(machines, fabric, fabric.uplinks)
-        self._way = way
+        self.answers = Counter[str]()
+        self._in_time = way == "packets"
         self._max_packets = max_packets
         self._fabric = fabric
         self._system = system
         self._model = model
         self._runner = model if isinstance(model, Runner) else None
-        self._noted: set[str] = set()
         if self._runner is not None and system.transport is None:
             self._system = replace(system, transport="packets")
+        self._in_packets = self._in_time and (self._runner is not None or max_packets != 0)
+        self._noted: set[str] = set()
         self._numbers = {link: number for number, link in enumerate(self.capacity)}
         self._limits: Floats = np.array([*self.capacity.values()], dtype=np.float64)
         self._with_none = np.append(self._limits, inf)  # the last: of a link that no job shares
         self._paths = np.array([fabric.uplinks if link.tier == "rack" else 1 for link in self.capacity])
-        self._traffic: dict[tuple[Profile, tuple[Slice, ...]], Sending] = {}
-        self._kinds: dict[tuple[Sending, bytes], Kind] = {}
-        self._known: dict[Sending, Known] = {}
-        self._answers: dict[_Question, tuple[float, ...]] = {}
+        self._traffic: dict[tuple[Profile, tuple[Slice, ...]], JobTraffic] = {}
+        self._jobs: dict[tuple[JobTraffic, bytes], _Job] = {}
+        self._placed: dict[JobTraffic, _Placed] = {}
+        self._answers: dict[_Question, _Answer] = {}
 
-    def sending(self, profile: Profile, placement: Sequence[Slice]) -> Sending:
-        """Return what a job sends on which link in an iteration alone.
+    def traffic(self, profile: Profile, placement: Sequence[Slice]) -> JobTraffic:
+        """Return the traffic of an iteration of a job alone.
 
         Parameters
         ----------
@@ -149,26 +238,34 @@ class Contention:
             (rack, machine, machine type, GPUs) for each machine of the job.
         """
         slices = in_ring_order(placement)
-        places = Names()
-        renamed = tuple((places.of("rack", r), places.of("machine", m), kind, n) for r, m, kind, n in slices)
-        made = self._traffic.get((profile, renamed))
-        if made is None:
-            made = job_traffic(profile, renamed, self._fabric, self._system, self._model)
-            self._traffic[profile, renamed] = made
-        job = replace(made, links=places.back(made.links))
-        self._keep(job, made)
+        names = Names()
+        renamed = tuple((names.of("rack", r), names.of("machine", m), kind, n) for r, m, kind, n in slices)
+        traffic = self._traffic.get((profile, renamed))
+        if traffic is None:
+            traffic = job_traffic(
+                profile, renamed, self._fabric, self._system, self._model, packets=self._in_packets
+            )
+            self._traffic[profile, renamed] = traffic
+        job = replace(traffic, links=names.back(traffic.links))
+        self._keep(job, traffic)
         return job
 
-    def sender(self, job: Sending) -> Sender:
-        """Return what a job does to the links; in time others may meet all that it sends: always busy."""
-        kind, numbers = self._of(job)
-        busy = 1.0 if self._way == "phases" else kind.busy
-        loads = dict(zip(numbers.tolist(), kind.most, strict=True))
-        return Sender(job, kind.alone_ns, kind.slack, busy, loads, max(kind.most, default=0.0))
+    def load(self, traffic: JobTraffic) -> LinkLoad:
+        """Return the load of a job on the links; in time others may meet all that it sends: always busy."""
+        job, numbers = self._of(traffic)
+        loads = job.loads.tolist()
+        return LinkLoad(
+            traffic,
+            job.alone_ns,
+            job.slack,
+            1.0 if self._in_time else job.busy,
+            dict(zip(numbers.tolist(), loads, strict=True)),
+            max(loads, default=0.0),
+        )
 
     def together(
         self,
-        jobs: Sequence[Sending],
+        jobs: Sequence[JobTraffic],
         shift_ns: Sequence[int] = (),
         *,
         stretch: Sequence[float] = (),
@@ -180,172 +277,149 @@ class Contention:
         Parameters
         ----------
         jobs
-            What each sends alone, on links of this cluster; of any number of components.
+            The traffic of each alone, on links of this cluster; of any number of components.
         shift_ns
-            How much later than the others each begins its iterations; by default none.
+            Delay of each job's iterations relative to the others'; by default none.
         stretch, waiting_ns
-            As for `Sending.stretched`, which need not be called before; by default 1 and 0.
+            As for `JobTraffic.stretched`, which need not be called before; by default 1 and 0.
         joined
             Whether they are known to be one component.
         """
-        known = [self._of(job) for job in jobs]
+        placed = [self._of(job) for job in jobs]
         times: Floats = np.array(stretch or [1.0] * len(jobs))
         waits: Floats = np.array(waiting_ns or [0] * len(jobs), dtype=np.float64)
         shifts = np.array(shift_ns or [0] * len(jobs), dtype=np.int64)
-        found = np.array([each.kind.alone_ns for each in known]) * times + waits
-        if joined:
-            found *= self._longer(jobs, known, times, waits / times, shifts)
-        else:
-            for component in self._components(known):
-                which = np.array(component)
-                found[which] *= self._longer(
-                    [jobs[number] for number in component],
-                    [known[number] for number in component],
-                    times[which],
-                    waits[which] / times[which],
-                    shifts[which],
-                )
-        answer: list[float] = found.tolist()
+        together_ns = np.array([job.alone_ns for job, _ in placed]) * times + waits
+        for numbers in [[*range(len(jobs))]] if joined else self._components(placed):
+            links = [jobs[number].links for number in numbers]
+            members = [placed[number] for number in numbers]
+            part = times[numbers], waits[numbers] / times[numbers], shifts[numbers]
+            level, ratios = self._followed(links, members, *part) if self._in_time else _NOT_FOLLOWED
+            self.answers[level] += 1
+            together_ns[numbers] *= self._mean_field(members, *part) if ratios is None else ratios
+        answer: list[float] = together_ns.tolist()
         return answer
 
-    def _longer(
-        self,
-        jobs: Sequence[Sending],
-        known: Sequence[Known],
-        times: Floats,
-        waiting_ns: Floats,
-        shift_ns: Ints,
+    def packets(self, jobs: Sequence[JobTraffic]) -> list[int]:
+        """Return the packets of each component of few jobs, about; 0 if it cannot be followed."""
+        components = self._components([self._of(job) for job in jobs])
+        few = [[jobs[number] for number in numbers] for numbers in components if len(numbers) <= MAX_JOBS]
+        return [packets_of(members, self.capacity, self._fabric, self._system) for members in few]
+
+    def _components(self, placed: Sequence[_Placed]) -> list[list[int]]:
+        """Return the jobs of each component of two jobs or more, by place."""
+        on = [numbers.tolist() for _, numbers in placed]
+        return components(on, [job.loads.tolist() for job, _ in placed], self._limits.tolist())
+
+    def _of(self, traffic: JobTraffic) -> _Placed:
+        placed = self._placed.get(traffic)
+        return self._keep(traffic, traffic) if placed is None else placed
+
+    def _keep(self, job: JobTraffic, traffic: JobTraffic) -> _Placed:
+        """Remember a job as the traffic that it is a placement of."""
+        if len(self._placed) >= _MAX_KEPT:
+            self._placed.clear()
+            self._traffic.clear()
+            self._jobs.clear()
+        numbers = np.array([self._numbers.get(link, -1) for link in job.links], dtype=np.int64)
+        limits = self._with_none[numbers]
+        key = traffic, limits.tobytes()
+        known = self._jobs.get(key)
+        if known is None:
+            known = self._jobs[key] = _Job.of(job, limits)
+        placed = self._placed[job] = _Placed(known, numbers[known.shared])
+        return placed
+
+    def _mean_field(
+        self, placed: Sequence[_Placed], times: Floats, waiting_ns: Floats, shift_ns: Ints
     ) -> Floats:
-        """Return together / alone of the jobs of a component, 1 or more.
+        """Return together / alone of the jobs of a component by the mean field; of many, in steps.
 
         Parameters
         ----------
-        jobs, known
-            The jobs, and what is remembered of each.
+        placed
+            The jobs.
         times, waiting_ns, shift_ns
             As for `together`, but waiting relative to the profile.
         """
-        if len(jobs) > MAX_JOBS:
-            return self._crowd(known, times, waiting_ns, shift_ns)
-        return np.array(self._few([job.links for job in jobs], known, times, waiting_ns, shift_ns))
-
-    def packets(self, jobs: Sequence[Sending]) -> list[int]:
-        """Return how many packets each component of few jobs has to be followed, about; 0 if it has none."""
-        found = self._components([self._of(job) for job in jobs])
-        few = [[jobs[number] for number in each] for each in found if len(each) <= MAX_JOBS]
-        return [packets_of(each, self.capacity, self._fabric, self._system) for each in few]
-
-    def _components(self, known: Sequence[Known]) -> list[list[int]]:
-        """Return the jobs of each component of two jobs or more, by place."""
-        if len(known) < 2:
-            return []
-        numbers, loads = [each.numbers for each in known], [each.kind.loads for each in known]
-        lengths = np.array([len(each) for each in numbers])
-        return components(lengths, np.concatenate(numbers), np.concatenate(loads), self._limits)
-
-    def _of(self, job: Sending) -> Known:
-        known = self._known.get(job)
-        return self._keep(job, job) if known is None else known
-
-    def _keep(self, job: Sending, made: Sending) -> Known:
-        """Remember a job as what was made, where its links are."""
-        if len(self._known) >= _MAX_KEPT:
-            self._known.clear()
-            self._traffic.clear()
-            self._kinds.clear()
-        numbers = np.array([self._numbers.get(link, -1) for link in job.links], dtype=np.int64)
-        limits = self._with_none[numbers]
-        question = made, limits.tobytes()
-        kind = self._kinds.get(question)
-        if kind is None:
-            kind = self._kinds[question] = kind_of(job, limits)
-        known = self._known[job] = Known(kind, numbers[kind.shared])
-        return known
-
-    def _crowd(
-        self,
-        known: Sequence[Known],
-        times: Floats,
-        waiting_ns: Floats,
-        shift_ns: Ints,
-    ) -> Floats:
-        """Return the same where many meet, in steps."""
-        numbers = [each.numbers for each in known]
+        numbers = [numbers for _, numbers in placed]
         link = np.concatenate(numbers)
-        means = [each.kind.whole for each in known if each.kind.alike]
-        if len(means) < len(known):
-            loads = np.concatenate([each.kind.loads for each in known])
+        means = [job.whole for job, _ in placed if job.alike]
+        if len(means) < len(placed):
+            loads = np.concatenate([job.loads for job, _ in placed])
             full = np.bincount(link, loads, len(self._limits)) > self._limits * FULL
-            met = [full[each.numbers] for each in known]
+            met = [full[of_job] for of_job in numbers]
             means = [
-                each.kind.mean(on if on.any() else np.ones_like(on))
-                for each, on in zip(known, met, strict=True)
+                job.mean(on if on.any() else np.ones_like(on))
+                for (job, _), on in zip(placed, met, strict=True)
             ]
-        lengths = np.array([len(each) for each in numbers])
-        timing = None
-        if self._way == "phases":
-            begins_ns = np.array([each.begins_ns for each in means]) + waiting_ns
-            spans_ns = np.array([each.span_ns for each in means])
-            timing = Timing(begins_ns * times + shift_ns, spans_ns * times, times)
-        longer = slower(means, lengths, link, self._paths, waiting_ns, timing)
-        return np.rint(longer / _STEP) * _STEP
+        overlap = None
+        if self._in_time and len(placed) > MAX_JOBS:
+            begins_ns = np.array([mean.begins_ns for mean in means]) + waiting_ns
+            spans_ns = np.array([mean.span_ns for mean in means])
+            overlap = Overlap(begins_ns * times + shift_ns, spans_ns * times, times)
+        counts = np.array([len(of_job) for of_job in numbers])
+        ratios = slowdowns_of(means, counts, link, self._paths, waiting_ns, overlap)
+        return np.rint(ratios / _STEP) * _STEP if len(placed) > MAX_JOBS else ratios
 
-    def _few(
+    def _followed(
         self,
         links: Sequence[Sequence[Link]],
-        known: Sequence[Known],
+        placed: Sequence[_Placed],
         times: Floats,
         waiting_ns: Floats,
         shift_ns: Ints,
-    ) -> Sequence[float]:
-        """Return the same where few meet, by the links on which they are."""
-        in_time = self._way == "phases"
+    ) -> _Answer:
+        """Return together / alone of the jobs of a component followed in time; see `_mean_field`."""
+        if len(placed) > MAX_JOBS:
+            return _NOT_FOLLOWED
         members = []
-        given = zip(known, times.tolist(), waiting_ns.tolist(), shift_ns.tolist(), strict=True)
-        for number, (each, time, wait_ns, begin_ns) in enumerate(given):
-            waiting = round(wait_ns / (each.kind.alone_ns * _STEP)) if wait_ns else 0
-            steps = round(log(time) / log1p(_STEP)) if in_time else 0
-            members.append(_Member(each.kind.key, waiting, steps, begin_ns if in_time else 0, number))
+        each_job = zip(placed, times.tolist(), waiting_ns.tolist(), shift_ns.tolist(), strict=True)
+        for number, ((job, _), time, wait_ns, begin_ns) in enumerate(each_job):
+            waiting = round(wait_ns / (job.alone_ns * _STEP)) if wait_ns else 0
+            members.append(_Member(job.key, waiting, round(log(time) / log1p(_STEP)), begin_ns, number))
         members.sort()
-        if in_time and self._system.packets:
-            places = [[(link.tier == "rack", link.place) for link in links[each.number]] for each in members]
-            members = [members[place] for place in order_of([each[:-1] for each in members], places)]
-        first = 0 if self._system.packets else members[0].steps  # latency of packets does not scale
+        first = members[0].steps
+        if self._in_packets:
+            places = [
+                [(link.tier == "rack", link.place) for link in links[member.number]] for member in members
+            ]
+            members = [members[at] for at in order_of([member[:-1] for member in members], places)]
+            first = 0  # latency of packets does not scale
         names, earliest = Names(), min(member.shift_ns for member in members)
         scale = (1 + _STEP) ** first
         shifts = [round((member.shift_ns - earliest) / scale) for member in members]
         renamed = [tuple(map(names.renamed, links[member.number])) for member in members]
         question = tuple(
-            (each.key, each.waiting, each.steps - first, shift, tuple(link.place for link in own))
-            for each, shift, own in zip(members, shifts, renamed, strict=True)
+            (member.key, member.waiting, member.steps - first, shift, tuple(link.place for link in of_job))
+            for member, shift, of_job in zip(members, shifts, renamed, strict=True)
         )
-        answer = self._answers.get(question)
-        if answer is None:
+        level, ratios = self._answers.get(question, ("", None))
+        if not level:
             if len(self._answers) >= _MAX_KEPT:
                 self._answers.clear()
             jobs, capacity = [], dict[Link, float]()
-            for member, own in zip(members, renamed, strict=True):
-                kind = known[member.number].kind
+            for member, of_job in zip(members, renamed, strict=True):
+                job = placed[member.number].job
                 time = (1 + _STEP) ** (member.steps - first)
-                job = kind.job.stretched(time, round(member.waiting * _STEP * time * kind.alone_ns))
-                jobs.append(replace(job, links=own))
-                capacity.update(zip(own, kind.limits.tolist(), strict=True))
-            answer = self._answers[question] = self._ask(jobs, capacity, shifts)
-        by_number = sorted(zip([member.number for member in members], answer, strict=True))
-        return [longer for _, longer in by_number]
+                traffic = job.traffic.stretched(time, round(member.waiting * _STEP * time * job.alone_ns))
+                jobs.append(replace(traffic, links=of_job))
+                capacity.update(zip(of_job, job.limits.tolist(), strict=True))
+            level, ratios = self._answers[question] = self._ask(jobs, capacity, shifts)
+        if ratios is None:
+            return _NOT_FOLLOWED
+        by_number = sorted(zip([member.number for member in members], ratios, strict=True))
+        return level, [ratio for _, ratio in by_number]
 
     def _ask(
-        self, jobs: Sequence[Sending], capacity: Mapping[Link, float], shifts: Sequence[int]
-    ) -> tuple[float, ...]:
-        """Return together / alone of jobs in order."""
-        uplinks, fluids = self._fabric.uplinks, [one_way(job) for job in jobs]
-        if self._way == "average":
-            return slowdowns(fluids, capacity, uplinks)
-        found = None
-        if uplinks > 1 and _wider_ports(jobs, capacity):
+        self, jobs: Sequence[JobTraffic], capacity: Mapping[Link, float], shifts: Sequence[int]
+    ) -> _Answer:
+        """Return together / alone of jobs in order, at packet level or else at flow level."""
+        ratios = None
+        if self._in_packets and self._fabric.uplinks > 1 and _wider_ports(jobs, capacity):
             self._note(_NARROW)
-        elif self._system.packets:
-            found = followed(
+        elif self._in_packets:
+            ratios = followed(
                 jobs,
                 capacity,
                 self._fabric,
@@ -354,33 +428,59 @@ class Contention:
                 max_packets=self._max_packets,
                 runner=self._runner,
             )
-            if found is None:
-                self._note(_FLUIDS if all(job.ring for job in jobs) else _NO_RINGS)
+            if ratios is None:
+                self._note(_FLOWS if in_rings(self._system) else _NO_RINGS)
             elif not self._system.windows and _largest_bytes(jobs) > _BUFFER_BYTES:
                 self._note(_PAUSES)
-        if found is None:
-            fluids = [job.joined() for job in fluids]
-            if _events(fluids) > _MAX_EVENTS:
-                return slowdowns(fluids, capacity, uplinks)
-            times_ns = together(fluids, capacity, shifts, uplinks=uplinks)
-            found = [each / job.alone_ns for each, job in zip(times_ns, fluids, strict=True)]
-        return tuple(max(1.0, each) for each in found)
+        if ratios is not None:
+            return "packets", [max(1.0, ratio) for ratio in ratios]
+        flows = [job.one_way().joined() for job in jobs]
+        if _events(flows) > _MAX_EVENTS:
+            return _NOT_FOLLOWED
+        times_ns = together(flows, capacity, shifts, uplinks=self._fabric.uplinks)
+        return "flow_level", [max(1.0, ns / job.alone_ns) for ns, job in zip(times_ns, flows, strict=True)]
 
-    def _note(self, what: str) -> None:
-        """Say something once."""
-        if what not in self._noted:
-            self._noted.add(what)
-            _log.warning(what, extra={"note": True})
+    def _note(self, note: str) -> None:
+        """Log a note once."""
+        if note not in self._noted:
+            self._noted.add(note)
+            _log.warning(note, extra={"note": True})
 
 
-def _largest_bytes(jobs: Sequence[Sending]) -> int:
+def components(
+    links: Sequence[Sequence[int]], loads: Sequence[Sequence[float]], capacity: Sequence[float]
+) -> list[list[int]]:
+    """Return the jobs of each component of two jobs or more.
+
+    Parameters
+    ----------
+    links, loads
+        Numbers of each job's links, and its highest rate on each of them, byte/ns.
+    capacity
+        Of all links, byte/ns.
+    """
+    offered, on = [0.0] * len(capacity), list[list[int]]([] for _ in capacity)
+    for job, (numbers, rates) in enumerate(zip(links, loads, strict=True)):
+        for link, rate in zip(numbers, rates, strict=True):
+            offered[link] += rate
+            on[link].append(job)
+    component = [[job] for job in range(len(links))]
+    for link, load in enumerate(offered):
+        if load > capacity[link] * FULL:
+            joined = sorted({other for job in on[link] for other in component[job]})
+            for job in joined:
+                component[job] = joined
+    return [jobs for job, jobs in enumerate(component) if len(jobs) > 1 and jobs[0] == job]
+
+
+def _largest_bytes(jobs: Sequence[JobTraffic]) -> int:
     """Return the size of the largest message of some jobs."""
     rings = [job.ring for job in jobs if job.ring]
     return max((layer.bytes // gpus(ring.shape) for ring in rings for layer in ring.layers), default=0)
 
 
-def _wider_ports(jobs: Sequence[Sending], capacity: Mapping[Link, float]) -> bool:
-    """Return whether packets may come to an uplink faster than one of its links passes them."""
+def _wider_ports(jobs: Sequence[JobTraffic], capacity: Mapping[Link, float]) -> bool:
+    """Return whether packets may arrive at an uplink faster than one of its links passes them."""
     return any(
         link.tier == "rack" and peak > capacity.get(link, inf) * FULL
         for job in jobs
@@ -389,8 +489,8 @@ def _wider_ports(jobs: Sequence[Sending], capacity: Mapping[Link, float]) -> boo
     )
 
 
-def _events(jobs: Sequence[Sending]) -> float:
-    """Return how often jobs begin or end a passage until all have done enough iterations."""
+def _events(jobs: Sequence[JobTraffic]) -> float:
+    """Return the number of begins and ends of transfers until all jobs have done enough iterations."""
     alone_ns = [job.alone_ns for job in jobs]
     until_ns = followed_ns(alone_ns, ITERATIONS)
-    return sum(2 * len(job.rides_ns) * until_ns / each for job, each in zip(jobs, alone_ns, strict=True))
+    return sum(2 * len(job.transfers_ns) * until_ns / ns for job, ns in zip(jobs, alone_ns, strict=True))

@@ -1,10 +1,10 @@
-"""The links that jobs share, and what each carries.
+"""The links that jobs share, and their capacities.
 
 Every machine has a port to its rack, every rack an uplink to the core; each sends in two directions. Links of
-the tiers inside a machine are one GPU's own and shared by no other job. A port passes what all the GPUs below
-it may send together, as in `netmodels.fabric.graph.fabric_graph`; an uplink what it is given, be it more than
-its machines send, or, unlimited, what they do. Where a machine may send less beyond its rack than within it,
-what it sends there passes a link of its own, of tier `network`.
+the tiers inside a machine belong to one GPU and are shared by no other job. A port passes what all GPUs below
+it may send together, as in `netmodels.fabric.graph.fabric_graph`; an uplink passes its configured capacity,
+even if its machines send less, or, if unlimited, the sum of their ports. Where a machine may send less beyond
+its rack than within it, its traffic beyond the rack passes a further link, of tier `network`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ FULL = 1 + 1e-9
 """A link is overloaded beyond this load, as a share of its capacity: less comes from rounding."""
 
 MAX_JOBS = 8
-"""That are told apart, by which of them send or in time; of more of them the mean counts."""
+"""Jobs of a component that is followed in time; more meet by the mean field."""
 
 Direction = Literal["out", "in"]
 DIRECTIONS: tuple[Direction, ...] = ("out", "in")
@@ -36,14 +36,14 @@ class Link(NamedTuple):
     Parameters
     ----------
     tier
-        `machine`: the port of a machine to its rack; `rack`: the uplink of a rack; `network`: what a machine
-        sends beyond its rack, if that is limited further.
+        `machine`: the port of a machine to its rack; `rack`: the uplink of a rack; `network`: a machine's
+        limit beyond its rack, if that is lower than its port.
     place
         Number of the machine, or of the rack.
     way
         Out of it, or into it.
     path
-        Which of the parallel links that an uplink may consist of.
+        Number of one of the parallel links that an uplink may consist of.
     """
 
     tier: Tier
@@ -52,10 +52,14 @@ class Link(NamedTuple):
     path: int = 0
 
 
-def at_a_time(uses: Floats) -> Floats:
-    """Return on how many parallel links a job sends at a time, evenly, to fill so many of them.
+def paths_used(uses: Floats) -> Floats:
+    """Return the parallel links over which a job spreads a transfer evenly: as few as carry it.
 
-    As many as it needs. In ns-3, what hashing leaves of narrow links is less (netmodels/README.md).
+    Parameters
+    ----------
+    uses
+        Rates as shares of the capacity of one parallel link. In ns-3, hashing leaves less of narrow links
+        (netmodels/README.md).
     """
     return np.maximum(np.ceil(uses / FULL), 1.0)
 
@@ -76,40 +80,43 @@ def capacities(machines: Iterable[Slice], fabric: Fabric, uplinks: int = 1) -> d
         Parallel links of equal capacity that the uplink of a rack consists of.
     """
     racks: dict[int, dict[str, list[int]]] = {}
-    found: dict[Link, float] = {}
-    for rack, machine, kind, gpus in machines:
-        racks.setdefault(rack, {}).setdefault(kind, []).append(gpus)
-        near, far = ports(fabric, kind, gpus)
-        found.update(_both_ways("machine", machine, near))
+    capacity: dict[Link, float] = {}
+    for rack, machine, machine_type, gpus in machines:
+        racks.setdefault(rack, {}).setdefault(machine_type, []).append(gpus)
+        near, far = ports(fabric, machine_type, gpus)
+        capacity.update(_both_ways("machine", machine, near))
         if far < near:
-            found.update(_both_ways("network", machine, far))
-    for rack, kinds in racks.items():
-        whole = _uplink(fabric, kinds)
+            capacity.update(_both_ways("network", machine, far))
+    for rack, by_type in racks.items():
+        uplink = _uplink(fabric, by_type)
         for path in range(uplinks):
-            found.update(_both_ways("rack", rack, whole / uplinks, path))
-    return found
+            capacity.update(_both_ways("rack", rack, uplink / uplinks, path))
+    return capacity
 
 
 def _both_ways(tier: Tier, place: int, capacity: float, path: int = 0) -> dict[Link, float]:
     return {Link(tier, place, way, path): capacity for way in DIRECTIONS}
 
 
-def ports(fabric: Fabric, kind: str, gpus: int) -> tuple[float, float]:
-    """Return what so many GPUs of a machine may send within its rack and beyond it, byte/ns."""
-    _, (_, rack), (_, network) = fabric.tiers(kind)
+def ports(fabric: Fabric, machine_type: str, gpus: int) -> tuple[float, float]:
+    """Return the rates at which some GPUs of a machine may send within its rack and beyond it, byte/ns."""
+    _, (_, rack), (_, network) = fabric.tiers(machine_type)
     return _widest(rack, gpus), _widest(network, gpus)
 
 
-def _uplink(fabric: Fabric, kinds: Mapping[str, Sequence[int]]) -> float:
-    """Return what the widest uplink that types see passes, or, unlimited, what its machines send."""
-    own, widest = 0.0, 0.0
-    for kind, machines in kinds.items():
-        _, _, (_, network) = fabric.tiers(kind)
-        own += sum(_widest(network, gpus) for gpus in machines)
-        widest = max(widest, *(each.rack_bytes_per_ns or inf for each in network))
-    return own if widest == inf else widest
+def _uplink(fabric: Fabric, machines: Mapping[str, Sequence[int]]) -> float:
+    """Return the capacity of the widest uplink that types see, or, if unlimited, of the machines' ports."""
+    port_sum, widest = 0.0, 0.0
+    for machine_type, gpu_counts in machines.items():
+        _, _, (_, network) = fabric.tiers(machine_type)
+        port_sum += sum(_widest(network, gpus) for gpus in gpu_counts)
+        widest = max(widest, *(dimension.rack_bytes_per_ns or inf for dimension in network))
+    return port_sum if widest == inf else widest
 
 
 def _widest(dimensions: Sequence[Dimension], gpus: int) -> float:
-    """Return what the GPUs of a machine may send together on the widest dimension of a tier."""
-    return max(inf if each.links == "members" else each.capacity(gpus, machines=1) for each in dimensions)
+    """Return the rate at which GPUs of a machine send together on the widest dimension of a tier."""
+    return max(
+        inf if dimension.links == "members" else dimension.capacity(gpus, machines=1)
+        for dimension in dimensions
+    )

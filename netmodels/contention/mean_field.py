@@ -1,221 +1,336 @@
-"""Jobs that share links, where many meet: what each gets of a link, in the mean.
+"""Mean field: a job meets the others by how often they send, as if they were one sender.
 
-A job's passages take longer by what it gets, while it sends, of its fullest link. A link gives to all who
-send there what they ask for, up to a level: the level at which it is full if the job sends, as it does then,
-and others as often as they send meanwhile. So a job that asks for little gets it, the others share what is
-left, and no link carries more than its capacity. A job that is slower on another link asks for no more than
-it gets there; up to 5 % slower, one fades into the other. Slower jobs send a larger share of the time, so
-this is repeated until all relative changes together (root of the sum of squares) are less than 0.0005.
-Everything is a sum over pairs of jobs on a link: 40 jobs take a third of a millisecond.
+All transfers of a job that others can meet are one (`MeanJob`), and its iteration is a maximum of straight
+lines in the factor by which that transfer is slowed. A job's slowdown while it sends comes from its fullest
+link:
 
-How often others send while a job does is on average their share of time. In time (`Timing`), jobs whose
-iterations take the same time beside each other keep their distance from a common start, so what counts is how
-far their sending overlaps. Others pass through all distances, and count with their share of time. Between, up
-to 5 % apart, one fades into the other (in ns-3, periods 2 % apart lock together).
+1. Each of the others sends beside the job for some share p of its time, at rate a (capacity is 1). The load
+   of the others is a random variable with mean m = sum of p a and variance v = sum of p (1 - p) a^2.
+2. It is replaced by one sender with the same mean and mean square, which is either absent or sends: for the
+   share q = m^2 / (m^2 + v) of the time. With one other job, or others that always send, this is exact; the
+   more jobs there are, the nearer is q to 1, and only the mean counts.
+3. Meanwhile each of the others counts with p / q. The job's level w is its max-min share of the link: others
+   that ask for less than w get it, the rest share evenly, w (1 + sum of p / q) + sum of p a / q = 1.
+4. The transfer takes (1 - q) + q max(1, u / w) times as long, where u is the job's rate alone.
+
+A job that is slower on another link asks for no more than it gets there; up to 5 % slower, one fades into the
+other. Slower jobs send for a larger share of the time, so this is repeated until nothing changes any
+more. No link carries more than its capacity. All sums
+are over pairs of jobs on a link: 40 jobs take a third of a millisecond.
+
+On parallel uplinks (ECMP), p is multiplied by the chance that the other is on the same path.
+
+p is the share of its time that the other sends, or, with `Overlap`, the overlap of both jobs' sending: jobs
+whose iterations take equally long beside each other keep their distance from a common start. Jobs of other
+periods pass through all distances, and meet by shares of time. Between, up to 5 % apart, one fades into the
+other (in ns-3, periods 2 % apart lock together).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.ring_steps import Floats
-from netmodels.contention.links import FULL, at_a_time
-from netmodels.contention.means import Bools, Mean
+from netmodels.contention.links import MAX_JOBS, Link, paths_used
+from netmodels.contention.transfers import JobTraffic, overloaded
+
+Bools = npt.NDArray[np.bool_]
 
 _MAX_ROUNDS = 50
-_SETTLED = 5e-4
+_SETTLED, _SETTLED_FEW = 5e-4, 1e-7
+"""Relative changes of all jobs together (root of the sum of squares) below which rounds end."""
 _UNDAMPED = 16
-"""Rounds after which changes are halved: what jobs leave each other on several links may swing."""
+"""Rounds after which changes are halved: shares of jobs that meet on several links may oscillate."""
 _NEAR = 0.05
-"""A link that slows a job by as much less than another one, relatively, is not what slows it."""
+"""Relative difference from the link that slows a job most, below which another link slows it, too."""
 _ALIKE = 0.05
-"""Iterations whose times differ by as much, relatively, do not keep their distance any more."""
+"""Relative difference of iteration times from which on jobs do not keep their distance any more."""
 
 
-class Timing(NamedTuple):
-    """When jobs send that begin their iterations together.
+class MeanJob(NamedTuple):
+    """A job whose transfers that others can meet are joined to one.
+
+    Attributes
+    ----------
+    alone_ns
+        Time of an iteration alone.
+    sending_ns
+        Time in it during which others can meet the job's transfers.
+    rates
+        Mean rates in that time, shape (links,): byte/ns, or as shares of capacity.
+    begins_ns, span_ns
+        Begin of the first such transfer alone, and time from there to the end of the last.
+    offsets_ns, slopes_ns
+        The time of an iteration whose transfers take s times as long is the largest of offset + s x slope,
+        shape (lines,).
+    """
+
+    alone_ns: float
+    sending_ns: float
+    rates: Floats
+    begins_ns: float
+    span_ns: float
+    offsets_ns: Floats
+    slopes_ns: Floats
+
+    @property
+    def slack(self) -> float:
+        """Factor by which all transfers may take longer before the iteration does."""
+        steep = self.slopes_ns > 0
+        if not steep.any():
+            return inf
+        return float(((self.alone_ns - self.offsets_ns[steep]) / self.slopes_ns[steep]).min())
+
+
+def mean_of(job: JobTraffic, meets: Bools, limits: Floats) -> MeanJob:
+    """Return the job with the transfers that others can meet joined to one.
+
+    Parameters
+    ----------
+    job
+        The job alone.
+    meets
+        Whether others can meet each transfer, shape (transfers,); at least one.
+    limits
+        Capacity of its links, byte/ns, shape (links,).
+    """
+    sending_ns = float(job.transfers_ns[meets].sum())
+    rates = job.sent_bytes[meets].sum(axis=0) / sending_ns
+    is_port = np.array([link.tier != "rack" for link in job.links], dtype=np.bool_)
+    rates /= (rates[is_port] / limits[is_port]).max(initial=1.0)
+    ends = job.ends_ns(job.transfers_ns)
+    begins_ns = float((ends - job.transfers_ns)[meets][0])
+    span_ns = float(ends[meets][-1]) - begins_ns
+    return MeanJob(job.alone_ns, sending_ns, rates, begins_ns, span_ns, *_lines(job, meets))
+
+
+def _lines(job: JobTraffic, meets: Bools) -> tuple[Floats, Floats]:
+    """Return the lines that are the longest for some s of 1 or more, by slope.
+
+    A chain from transfer i to j without a gap ends at issued_i + all transfers from i to j, and the iteration
+    no earlier than the update after it: a line in s for each pair, and computing, which does not depend on s.
+    Without updates only chains to the last transfer matter.
+    """
+    fixed, slowed = np.where(meets, 0, job.transfers_ns), np.where(meets, job.transfers_ns, 0)
+    ends, slopes = fixed.cumsum(), slowed.cumsum()
+    first, last = np.arange(len(fixed)), np.full(len(fixed), len(fixed) - 1)
+    if job.updates_ns.any():
+        first, last = np.triu_indices(len(fixed))
+    offset = (job.issued_ns - (ends - fixed))[first] + (ends + job.updates_ns)[last]
+    slope = slopes[last] - (slopes - slowed)[first]
+    return _upper_envelope(np.append(offset, job.compute_ns), np.append(slope, 0))
+
+
+def _upper_envelope(offsets: Ints, slopes: Ints) -> tuple[Floats, Floats]:
+    """Return the lines of the upper envelope from s = 1 on, by slope."""
+    at_one = offsets + slopes
+    top = _steepest(np.flatnonzero(at_one == at_one.max()), slopes)
+    kept = [top]
+    while True:
+        steeper = np.flatnonzero(slopes > slopes[top])
+        if not len(steeper):
+            return offsets[kept].astype(np.float64), slopes[kept].astype(np.float64)
+        crossings = (at_one[top] - at_one[steeper]) / (slopes[steeper] - slopes[top])  # at s - 1
+        top = _steepest(steeper[crossings == crossings.min()], slopes)
+        kept.append(top)
+
+
+def _steepest(lines: Ints, slopes: Ints) -> int:
+    return int(lines[slopes[lines].argmax()])
+
+
+class Overlap(NamedTuple):
+    """Times of sending of jobs that begin their iterations together.
 
     Parameters
     ----------
     begins_ns
-        From when on each sends, shifts and waiting included, shape (jobs,).
+        Begin of each job's sending, shifts and waiting included, shape (jobs,).
     spans_ns
-        How long it is alone from there to the end of its last passage, shape (jobs,).
-    times
-        What each takes / the time in which its mean counts, shape (jobs,).
+        Time alone from there to the end of its last transfer, shape (jobs,).
+    stretch
+        Time of each job / the time of its `MeanJob`, shape (jobs,).
     """
 
     begins_ns: Floats
     spans_ns: Floats
-    times: Floats
+    stretch: Floats
 
-    def meets(self, walked_ns: Floats, sending_ns: Floats) -> Floats:
-        """Return how much of the time that each job sends each of the others does, shape (jobs, jobs).
+    def shares(self, iteration_ns: Floats, sending_ns: Floats) -> Floats:
+        """Return the share of each job's sending during which each other job sends, shape (jobs, jobs).
 
         Parameters
         ----------
-        walked_ns
-            What an iteration of each takes now, shape (jobs,).
+        iteration_ns
+            Time of an iteration of each job now, shape (jobs,).
         sending_ns
-            How long it sends in it now, shape (jobs,).
+            Time of sending in it now, shape (jobs,).
         """
-        period_ns = walked_ns * self.times
-        sending_ns = sending_ns * self.times
+        period_ns = iteration_ns * self.stretch
+        sending_ns = sending_ns * self.stretch
         spans_ns = np.minimum(np.maximum(self.spans_ns, sending_ns), period_ns)
-        dense = np.minimum(sending_ns / spans_ns, 1.0)
-        round_ns, own_ns = period_ns[:, None], spans_ns[:, None]
+        density = np.minimum(sending_ns / spans_ns, 1.0)
+        round_ns, span_ns = period_ns[:, None], spans_ns[:, None]
         later_ns = (self.begins_ns - self.begins_ns[:, None]) % round_ns
         theirs_ns = spans_ns * round_ns / period_ns
-        overlap_ns = np.maximum(np.minimum(own_ns, later_ns + theirs_ns) - later_ns, 0.0)
-        overlap_ns += np.maximum(np.minimum(own_ns, later_ns - round_ns + theirs_ns), 0.0)
-        keeps = np.maximum(1 - np.abs(np.log(period_ns / round_ns)) / _ALIKE, 0.0)
-        found: Floats = keeps * dense * overlap_ns / own_ns + (1 - keeps) * sending_ns / period_ns
-        return found
+        overlap_ns = np.maximum(np.minimum(span_ns, later_ns + theirs_ns) - later_ns, 0.0)
+        overlap_ns += np.maximum(np.minimum(span_ns, later_ns - round_ns + theirs_ns), 0.0)
+        locked = np.maximum(1 - np.abs(np.log(period_ns / round_ns)) / _ALIKE, 0.0)
+        shares: Floats = locked * density * overlap_ns / span_ns + (1 - locked) * sending_ns / period_ns
+        return shares
 
 
-def slower(
-    jobs: Sequence[Mean],
-    lengths: Ints,
-    link: Ints,
-    paths: Ints,
-    waiting_ns: Floats,
-    timing: Timing | None = None,
-) -> Floats:
-    """Return together / alone of jobs, 1 or more.
+def slowdowns(
+    jobs: Sequence[JobTraffic], capacity: Mapping[Link, float], uplinks: int = 1
+) -> tuple[float, ...]:
+    """Return the time of an iteration of each job together / alone, 1 or more.
 
     Parameters
     ----------
     jobs
-        Of any number of components; their rates as shares of the capacity of one of parallel links.
-    lengths
-        How many links each job sends on, 1 or more, shape (jobs,).
-    link
-        The numbers of these links, job by job, in the order of its rates.
-    paths
-        How many parallel links a message chooses from, shape (all links,).
-    waiting_ns
-        What each waits in an iteration before it computes, shape (jobs,).
-    timing
-        When each sends; None: it does not matter.
+        The jobs alone.
+    capacity
+        Of the links, byte/ns; a link that is missing has no limit.
+    uplinks
+        Parallel links, each with that capacity, that messages choose from on the way out of a rack.
     """
-    alone_ns, rides_ns, uses, _, _, offsets_ns, slopes_ns = zip(*jobs, strict=True)
-    meeting = _Meeting(np.concatenate(uses), lengths, link, paths)
-    counts = np.array([*map(len, slopes_ns)])
-    lines, firsts = np.arange(len(jobs)).repeat(counts), counts.cumsum() - counts
+    links = {link: number for number, link in enumerate(overloaded(jobs, capacity))}
+    result, meeting, means, on = [1.0] * len(jobs), list[int](), list[MeanJob](), list[list[int]]()
+    for number, job in enumerate(jobs):
+        columns = [column for column, link in enumerate(job.links) if link in links]
+        meets: Bools = np.any(job.sent_bytes[:, columns] > 0, axis=1)
+        if meets.any():
+            limits = job.limits(capacity)
+            mean = mean_of(job, meets, limits)
+            meeting.append(number)
+            means.append(mean._replace(rates=mean.rates[columns] / limits[columns]))
+            on.append([links[job.links[column]] for column in columns])
+    if meeting:
+        counts, paths = np.array([*map(len, on)]), [uplinks if link.tier == "rack" else 1 for link in links]
+        none = np.zeros(len(means))
+        for number, ratio in zip(
+            meeting, slowdowns_of(means, counts, np.concatenate(on), np.array(paths), none), strict=True
+        ):
+            result[number] = float(ratio)
+    return tuple(result)
+
+
+def slowdowns_of(
+    jobs: Sequence[MeanJob],
+    counts: Ints,
+    link: Ints,
+    paths: Ints,
+    waiting_ns: Floats,
+    overlap: Overlap | None = None,
+) -> Floats:
+    """Return the time of an iteration of each job together / alone, 1 or more.
+
+    Parameters
+    ----------
+    jobs
+        Of any number of components; rates as shares of the capacity of one of parallel links.
+    counts
+        Links that each job sends on, 1 or more, shape (jobs,).
+    link
+        Numbers of these links, job by job, in the order of its rates.
+    paths
+        Parallel links that a message chooses from, shape (all links,).
+    waiting_ns
+        Waiting of each job in an iteration before it computes, shape (jobs,).
+    overlap
+        Times of sending; None: jobs meet by their shares of time.
+    """
+    alone_ns, sending_ns, uses, _, _, offsets_ns, slopes_ns = zip(*jobs, strict=True)
+    shares = _Shares(np.concatenate(uses), counts, link, paths)
+    line_counts = np.array([*map(len, slopes_ns)])
+    lines, firsts = np.arange(len(jobs)).repeat(line_counts), line_counts.cumsum() - line_counts
     offsets, slopes = np.concatenate(offsets_ns) + waiting_ns[lines], np.concatenate(slopes_ns)
-    rides = np.array(rides_ns)
-    walked = alone = np.array(alone_ns) + waiting_ns
-    times = np.ones(len(jobs))
+    sending = np.array(sending_ns)
+    iteration = alone = np.array(alone_ns) + waiting_ns
+    slowed, settled = np.ones(len(jobs)), _SETTLED if len(jobs) > MAX_JOBS else _SETTLED_FEW
     for count in range(_MAX_ROUNDS):
-        if timing is None:
-            beside = (rides * times / walked)[meeting.others]
+        if overlap is None:
+            beside = (sending * slowed / iteration)[shares.others]
         else:
-            beside = timing.meets(walked, rides * times)[meeting.jobs, meeting.others]
-        found = meeting.longer(beside, halved=count >= _UNDAMPED)
-        change, times = found / times - 1, found
-        walked = np.maximum.reduceat(offsets + slopes * times[lines], firsts)
-        if count and change @ change <= _SETTLED**2:
+            beside = overlap.shares(iteration, sending * slowed)[shares.jobs, shares.others]
+        now = shares.slowed(beside, halved=count >= _UNDAMPED)
+        change, slowed = now / slowed - 1, now
+        iteration = np.maximum.reduceat(offsets + slopes * slowed[lines], firsts)
+        if count and change @ change <= settled**2:
             break
-    longer: Floats = walked / alone
-    return longer
+    ratios: Floats = iteration / alone
+    return ratios
 
 
-class _Meeting:
-    """Jobs on links that they may fill, and what each gets there.
+class _Shares:
+    """Shares of links that jobs may fill; the numbers are those of the module.
 
-    A *place* is a job on a link. It asks for its rate, and gets at most a level of it; if another link slows
-    its job more, it asks for what it gets there.
+    A *flow* is a job on a link. It asks for its rate, or, if another link slows its job more, for its share
+    there.
 
     Attributes
     ----------
     jobs, others
-        The jobs of all pairs of places on the same link, in both orders.
+        The jobs of all pairs of flows on the same link, in both orders.
     """
 
-    def __init__(self, rates: Floats, lengths: Ints, link: Ints, paths: Ints) -> None:
+    def __init__(self, rates: Floats, counts: Ints, link: Ints, paths: Ints) -> None:
         rates = np.minimum(rates, paths[link])
-        several = at_a_time(rates)
-        rates /= several
-        starts = lengths.cumsum() - lengths
+        used = paths_used(rates)
+        rates /= used
+        starts = counts.cumsum() - counts
         narrow = (np.bincount(link, rates, len(paths)) > 1)[link]
-        narrow[starts] = True  # reduceat wants a place of every job
-        lengths, link = np.add.reduceat(narrow, starts, dtype=np.int64), link[narrow]
-        self._starts, self._job = lengths.cumsum() - lengths, np.arange(len(lengths)).repeat(lengths)
-        self._one, self._other, there = _pairs(link)
+        narrow[starts] = True  # reduceat needs a flow of every job
+        counts, link = np.add.reduceat(narrow, starts, dtype=np.int64), link[narrow]
+        self._starts, self._job = counts.cumsum() - counts, np.arange(len(counts)).repeat(counts)
+        self._one, self._other, on_link = _pairs(link)
         self.jobs, self.others = self._job[self._one], self._job[self._other]
-        self._chance = (several[narrow] / paths[link])[self._other]  # that it is on one of parallel links
+        self._same_path = (used[narrow] / paths[link])[self._other]
         self._rates = self._asked = rates[narrow]
-        self._level, self._least = np.ones(len(link)), 1 / there
+        self._level, self._min_level = np.ones(len(link)), 1 / on_link
 
-    def longer(self, beside: Floats, *, halved: bool = False) -> Floats:
-        """Return how much longer each job's passages take, one step nearer to what they take; 1 or more.
+    def slowed(self, beside: Floats, *, halved: bool = False) -> Floats:
+        """Return the factor by which each job's transfers take longer, one step nearer to the fixed point.
 
         Parameters
         ----------
         beside
-            How much of the time that the first job of each pair sends the second does, shape (pairs,).
+            Share of the sending of the first job of each pair during which the second sends, shape (pairs,).
         halved
             Whether to take half of the step.
         """
-        beside, asked = beside * self._chance, self._asked[self._other]
+        beside, asked = beside * self._same_path, self._asked[self._other]
+        mean = self._sum(beside * asked)
+        square = mean**2 + self._sum(beside * (1 - beside) * asked**2)
+        present = np.divide(mean**2, square, out=np.ones_like(mean), where=square > 0)
+        beside = beside / present[self._one]
         little = asked < self._level[self._one]
-        left = 1 - np.bincount(self._one, beside * asked * little, len(self._rates))
-        sharing = 1 + np.bincount(self._one, beside * ~little, len(self._rates))
-        level = np.maximum(left / sharing, self._least)
+        level = (1 - self._sum(beside * asked * little)) / (1 + self._sum(beside * ~little))
+        level = np.maximum(level, self._min_level)
         self._level = np.sqrt(level * self._level) if halved else level
-        slow = self._rates / self._level
-        longer: Floats = np.maximum(np.maximum.reduceat(slow, self._starts), 1.0)
-        most = longer[self._job]
-        here = np.maximum(1 - (1 - slow / most) / _NEAR, 0.0)  # 1 where this link is the one that slows it
-        self._asked = self._rates * (here + (1 - here) / most)
-        return longer
+        flows = 1 - present + present * np.maximum(self._rates / self._level, 1.0)
+        slowed: Floats = np.maximum.reduceat(flows, self._starts)
+        of_job = slowed[self._job]
+        binding = np.maximum(1 - (1 - flows / of_job) / _NEAR, 0.0)  # 1 on the link that slows the job most
+        self._asked = self._rates * (binding + (1 - binding) / of_job)
+        return slowed
+
+    def _sum(self, pairs: Floats) -> Floats:
+        """Return the sum of a value over the pairs of each flow."""
+        total: Floats = np.bincount(self._one, weights=pairs, minlength=len(self._rates)).astype(np.float64)
+        return total
 
 
 def _pairs(link: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return all pairs of different places on the same link, and by place how many there are on its link."""
+    """Return all pairs of different flows on the same link, and the number of flows on the link of each."""
     order, count = np.argsort(link, kind="stable"), np.bincount(link)
-    there = count[link]
-    one = np.arange(len(link)).repeat(there)
-    begins = (count.cumsum() - count)[link] - (there.cumsum() - there)
-    other = order[begins.repeat(there) + np.arange(len(one))]
+    on_link = count[link]
+    one = np.arange(len(link)).repeat(on_link)
+    begins = (count.cumsum() - count)[link] - (on_link.cumsum() - on_link)
+    other = order[begins.repeat(on_link) + np.arange(len(one))]
     different = one != other
-    return one[different], other[different], there
-
-
-def components(lengths: Ints, link: Ints, loads: Floats, capacity: Floats) -> list[list[int]]:
-    """Return the jobs of each component of two jobs or more.
-
-    Parameters
-    ----------
-    lengths, link
-        As for `slower`, but a job may send on no link.
-    loads
-        The most that each job sends on each of its links, byte/ns, in the order of `link`.
-    capacity
-        Of all links, byte/ns, shape (all links,).
-    """
-    full: Bools = np.bincount(link, loads, len(capacity)) > capacity * FULL
-    crossing = np.flatnonzero(full[link])
-    if not len(crossing):
-        return []
-    job = np.repeat(np.arange(len(lengths)), lengths)[crossing]
-    by_link = np.argsort(link[crossing], kind="stable")
-    on, of = link[crossing][by_link], job[by_link]  # crossings by link; below, by job
-    links = np.flatnonzero(np.diff(on, prepend=-1))
-    which = np.repeat(np.arange(len(links)), np.diff(links, append=len(on)))
-    back = np.empty_like(by_link)
-    back[by_link] = np.arange(len(by_link))
-    jobs = np.flatnonzero(np.diff(job, prepend=-1))
-    labels = np.arange(len(lengths))
-    while True:  # the least number spreads over links
-        least = np.minimum.reduceat(labels[of], links)[which]
-        spread = np.minimum.reduceat(least[back], jobs)
-        if (spread == labels[job[jobs]]).all():
-            break
-        labels[job[jobs]] = spread
-    found: dict[int, list[int]] = {}
-    for number, label in enumerate(labels.tolist()):
-        found.setdefault(label, []).append(number)
-    return [each for each in found.values() if len(each) > 1]
+    return one[different], other[different], on_link

@@ -31,10 +31,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from heapq import heappop, heappush
 from math import ceil
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from netmodels.collectives.ecmp import data_ports
 from netmodels.collectives.packet_transport import ACKNOWLEDGEMENT_BYTES, HEADER_BYTES, PAYLOAD_BYTES, Way
-from netmodels.contention.tree import Lane, Wire, data_ports
+from netmodels.contention.links import Direction, Link
 
 _NO_WINDOW = 1 << 62
 
@@ -47,19 +48,56 @@ class _StoppedError(Exception):
     """Enough has been followed."""
 
 
+class Wire(NamedTuple):
+    """Bandwidth of each direction of a link, in 10^9 bit/s, and its propagation."""
+
+    gbit_s: float
+    latency_ns: int
+
+
+class PrivateLink(NamedTuple):
+    """One direction of a link that only one GPU, or one job, has.
+
+    Parameters
+    ----------
+    place
+        Number of the GPU, or another name that is unique.
+    way
+        From the GPU, or to it.
+    """
+
+    place: int | tuple[int, int | Link]
+    way: Direction
+
+
+class Channel(NamedTuple):
+    """One direction of a link, with its queue.
+
+    Parameters
+    ----------
+    link
+        Packets on the same one queue. None: packets never queue there.
+    wire
+        Its bandwidth and latency.
+    """
+
+    link: Link | PrivateLink | None
+    wire: Wire
+
+
 class Network(Protocol):
-    """Links between GPUs."""
+    """Channels between GPUs."""
 
     @property
     def hosts(self) -> int:
         """GPUs, numbered from 0."""
         ...
 
-    def lanes(self, sender: int, receiver: int, from_port: int, to_port: int) -> tuple[Lane, ...]:
-        """Return the links that a message takes; see `netmodels.contention.tree.Tree.lanes`."""
+    def path(self, sender: int, receiver: int, from_port: int, to_port: int) -> tuple[Channel, ...]:
+        """Return the channels that a message passes; ports and GPUs together decide on the uplink."""
         ...
 
-    def own(self, sender: int, receiver: int) -> Way | None:
+    def unshared(self, sender: int, receiver: int) -> Way | None:
         """Return the way of messages that meet no other job's, if they may pass whole."""
         ...
 
@@ -69,12 +107,12 @@ def transmission_ns(wire: Wire, count_bytes: int) -> int:
     return int(count_bytes * 8 / wire.gbit_s + 0.5)
 
 
-def window_bytes(lanes: tuple[Lane, ...]) -> int:
+def window_bytes(channels: tuple[Channel, ...]) -> int:
     """Return what the slowest link of a path carries in an unloaded round trip."""
     round_trip_ns = sum(
-        2 * lane.wire.latency_ns + int(PAYLOAD_BYTES * 8 / lane.wire.gbit_s) for lane in lanes
+        2 * channel.wire.latency_ns + int(PAYLOAD_BYTES * 8 / channel.wire.gbit_s) for channel in channels
     )
-    return int(round_trip_ns * min(lane.wire.gbit_s for lane in lanes) / 8)
+    return int(round_trip_ns * min(channel.wire.gbit_s for channel in channels) / 8)
 
 
 class _Path:
@@ -166,7 +204,7 @@ class Packets:
         self._hosts = [_Host() for _ in range(tree.hosts)]
         # Free from; number of the event that frees it; what waits.
         self._queues: dict[Any, list[Any]] = {}
-        self._paths: dict[tuple[tuple[Lane, ...], tuple[Lane, ...], int, int], _Path] = {}
+        self._paths: dict[tuple[tuple[Channel, ...], tuple[Channel, ...], int, int], _Path] = {}
         self._windows: dict[tuple[int, int], int] = {}
         self._free_ns: dict[tuple[int, int], float] = {}  # of ways that messages pass whole
         self._counts: dict[tuple[int, int], int] = {}
@@ -193,7 +231,7 @@ class Packets:
             See above.
         """
         if self.cells:
-            way = self.tree.own(*ends)
+            way = self.tree.unshared(*ends)
             if way is not None:
                 through_ns = max(self._free_ns.get(ends, 0), now_ns) + float(way.alone_ns(count_bytes))
                 self._free_ns[ends] = through_ns
@@ -202,8 +240,8 @@ class Packets:
         count = self._counts.get(ends, 0)
         self._counts[ends] = count + 1
         from_port, to_port = data_ports(count)
-        there = self.tree.lanes(*ends, from_port, to_port)
-        back = self.tree.lanes(ends[1], ends[0], to_port, from_port)
+        there = self.tree.path(*ends, from_port, to_port)
+        back = self.tree.path(ends[1], ends[0], to_port, from_port)
         if ends not in self._windows:
             self._windows[ends] = window_bytes(there) if self.windows else _NO_WINDOW
         window = self._windows[ends]
@@ -254,7 +292,7 @@ class Packets:
         if queue[2]:
             heappush(self._events, (end, number - 1, (self._freed,), 0, queue, 0))
 
-    def _path(self, there: tuple[Lane, ...], back: tuple[Lane, ...], cell: int, last: int) -> _Path:
+    def _path(self, there: tuple[Channel, ...], back: tuple[Channel, ...], cell: int, last: int) -> _Path:
         key = there, back, cell, last
         if key not in self._paths:
             data = [self._steps(there, _with_headers(size), self._received) for size in (cell, last)]
@@ -264,11 +302,11 @@ class Packets:
             )
         return self._paths[key]
 
-    def _steps(self, lanes: tuple[Lane, ...], size: int, ended: Any) -> list[Step]:
+    def _steps(self, channels: tuple[Channel, ...], size: int, ended: Any) -> list[Step]:
         """Return the steps of a packet, or of a cell that is sent on once its first packet is there."""
         steps: list[Step] = []
         head = min(size, PAYLOAD_BYTES + HEADER_BYTES)
-        for link, wire in lanes:
+        for link, wire in channels:
             takes_ns, through_ns = transmission_ns(wire, size), transmission_ns(wire, head) + wire.latency_ns
             if link is None and steps:
                 queue, before_ns, latency_ns = steps[-1]
@@ -278,7 +316,7 @@ class Packets:
                 steps.append((queue, takes_ns, through_ns - takes_ns))
         if size > head:
             queue, before_ns, latency_ns = steps[-1]
-            tail_ns = max(transmission_ns(wire, size - head) for _, wire in lanes)
+            tail_ns = max(transmission_ns(wire, size - head) for _, wire in channels)
             steps[-1] = (queue, before_ns, latency_ns + tail_ns)
         return [*steps, ended]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from netmodels.contention.links import Link, Slice
-from netmodels.contention.sending import Sender, Sending
+from netmodels.contention.transfers import JobTraffic, LinkLoad
 from netmodels.profiles.profile import Profile
 
 
@@ -16,17 +16,22 @@ class SharedLinks(Protocol):
         """Capacity of every link, byte/ns; inf where no link is shared."""
         ...
 
-    def sending(self, profile: Profile, placement: Sequence[Slice]) -> Sending:
-        """Return what a job on (rack, machine, machine type, GPUs) sends in an iteration alone."""
+    @property
+    def answers(self) -> Mapping[str, int]:
+        """How often components were priced at packet level, at flow level and by the mean field."""
         ...
 
-    def sender(self, job: Sending) -> Sender:
-        """Return what a job does to these links, which are numbered in the order of `capacity`."""
+    def traffic(self, profile: Profile, placement: Sequence[Slice]) -> JobTraffic:
+        """Return the traffic of an iteration alone of a job on (rack, machine, machine type, GPUs)."""
+        ...
+
+    def load(self, traffic: JobTraffic) -> LinkLoad:
+        """Return the load of a job on these links, which are numbered in the order of `capacity`."""
         ...
 
     def together(
         self,
-        jobs: Sequence[Sending],
+        jobs: Sequence[JobTraffic],
         shift_ns: Sequence[int] = (),
         *,
         stretch: Sequence[float] = (),

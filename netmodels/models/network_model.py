@@ -15,7 +15,7 @@ from netmodels.profiles.profile import Profile
 
 @runtime_checkable
 class NetworkModel(Protocol):
-    """Answers for the network, one job at a time; several on one fabric: `netmodels.contention.phases`."""
+    """Answers for the network, one job at a time; several on one fabric: `netmodels.contention`."""
 
     @property
     def version(self) -> str:

@@ -16,10 +16,9 @@ from netmodels.collectives.dimensions import SeenTiers, tiers_of
 from netmodels.collectives.hosts import Network
 from netmodels.collectives.iteration_time import IterationTime
 from netmodels.collectives.timeline import Part, ring_iteration, ring_parts
-from netmodels.contention.packet_jobs import Layer, RingJob
+from netmodels.contention.channels import RingChannels
 from netmodels.contention.packets import Network as Links
-from netmodels.contention.ring_lanes import RingLanes
-from netmodels.contention.tree import Tree
+from netmodels.contention.rings import Layer, RingJob
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape, gpus
 from netmodels.fabric.system import SystemSettings
@@ -27,6 +26,7 @@ from netmodels.inputs.digest import sources_of
 from netmodels.inputs.errors import InputError
 from netmodels.ns3.process import Worker
 from netmodels.ns3.question import Messages, Placement, messages_of, packets_in, question
+from netmodels.ns3.tree import Tree
 from netmodels.profiles.buckets import bucketed
 from netmodels.profiles.layers import Profile
 
@@ -68,8 +68,8 @@ class Ns3Parameters(BaseModel):
         A question that takes more is refused before ns-3 begins; a packet over two to six links takes 20 to
         60 us.
     packets_together
-        Of a question about iterations of jobs that share links (`performance.contention=phases`), about: of
-        more, time is scaled down (`netmodels.contention.packet_phases`).
+        Of a question about iterations of jobs that share links (`performance.contention=packets`), about: of
+        more, time is scaled down (`netmodels.contention.packet_level`).
     timeout_s
         Longest time for an answer, that is for one collective, or for jobs together.
     attributes
@@ -219,7 +219,7 @@ class Ns3Model:
     def together(
         self, jobs: Sequence[RingJob], tree: Tree, *, windows: bool = True, endpoint_delay_ns: int = 10
     ) -> Ends:
-        """Return when each job's iterations end, ns; see `netmodels.contention.packet_jobs.together`.
+        """Return when each job's iterations end, ns; see `netmodels.contention.rings.together`.
 
         Raises
         ------
@@ -241,13 +241,13 @@ class Ns3Model:
         return packets_in(message_bytes, self.parameters.payload_bytes)
 
     def run_rings(
-        self, jobs: Sequence[RingJob], lanes: RingLanes, system: SystemSettings, iterations: int
+        self, jobs: Sequence[RingJob], channels: RingChannels, system: SystemSettings, iterations: int
     ) -> Ends:
-        """Return when each job's iterations end; see `netmodels.contention.packet_phases.Runner`."""
+        """Return when each job's iterations end; see `netmodels.contention.packet_level.Runner`."""
         messages = messages_of([replace(job, iterations=iterations) for job in jobs])
         payload = self.parameters.payload_bytes
         return self._answer(
-            jobs, lanes, messages, system, payload, uplinks=lanes.uplinks, iterations=iterations
+            jobs, channels, messages, system, payload, uplinks=channels.uplinks, iterations=iterations
         )
 
     def _asked(

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from netmodels.collectives.ecmp import data_ports
 from netmodels.collectives.hosts import Link as HostLink
 from netmodels.collectives.hosts import Network as Hosts
 from netmodels.contention.links import Direction, Link
-from netmodels.contention.packet_jobs import RingJob
-from netmodels.contention.packets import Network
-from netmodels.contention.tree import Lane, Own, Wire, data_ports
+from netmodels.contention.packets import Channel, Network, PrivateLink, Wire
+from netmodels.contention.rings import RingJob
 
 NO_WINDOW = 2**30  # bytes; the widest that TCP's window can be
 _PICOSECONDS = 1000  # in a nanosecond
@@ -39,17 +39,17 @@ class Placement:
         """GPUs."""
         return self.network.hosts
 
-    def lanes(self, sender: int, receiver: int, from_port: int, to_port: int) -> tuple[Lane, ...]:
+    def path(self, sender: int, receiver: int, from_port: int, to_port: int) -> tuple[Channel, ...]:
         """Return the links that a message takes, in order."""
         up, down = self.network.ways(sender, receiver)
-        return (*(_lane(link, "out") for link in up), *(_lane(link, "in") for link in down[::-1]))
+        return (*(_channel(link, "out") for link in up), *(_channel(link, "in") for link in down[::-1]))
 
-    def own(self, sender: int, receiver: int) -> None:
+    def unshared(self, sender: int, receiver: int) -> None:
         """Return None: all messages are followed packet by packet."""
 
 
-def _lane(link: HostLink, way: Direction) -> Lane:
-    return Lane(Own(link.ends[1], way), Wire(link.bits_per_s / 1e9, round(link.latency_ns)))
+def _channel(link: HostLink, way: Direction) -> Channel:
+    return Channel(PrivateLink(link.ends[1], way), Wire(link.bits_per_s / 1e9, round(link.latency_ns)))
 
 
 @dataclass(slots=True)
@@ -75,23 +75,23 @@ class Graph:
     _numbers: dict[object, int] = field(default_factory=dict)  # of links
     _same: dict[object, object] = field(default_factory=dict)  # an end of a link, and another one there
 
-    def add(self, ends: tuple[int, int], lanes: Sequence[Lane]) -> list[int]:
+    def add(self, ends: tuple[int, int], channels: Sequence[Channel]) -> list[int]:
         """Add the links of a way between two hosts, and return it as steps.
 
         A step is twice the number of a link, plus 1 where the way passes it downwards. Packets that never
         queue have the link to themselves.
         """
         wires: list[tuple[object, Wire]] = []
-        for place, lane in enumerate(lanes):
-            wires += self._of(lane, (*ends, place))
-        if isinstance(lanes[0].link, Link):
-            wires.insert(0, (("out", ends[0]), _faster(lanes[0].wire)))
-        if isinstance(lanes[-1].link, Link):
-            wires.append((("in", ends[1]), _faster(lanes[-1].wire)))
+        for place, channel in enumerate(channels):
+            wires += self._of(channel, (*ends, place))
+        if isinstance(channels[0].link, Link):
+            wires.insert(0, (("out", ends[0]), _faster(channels[0].wire)))
+        if isinstance(channels[-1].link, Link):
+            wires.append((("in", ends[1]), _faster(channels[-1].wire)))
         at: object = ends[0]
         steps = []
         for link, wire in wires:
-            down = isinstance(link, Link | Own) and link.way == "in"
+            down = isinstance(link, Link | PrivateLink) and link.way == "in"
             step = 2 * self._number(_upwards(link), wire) + down
             self._join(at, ("end", step ^ 1))
             at = "end", step
@@ -109,12 +109,12 @@ class Graph:
         )
         return list(zip(low, up, strict=True))
 
-    def _of(self, lane: Lane, name: object) -> list[tuple[object, Wire]]:
+    def _of(self, channel: Channel, name: object) -> list[tuple[object, Wire]]:
         """Return a link, by the name if packets never queue there, and what takes the rest of its latency."""
-        link, wire = lane
+        link, wire = channel
         if not isinstance(link, Link) or (min_ns := self.min_ns.get(_upwards(link))) is None:
             return [(link or name, wire)]
-        behind = Own((wire.latency_ns, link._replace(way="out")), link.way)
+        behind = PrivateLink((wire.latency_ns, link._replace(way="out")), link.way)
         rest = _faster(wire)._replace(latency_ns=wire.latency_ns - min_ns)
         found: list[tuple[object, Wire]] = [(link, wire._replace(latency_ns=min_ns)), (behind, rest)]
         return found if link.way == "out" else found[::-1]
@@ -137,17 +137,17 @@ class Graph:
         return end
 
 
-def _min_ns(lanes: Iterable[Lane]) -> dict[object, int]:
+def _min_ns(channels: Iterable[Channel]) -> dict[object, int]:
     """Return the least latency of each link that has several."""
     found: dict[object, set[int]] = {}
-    for link, wire in lanes:
+    for link, wire in channels:
         if link is not None:
             found.setdefault(_upwards(link), set()).add(wire.latency_ns)
     return {link: min(each) for link, each in found.items() if len(each) > 1}
 
 
 def _upwards(link: object) -> object:
-    return link._replace(way="out") if isinstance(link, Link | Own) else link
+    return link._replace(way="out") if isinstance(link, Link | PrivateLink) else link
 
 
 def _faster(wire: Wire) -> Wire:
@@ -218,24 +218,24 @@ def question(
     uplinks
         Ways that messages may take between two racks.
     iterations
-        All stop when jobs have done so many on average, as in `netmodels.contention.phases.enough`; None:
+        All stop when jobs have done so many on average, as in `netmodels.contention.flow_level.enough`; None:
         when they have done their own.
     """
     counts: Counter[tuple[int, int]] = Counter()
     for (sender, receiver, _), count in messages.items():
         counts[sender, receiver] += count
-    lanes_of = {}
+    paths_of = {}
     for (sender, receiver), count in counts.items():
         ports = [data_ports(number) for number in range(count if uplinks > 1 else 1)]
-        lanes_of[sender, receiver] = [
-            (network.lanes(sender, receiver, out, to), network.lanes(receiver, sender, to, out))
+        paths_of[sender, receiver] = [
+            (network.path(sender, receiver, out, to), network.path(receiver, sender, to, out))
             for out, to in ports
         ]
-    ways = [way for lanes in lanes_of.values() for both in lanes for way in both]
+    ways = [way for channels in paths_of.values() for both in channels for way in both]
     graph, connections = Graph(network.hosts, _min_ns(chain.from_iterable(ways))), []
-    for (sender, receiver), lanes in lanes_of.items():
-        found = list(dict.fromkeys(lanes))
-        wires = [lane.wire for lane in found[0][0]]
+    for (sender, receiver), channels in paths_of.items():
+        found = list(dict.fromkeys(channels))
+        wires = [channel.wire for channel in found[0][0]]
         connections.append(
             {
                 "ends": [sender, receiver],
@@ -243,7 +243,7 @@ def question(
                     [graph.add((sender, receiver), there), graph.add((receiver, sender), back)]
                     for there, back in found
                 ],
-                "choices": [found.index(each) for each in lanes] if len(found) > 1 else [0],
+                "choices": [found.index(each) for each in channels] if len(found) > 1 else [0],
                 "window_bytes": window_bytes(wires, payload_bytes) if windows else NO_WINDOW,
             }
         )

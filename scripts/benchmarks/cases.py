@@ -140,7 +140,7 @@ def contention(trace: str, *overrides: str) -> Iterator[Row]:
         jobs = ("workload=helios", f"workload.path={trace}", "cluster.machines=64")
         config = composed([*jobs, *overrides, f"topology={topology}", f"policy={policy}"])
         without_s = 0.0
-        for way in ("none", "average", "phases"):
+        for way in ("none", "mean_field", "packets"):
             config["performance"]["contention"] = way
             simulation = build(check_config(config))
             began = process_time()

@@ -53,7 +53,7 @@ def read(folders: Sequence[Path]) -> Hours:
     for folder in find_runs(folders).runs:
         run = read_run(folder)
         way, topology = run.config["performance"]["contention"], run.config["topology"]
-        policy = run.summary["policy"] + " in time" * (way == "phases")
+        policy = run.summary["policy"] + " in time" * (way == "packets")
         ratio = None if way == "none" else float(topology["oversubscription"]["rack"])
         for name in (policy, f"{policy} in time") if ratio is None else (policy,):
             point = Point(topology["name"], name, ratio)

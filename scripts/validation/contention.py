@@ -6,13 +6,13 @@ prints the absolute error of together / alone by kind of case: median, 90th perc
 that slow down by more than 2 %, and the worst over jobs that change by at most 0.5 %. FOLDER has
 ns3_co_running_jobs.csv and ns3_cases.csv, one row a job, with what it took alone and together. Ways:
 
-packets   as the simulator follows placed jobs with `performance.contention=phases` (`contention_placed`),
-          with windows or without; at most N packets an answer, by default `performance.contention_packets`,
-          or all; 0: not at all. Rings that no placement has, and collectives other than all-reduces, are left
-          out and counted
-ns3       packet by packet in ns-3's Python package, with --ns3: 5 s to 2 min a case
-phases    as fluids in time
-average   on average
+packets     as the simulator follows placed jobs with `performance.contention=packets` (`contention_placed`),
+            with windows or without; at most N packets an answer, by default `performance.contention_packets`,
+            or all; 0: not at all. Rings that no placement has, and collectives other than all-reduces, are
+            left out and counted
+ns3         packet by packet in ns-3's Python package, with --ns3: 5 s to 2 min a case
+flow_level  in time, as one flow a job
+mean_field  by how often the others send
 
 For the last two times alone are input: a job's collectives take what its transmissions on their narrowest
 link take, times one factor for which its iterations take what they take alone. Nothing else is fitted.
@@ -35,22 +35,23 @@ from artist.run.config import CONTENTION_PACKETS
 from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.packet_transport import HEADER_BYTES, PAYLOAD_BYTES
 from netmodels.collectives.ring_steps import Floats
-from netmodels.contention import phases
-from netmodels.contention.average import slowdowns
+from netmodels.contention.flow_level import together as in_time
 from netmodels.contention.links import Link
-from netmodels.contention.packet_jobs import Layer, RingJob, together
-from netmodels.contention.sending import Sending
-from netmodels.contention.tree import Tree, Wire
+from netmodels.contention.mean_field import slowdowns
+from netmodels.contention.packets import Wire
+from netmodels.contention.rings import Layer, RingJob, together
+from netmodels.contention.transfers import JobTraffic
 from netmodels.inputs.errors import InputError
 from netmodels.ns3.model import Ns3Model
+from netmodels.ns3.tree import Tree
 
 SLOWED, UNCHANGED = 1.02, 0.005
 
 Run = Callable[..., tuple[tuple[int, ...], ...]]
-"""As `netmodels.contention.packet_jobs.together`."""
+"""As `netmodels.contention.rings.together`."""
 
 
-def sending_of(job: Job, fabric: Machines) -> Sending:
+def sending_of(job: Job, fabric: Machines) -> JobTraffic:
     """Return the iteration of a job alone, which takes what it took alone."""
     found = [carried(job.npus, size, kind, fabric) for _, size, kind in job.layers]
     sends = [place for place, (_, size, kind) in enumerate(job.layers) if size and kind != "none"]
@@ -61,16 +62,16 @@ def sending_of(job: Job, fabric: Machines) -> Sending:
     limits = np.array([fabric.capacity[link] for link in links])
     least = (sent / limits).max(axis=1) if links else np.ones(len(sends))
     none = np.zeros(len(sends), dtype=np.int64)
-    sending = Sending(int(issued[-1]), issued[sends], none, links, sent, none)
-    return replace(sending, rides_ns=_fitted(sending, least, job.alone_ns / job.iterations))
+    sending = JobTraffic(int(issued[-1]), issued[sends], none, links, sent, none)
+    return replace(sending, transfers_ns=_fitted(sending, least, job.alone_ns / job.iterations))
 
 
-def _fitted(found: Sending, min_ns: Floats, alone_ns: float) -> Ints:
+def _fitted(found: JobTraffic, min_ns: Floats, alone_ns: float) -> Ints:
     """Return the least times of passages, times the factor for which the iteration takes its time alone."""
     low, high = 0.0, alone_ns / max(min_ns.sum(), 1e-9)
     for _ in range(100):
         middle = (low + high) / 2
-        if found.walked_ns(min_ns * middle) > alone_ns:
+        if found.iteration_ns(min_ns * middle) > alone_ns:
             high = middle
         else:
             low = middle
@@ -150,8 +151,8 @@ class Compared:
 
     case: Case
     theirs: float
-    phases: float
-    average: float
+    flow_level: float
+    mean_field: float
     packets: float = nan
     ns3: float = nan
 
@@ -159,14 +160,14 @@ class Compared:
 def compare(case: Case, max_packets: int | None = 0, ns3: Run | None = None) -> list[Compared]:
     """Run the jobs of a case together, packet by packet only if packets (None: all), or ns-3, are allowed."""
     jobs = [sending_of(job, case.fabric) for job in case.jobs]
-    fluids_ns = phases.together(
+    flows_ns = in_time(
         jobs,
         case.fabric.capacity,
         [job.start_ns for job in case.jobs],
         uplinks=case.fabric.uplinks,
         iterations=[job.iterations for job in case.jobs],
     )
-    average = slowdowns(jobs, case.fabric.capacity, uplinks=case.fabric.uplinks)
+    slowed = slowdowns(jobs, case.fabric.capacity, uplinks=case.fabric.uplinks)
     none = [nan] * len(jobs)
     packets = placed(case, max_packets) or none if max_packets != 0 else none
     real = ratios(case, ns3) if ns3 is not None else none
@@ -174,12 +175,12 @@ def compare(case: Case, max_packets: int | None = 0, ns3: Run | None = None) -> 
         Compared(
             case,
             job.together_ns / job.alone_ns,
-            fluid_ns / sending.alone_ns,
+            flow_ns / sending.alone_ns,
             slowdown,
             *packet_by_packet,
         )
-        for job, sending, fluid_ns, slowdown, *packet_by_packet in zip(
-            case.jobs, jobs, fluids_ns, average, packets, real, strict=True
+        for job, sending, flow_ns, slowdown, *packet_by_packet in zip(
+            case.jobs, jobs, flows_ns, slowed, packets, real, strict=True
         )
     ]
 
@@ -234,15 +235,15 @@ def main(arguments: Sequence[str]) -> int:
     ns3 = installed_ns3() if given.ns3 else None
     cases = [case for case in cases_of(given.folder) if not given.kind or kind_of(case) in given.kind]
     rows = [row for case in cases for row in compare(case, given.packets, ns3)]
-    ways = ["packets"] * (given.packets != 0) + ["ns3"] * (ns3 is not None) + ["phases", "average"]
-    print(f"{'kind':20} way      slowed median   p90  worst | unchanged worst | left out")
+    ways = ["packets"] * (given.packets != 0) + ["ns3"] * (ns3 is not None) + ["flow_level", "mean_field"]
+    print(f"{'kind':20} way        slowed median   p90  worst | unchanged worst | left out")
     for kind, those in kinds_of(rows).items():
         for way in ways:
             slow, same = (errors(those, way, slowed=slowed) for slowed in (True, False))
             figures = " ".join(f"{at(slow, share):6.2f}" for share in (0.5, 0.9, 1))
             missing = sum(isnan(getattr(row, way)) for row in those)
             last = f"{len(same):9} {at(same, 1):5.2f} | {missing:8}"
-            print(f"{kind:20} {way:8} {len(slow):6} {figures} | {last}")
+            print(f"{kind:20} {way:10} {len(slow):6} {figures} | {last}")
     return 0
 
 

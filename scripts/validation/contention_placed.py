@@ -9,7 +9,7 @@ from contention_cases import Case, Job, Machines
 
 from netmodels.contention.contention import Contention
 from netmodels.contention.links import Link, Slice
-from netmodels.contention.packet_phases import followed
+from netmodels.contention.packet_level import followed
 from netmodels.contention.traffic import in_ring_order
 from netmodels.fabric.fabric import Dimension, Fabric, Tiers
 from netmodels.fabric.system import SystemSettings, Transport
@@ -93,9 +93,9 @@ def placed(case: Case, max_packets: int | None) -> list[float] | None:
         (number // machines.per_rack, number, _kind(number, machines), machines.gpus)
         for number in _numbers(machines)
     ]
-    shared = Contention("phases", cluster, fabric, system)
+    shared = Contention("packets", cluster, fabric, system)
     return followed(
-        [shared.sending(profile_of(job), place) for job, place in zip(case.jobs, placements, strict=True)],
+        [shared.traffic(profile_of(job), place) for job, place in zip(case.jobs, placements, strict=True)],
         shared.capacity,
         fabric,
         system,

@@ -5,7 +5,7 @@
 Prints a Markdown table, times in % of compute: what is communicated by a job alone, how much of that hides
 behind compute, how much is exposed; then what is exposed in racks full of such jobs (as many racks as the
 placement has; two jobs share a machine at 4+4), with uplinks that pass 1/1, 1/2, 1/4, 1/8 of what the
-machines of a rack may send, by `netmodels.contention.average`. Placements without room are left out.
+machines of a rack may send, by `netmodels.contention.mean_field`. Placements without room are left out.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from artist.data import data_path
 from artist.pricing.placements import parse_shape, show_shape
 from netmodels.api import Profile, Shape, Topology, load_topology
-from netmodels.contention.average import slowdowns
 from netmodels.contention.links import Slice, capacities
+from netmodels.contention.mean_field import slowdowns
 from netmodels.contention.traffic import job_traffic
 from netmodels.inputs.schema import read_yaml
 from netmodels.models.analytical import AnalyticalModel

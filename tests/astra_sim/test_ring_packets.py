@@ -10,8 +10,8 @@ from artist.pricing.placements import parse_shape
 from netmodels.api import load_topology
 from netmodels.collectives.dimensions import tiers_of
 from netmodels.collectives.hosts import Network
-from netmodels.contention.packet_jobs import Layer, RingJob, together
-from netmodels.contention.tree import Lane, Own, Wire
+from netmodels.contention.packets import Channel, PrivateLink, Wire
+from netmodels.contention.rings import Layer, RingJob, together
 
 RECORDED = Path(__file__).parent / "recorded" / "ns3_placements.csv"
 UNITS = {"KiB": 2**10, "MiB": 2**20}
@@ -25,16 +25,16 @@ class Slice:
     def __init__(self, network: Network) -> None:
         self.hosts, self._network = network.hosts, network
 
-    def lanes(self, sender, receiver, from_port, to_port):
+    def path(self, sender, receiver, from_port, to_port):
         """Return the links of a message."""
         up, down = self._network.ways(sender, receiver)
         ways = [(link, "out") for link in up] + [(link, "in") for link in reversed(down)]
         return tuple(
-            Lane(Own(link.ends[1], way), Wire(link.bits_per_s / 1e9, int(link.latency_ns)))
+            Channel(PrivateLink(link.ends[1], way), Wire(link.bits_per_s / 1e9, int(link.latency_ns)))
             for link, way in ways
         )
 
-    def own(self, sender, receiver):
+    def unshared(self, sender, receiver):
         """Return None: all messages are followed."""
 
 

@@ -56,7 +56,7 @@ def test_runs_are_read_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """Runs in time are a policy of their own; what is without contention counts for both."""
     monkeypatch.setattr(ranking, "read_run", read)
     for number, (way, seed, hours) in enumerate(
-        [("none", 0, 1), ("none", 1, 1), ("none", 2, 1), *(("phases", seed, 3) for seed in range(3))]
+        [("none", 0, 1), ("none", 1, 1), ("none", 2, 1), *(("packets", seed, 3) for seed in range(3))]
     ):
         folder = tmp_path / str(number)
         folder.mkdir()

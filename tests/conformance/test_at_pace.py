@@ -41,7 +41,7 @@ from artist.testing.conformance import PolicyConformance, generated_jobs
 from artist.testing.tiny import PlainPerformance, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
 from artist.workload.signals import Series
-from netmodels.api import IterationTime, Link, Sending
+from netmodels.api import IterationTime, JobTraffic, Link
 from netmodels.models.zero import ZeroModel
 
 HOUR = 3600
@@ -214,13 +214,13 @@ class Fussy(PlainPerformance):
             prices[job] = alone._replace(contention_ns=added_ns)
         return prices
 
-    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending | None:
+    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> JobTraffic | None:
         ports = [Link("machine", m, way) for m in allocation.machines for way in ("out", "in")]
         if len(allocation.slices) < 2:
             return None
         issued, rides = np.array([spec.compute_ns // 2]), np.array([spec.compute_ns // 2])
         sent = np.full((1, len(ports)), float(rides[0]))
-        return Sending(spec.compute_ns, issued, rides, tuple(ports), sent, np.zeros(1, dtype=np.int64))
+        return JobTraffic(spec.compute_ns, issued, rides, tuple(ports), sent, np.zeros(1, dtype=np.int64))
 
 
 class TestNetworkAware(PolicyConformance):

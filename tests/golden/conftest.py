@@ -62,7 +62,7 @@ CODA = (  # GPU jobs that need CPUs, by user, and CPU-only jobs, some of which d
 CONTENDED = (
     "topology=cloud_ethernet",
     "topology.oversubscription.rack=8",
-    "performance.contention=average",
+    "performance.contention=mean_field",
 )
 
 OWN = {"network_aware": CONTENDED, "cassini": CONTENDED, "lyra": LYRA, "coda": CODA}

@@ -7,7 +7,7 @@ FILES = ("events.parquet", "timeline.parquet")
 LONE = ("topology=cloud_ethernet", "workload.first=1")
 
 
-@pytest.mark.parametrize("way", ["average", "phases"])
+@pytest.mark.parametrize("way", ["mean_field", "packets"])
 @pytest.mark.parametrize(("policy", "setting"), [("tiresias", ()), ("fifo", ()), ("fifo", LONE)])
 def test_jobs_that_share_no_link_run_as_without_contention(run_under, policy, setting, way):
     """All links of the golden fabric are as many as their members; and a job alone meets no other.

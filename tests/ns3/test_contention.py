@@ -1,4 +1,4 @@
-"""`performance.contention=phases` with `network=ns3`: jobs that share links are asked together."""
+"""`performance.contention=packets` with `network=ns3`: jobs that share links are asked together."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ BYTES = 400_000
 JOB = Profile("job", (Layer("a", 30_000, 30_000, 40_000, BYTES),))
 
 
-def contention(model, way="phases", **settings):
+def contention(model, way="packets", **settings):
     """Return the links of two machines of 8 GPUs with a port of 10 Gb/s each."""
     return Contention(way, MACHINES, TOPOLOGY.fabric, TOPOLOGY.fabric.system, model, **settings)
 
@@ -31,7 +31,7 @@ def test_jobs_that_share_ports_are_asked_together_and_alone(model, monkeypatch):
     ask = made.worker.ask
     monkeypatch.setattr(made.worker, "ask", lambda question: questions.append(question) or ask(question))
     links = contention(made)
-    jobs = [links.sending(JOB, HALF)] * 2
+    jobs = [links.traffic(JOB, HALF)] * 2
     assert links.together(jobs) == [job.alone_ns + BYTES for job in jobs]
     assert [(len(each["jobs"]), each["iterations"]) for each in questions] == [(1, None), (2, 16), (1, 16)]
     assert links.together(jobs) == [job.alone_ns + BYTES for job in jobs]
@@ -42,7 +42,7 @@ def test_a_job_that_shares_nothing_is_asked_alone(model, monkeypatch):
     """With another one inside a machine there is nothing to follow."""
     made = model()
     links = contention(made)
-    jobs = [links.sending(JOB, HALF), links.sending(JOB, [(0, 0, KIND, 4)])]
+    jobs = [links.traffic(JOB, HALF), links.traffic(JOB, [(0, 0, KIND, 4)])]
     monkeypatch.setattr(made.worker, "ask", lambda question: pytest.fail("asked"))
     assert links.together(jobs) == [job.alone_ns for job in jobs]
 
@@ -56,17 +56,17 @@ def test_too_many_packets_are_scaled_down(model, monkeypatch):
     ask = made.worker.ask
     monkeypatch.setattr(made.worker, "ask", lambda question: questions.append(question) or ask(question))
     links = contention(made)
-    jobs = [links.sending(JOB, HALF)] * 2
+    jobs = [links.traffic(JOB, HALF)] * 2
     assert links.together(jobs) == [job.alone_ns + BYTES for job in jobs]
     (compute_ns, size, *_), (rest_ns, none, *_) = questions[1]["jobs"][0][1]
     assert (compute_ns + rest_ns, size, none) == (35_000, BYTES // 2, 0)
 
 
 def test_on_average_only_collectives_are_asked(model, monkeypatch):
-    """`average` needs what a job sends alone."""
+    """`mean_field` needs what a job sends alone."""
     made = model()
-    links = contention(made, "average")
-    jobs = [links.sending(JOB, HALF)] * 2
+    links = contention(made, "mean_field")
+    jobs = [links.traffic(JOB, HALF)] * 2
     monkeypatch.setattr(made.worker, "ask", lambda question: pytest.fail("asked"))
     assert links.together(jobs)[0] > jobs[0].alone_ns
 
@@ -85,7 +85,7 @@ def test_real_packets_slow_jobs_as_ours_do(real):
     system = merge_system(fabric.system, {"transport": "packets"})
     slower = []
     for model in (None, real):
-        links = Contention("phases", MACHINES, fabric, system, model)
-        jobs = [links.sending(profile, HALF)] * 2
+        links = Contention("packets", MACHINES, fabric, system, model)
+        jobs = [links.traffic(profile, HALF)] * 2
         slower.append(links.together(jobs)[0] - jobs[0].alone_ns)
     assert slower[1] == pytest.approx(slower[0], rel=0.03)

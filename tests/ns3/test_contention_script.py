@@ -39,4 +39,4 @@ def test_without_the_package_the_other_ways_are_compared(folder, monkeypatch, ca
     said = capsys.readouterr()
     assert "pip install artist-sim[ns3]" in said.err
     assert " ns3 " not in said.out
-    assert " phases " in said.out
+    assert " flow_level " in said.out

@@ -7,12 +7,13 @@ import yaml
 
 from artist.data import data_path
 from netmodels.api import load_topology, shape_of
-from netmodels.contention import packet_jobs
-from netmodels.contention.tree import Tree, Wire
+from netmodels.contention import rings
+from netmodels.contention.packets import Wire
 from netmodels.fabric.system import merge_system
 from netmodels.inputs.errors import InputError
 from netmodels.models.cache import CachedModel
 from netmodels.ns3.model import Ns3Model, Ns3Parameters
+from netmodels.ns3.tree import Tree
 from netmodels.profiles.layers import Layer, Profile
 
 FABRIC = load_topology(data_path("topologies", "v100_100g.yaml")).fabric
@@ -83,7 +84,7 @@ def test_long_messages_go_in_longer_packets(model, monkeypatch):
 def test_received_bytes_are_added_as_in_other_models(model, monkeypatch):
     """1,000 bytes a message, 3 memory accesses of 1.1 ns at 900 GB/s, each in whole ns: 3 ns.
 
-    GPUs add in the first half of the steps only (`netmodels.contention.packet_jobs.Layer`), so it is no mean.
+    GPUs add in the first half of the steps only (`netmodels.contention.rings.Layer`), so it is no mean.
     """
     asked, questions = model(), []
     monkeypatch.setattr(
@@ -165,8 +166,8 @@ def test_the_version_names_ns3_and_all_that_changes_answers(model):
 def test_jobs_together_are_asked_as_one_question(model):
     """Two jobs, each of 2 iterations of 100 + 2 x 1,000 ns by the fake, the second from 7 ns on."""
     tree = Tree([0, 0, 1, 1], [0, 0], [Wire(800, 100)] * 4, [Wire(100, 1000)] * 2, [Wire(50, 2000)])
-    layers = (packet_jobs.Layer(100, 1000),)
-    jobs = [packet_jobs.RingJob((0, 2), layers, 2), packet_jobs.RingJob((1, 3), layers, 2, 7)]
+    layers = (rings.Layer(100, 1000),)
+    jobs = [rings.RingJob((0, 2), layers, 2), rings.RingJob((1, 3), layers, 2, 7)]
     assert model().together(jobs, tree) == ((2100, 4200), (2107, 4207))
 
 

@@ -2,10 +2,11 @@
 
 from netmodels.collectives.hosts import Network
 from netmodels.contention.links import Link
-from netmodels.contention.packet_jobs import Layer, RingJob
-from netmodels.contention.tree import Lane, Own, Tree, Wire
+from netmodels.contention.packets import Channel, PrivateLink, Wire
+from netmodels.contention.rings import Layer, RingJob
 from netmodels.fabric.fabric import Dimension
 from netmodels.ns3.question import Placement, messages_of, packets_in, question, window_bytes
+from netmodels.ns3.tree import Tree
 
 # Two racks of a machine of two GPUs, two core switches.
 TREE = Tree([0, 0, 1, 1], [0, 1], [Wire(800, 100)] * 4, [Wire(100, 1000)] * 2, [Wire(50, 2000)] * 2, cores=2)
@@ -70,12 +71,12 @@ class Two:
     def __init__(self, second_ns=1000):
         self.second_ns = second_ns
 
-    def lanes(self, sender, receiver, from_port, to_port):
+    def path(self, sender, receiver, from_port, to_port):
         """Return port and own link; packets never queue on the latter."""
         port, wide = Wire(100, self.second_ns if sender > 1 else 1000), Wire(400, 500)
         if sender in (0, 2):
-            return Lane(Link("machine", 0, "out"), port), Lane(None, wide)
-        return Lane(Own(sender, "out"), wide), Lane(Link("machine", 0, "in"), port)
+            return Channel(Link("machine", 0, "out"), port), Channel(None, wide)
+        return Channel(PrivateLink(sender, "out"), wide), Channel(Link("machine", 0, "in"), port)
 
 
 def test_gpus_on_one_port_stay_apart():
@@ -133,7 +134,7 @@ def test_messages_choose_an_uplink_each_and_acknowledgements_theirs():
     found = asked([RingJob((0, 2), (Layer(0, 16_000),), 4)])
     cores = {}
     for number, choice in enumerate(there["choices"]):
-        lanes = TREE.lanes(0, 2, 10_000 + number, 100), TREE.lanes(2, 0, 100, 10_000 + number)
+        lanes = TREE.path(0, 2, 10_000 + number, 100), TREE.path(2, 0, 100, 10_000 + number)
         for way, lane in zip(there["ways"][choice], lanes, strict=True):
             cores.setdefault(passed(found, way)[0][3], set()).add(lane[2].link.path)
     assert sorted(map(tuple, cores.values())) == [(0,), (1,)]  # a node for each core switch

@@ -3,10 +3,11 @@
 import pytest
 
 from netmodels.contention.links import Link
-from netmodels.contention.packet_jobs import Layer, RingJob, together
-from netmodels.contention.tree import Lane, Own, Tree, Wire
+from netmodels.contention.packets import Channel, PrivateLink, Wire
+from netmodels.contention.rings import Layer, RingJob, together
 from netmodels.inputs.errors import InputError
 from netmodels.ns3.model import Ns3Model
+from netmodels.ns3.tree import Tree
 
 # Two racks of two machines of four GPUs, links as in ../shared/reference/contention.
 TREE = Tree(
@@ -75,17 +76,17 @@ class Mixed:
 
     hosts, cores = 4, 1
 
-    def lanes(self, sender, receiver, from_port, to_port):
+    def path(self, sender, receiver, from_port, to_port):
         """Return own link, uplinks, and own link."""
         own, uplink = Wire(400, 500), Wire(50, 500 if sender % 2 else 2000)
         racks = Link("rack", sender // 2, "out"), Link("rack", receiver // 2, "in")
         return (
-            Lane(Own(sender, "out"), own),
-            *(Lane(each, uplink) for each in racks),
-            Lane(Own(receiver, "in"), own),
+            Channel(PrivateLink(sender, "out"), own),
+            *(Channel(each, uplink) for each in racks),
+            Channel(PrivateLink(receiver, "in"), own),
         )
 
-    def own(self, sender, receiver):
+    def unshared(self, sender, receiver):
         """Return None: all messages are followed packet by packet."""
 
 

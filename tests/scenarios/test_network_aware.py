@@ -20,7 +20,7 @@ from artist.testing.links import FABRIC, Rings, links_of, model
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
 from netmodels.contention.links import Link
-from netmodels.contention.sending import Sending
+from netmodels.contention.transfers import JobTraffic
 
 ONE_S, HALF_S = seconds_to_ns(1), seconds_to_ns(0.5)
 RACKS = tiny_cluster(8, 2, per_rack=2)  # four racks of two machines of two GPUs
@@ -39,7 +39,7 @@ class Uplinks(PlainPerformance):
         racks = {cluster.rack_of[s.machine] for s in allocation.slices}
         links = tuple(link for link in self.capacity if link.place in racks) if len(racks) > 1 else ()
         issued, rides = np.array([round((1 - self.sends) * ONE_S)]), np.array([round(self.sends * ONE_S)])
-        return Sending(
+        return JobTraffic(
             ONE_S, issued, rides, links, np.full((1, len(links)), self.sends * ONE_S), np.zeros(1, int)
         )
 
@@ -196,13 +196,13 @@ def test_settings_that_contradict_are_refused(settings, message):
     ("contention", "settings", "told"),
     [
         ("none", {}, ["policy.placement=least_added changes nothing with performance.contention=none"]),
-        ("average", {}, []),
+        ("mean_field", {}, []),
         (
-            "average",
+            "mean_field",
             {"shifts": "interleaved"},
             ["policy.shifts=interleaved changes nothing with performance"],
         ),
-        ("phases", {"shifts": "interleaved"}, []),
+        ("packets", {"shifts": "interleaved"}, []),
     ],
 )
 def test_settings_without_effect_are_warned_about(contention, settings, told, caplog):
@@ -293,7 +293,7 @@ LINKS = tiny_cluster(8, 4, per_rack=2)
 A, B = on((0, 1), (2, 1)), on((1, 1), (3, 1))  # between racks 0 and 1, on machines of their own
 
 
-def on_links(way="phases", **settings):
+def on_links(way="flow_level", **settings):
     """Return finish times in seconds of two jobs of 10 iterations that a policy puts on one uplink at 0 s."""
     network = PlacedPerformance(
         Rings(),
@@ -319,7 +319,7 @@ def test_two_jobs_on_an_uplink_run_as_if_alone_where_they_are_shifted():
 
 def test_without_shifts_the_second_goes_where_it_is_alone():
     """Two GPUs nearer to each other, or anywhere but between racks 0 and 1: 25 s, on average as in time."""
-    for way in ("phases", "average"):
+    for way in ("flow_level", "mean_field"):
         finish, at = on_links(way, placement="least_added")
         assert finish[0] == 25
         assert finish[1] <= 25
@@ -328,4 +328,4 @@ def test_without_shifts_the_second_goes_where_it_is_alone():
 
 def test_shifts_mean_nothing_to_averages():
     """There each job meets the other as often as by chance, shifted or not."""
-    assert on_links("average", placement="as_chosen", shifts="interleaved") == on_links("average")
+    assert on_links("mean_field", placement="as_chosen", shifts="interleaved") == on_links("mean_field")

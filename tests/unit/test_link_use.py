@@ -5,7 +5,7 @@ import numpy as np
 from artist.core.link_use import LinkName, Span
 from artist.engine.link_use import link_use
 from netmodels.contention.links import Link
-from netmodels.contention.sending import Sending
+from netmodels.contention.transfers import JobTraffic
 
 PORT, UPLINK = Link("machine", 3, "out"), Link("rack", 1, "in")
 MS = 1_000_000
@@ -15,7 +15,7 @@ def sends(issued_ms, rides_ms, sent_ms, links=(PORT, UPLINK), compute_ms=100):
     """Return a job whose passages carry as many bytes on each link as these ms take at 1 byte/ns."""
     issued, rides = (np.array(each) * MS for each in (issued_ms, rides_ms))
     sent = np.array(sent_ms, dtype=float).reshape(len(rides_ms), len(links)) * MS
-    return Sending(compute_ms * MS, issued, rides, links, sent, np.zeros(len(rides), dtype=np.int64))
+    return JobTraffic(compute_ms * MS, issued, rides, links, sent, np.zeros(len(rides), dtype=np.int64))
 
 
 def test_spans_follow_the_queue_and_shares_the_capacity():

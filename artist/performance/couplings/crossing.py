@@ -8,7 +8,7 @@ from weakref import ref
 from artist.core.cluster import Allocation
 from artist.core.job import JobSpec
 from artist.performance.api import Logged, Running
-from netmodels.api import FULL, MAX_JOBS, Link, Sender
+from netmodels.api import FULL, MAX_JOBS, Link, LinkLoad
 
 
 class Gone(NamedTuple):
@@ -25,8 +25,8 @@ class Crosser(NamedTuple):
     ----------
     spec, allocation
         What it is and holds.
-    sender
-        What it sends.
+    load
+        Its load on the links.
     stretch
         Time that its GPUs compute in an iteration / that of the profile.
     compute_ns
@@ -37,7 +37,7 @@ class Crosser(NamedTuple):
 
     spec: JobSpec
     allocation: Allocation
-    sender: Sender
+    load: LinkLoad
     stretch: float
     compute_ns: int
     waiting_ns: int
@@ -76,10 +76,10 @@ class Asked:
             is_uplink, place = table.places[link]
             jobs = running.crossing_rack(place) if is_uplink else running.crossing_machine(place)
             there = ((job, crosser(job, running.spec(job), running.allocation(job))) for job in jobs)
-            return {job: each for job, each in there if each and link in each.sender.loads}
+            return {job: each for job, each in there if each and link in each.load.loads}
 
         found = self.on = _Answers(on)
-        self.offered = _Answers(lambda link: sum(each.sender.loads[link] for each in found[link].values()))
+        self.offered = _Answers(lambda link: sum(each.load.loads[link] for each in found[link].values()))
 
 
 class _Answers(dict[int, _T]):
@@ -104,8 +104,7 @@ class Kept:
         self._jobs: dict[int, Crosser] = {}
         self.on: list[dict[int, Crosser]] = [{} for _ in table.most]
         self.offered = [0.0] * len(table.most)
-        self._busy = [0.0] * len(table.most)  # likewise the sums of what jobs offer on average, and
-        self._senders = [0.0] * len(table.most)  # of how many send
+        self._busy = [0.0] * len(table.most)  # jobs that send at a time, on average, by link
 
     def follow(self, running: Running) -> None:
         """Add what came since, and remove what left."""
@@ -115,24 +114,22 @@ class Kept:
         for job, held in changes:
             gone = self._jobs.pop(job, None)
             if gone is not None:
-                for link in gone.sender.loads:
+                for link in gone.load.loads:
                     del self.on[link][job]
-                self._add(gone.sender, -1)
+                self._add(gone.load, -1)
             crosser = None if held is None else self._crosser(job, running.spec(job), held)
             if crosser is not None:
                 self._jobs[job] = crosser
-                for link in crosser.sender.loads:
+                for link in crosser.load.loads:
                     self.on[link][job] = crosser
-                self._add(crosser.sender, 1)
+                self._add(crosser.load, 1)
 
-    def _add(self, sender: Sender, sign: int) -> None:
-        """Add what a job sends to the sums, or subtract it."""
-        busy = sign * sender.busy
-        for link, load in sender.loads.items():
+    def _add(self, job: LinkLoad, sign: int) -> None:
+        """Add a job's load to the sums, or subtract it."""
+        for link, load in job.loads.items():
             some = len(self.on[link]) > 0  # else exactly none, whatever was rounded
             self.offered[link] = some * (self.offered[link] + sign * load)
-            self._busy[link] = some * (self._busy[link] + load * busy)
-            self._senders[link] = some * (self._senders[link] + busy)
+            self._busy[link] = some * (self._busy[link] + sign * job.busy)
 
     def added_ns(self, jobs: Iterable[int]) -> dict[int, int]:
         """Return how much longer others make the iterations of jobs at the prices in force."""
@@ -143,46 +140,23 @@ class Kept:
     def slows(self, jobs: Mapping[int, Crosser]) -> bool:
         """Return whether jobs joined by links may take longer than alone.
 
-        None does if none would with all others on its links sending as often as they may at no cost.
+        None does if none would with all others on its links sending as often as they may at no cost. If all
+        send, a link leaves a job an equal share at least, and at least the capacity that others do not ask
+        for; and beside b others on average, a job with rate u of the capacity is slowed at most by 1 + u b:
+        none of the others has a larger share than the job (`netmodels.contention.mean_field`). Nothing is
+        known of jobs that are followed in time: they are busy always.
         """
-        may = self._slowed_by_few if len(jobs) <= MAX_JOBS else self._slowed_by_many
-        return any(map(may, jobs.values()))
+        followed = len(jobs) <= MAX_JOBS and all(job.load.busy == 1.0 for job in jobs.values())
+        return followed or any(map(self._may_be_slowed, jobs.values()))
 
-    def _slowed_by_many(self, job: Crosser) -> bool:
-        """Likewise of a job among so many that only the mean counts (`netmodels.contention.mean_field`).
-
-        A link leaves it an equal share at least, and at least what others do not ask for.
-        """
-        _, _, slack, busy, loads, _ = job.sender
-        for link, load in loads.items():
-            others, senders = self._busy[link] - load * busy, self._senders[link] - busy
-            least = max(self._most[link] - others, self._most[link] / (1 + senders))
-            if load > _NEARLY * slack * least:
+    def _may_be_slowed(self, job: Crosser) -> bool:
+        slack = _NEARLY * job.load.slack
+        for link, load in job.load.loads.items():
+            most, busy = self._most[link], self._busy[link] - job.load.busy
+            left = max(most - (self.offered[link] - load), most / len(self.on[link]))
+            if load > slack * left and most + load * busy > slack * most:
                 return True
         return False
-
-    def _slowed_by_few(self, job: Crosser) -> bool:
-        """Likewise of a job that meets each choice of others by chance (`netmodels.contention.average`).
-
-        Rates on the busiest links grow evenly, so beside k others a full link leaves it 1 / (k + 1) of that
-        at least, and it takes longer by no more than the sum of what it would on each alone. Nothing is known
-        where others' phases count: they are busy always.
-        """
-        _, _, slack, busy, loads, most = job.sender
-        if busy == 1.0:
-            return True
-        longer = 1.0
-        for link in loads:
-            share = most / self._most[link]
-            if len(self.on[link]) * share > 1:
-                chances = [1.0]  # of 0, 1, ... others
-                for other in self.on[link].values():
-                    if other is not job:
-                        busy = other.sender.busy
-                        none, one = [*chances, 0.0], [0.0, *chances]
-                        chances = [a * (1 - busy) + b * busy for a, b in zip(none, one, strict=True)]
-                longer += sum(p * max(share * k - 1, 0.0) for k, p in enumerate(chances, 1))
-        return longer > slack
 
 
 Index = Asked | Kept
@@ -218,7 +192,7 @@ def components(index: Index, most: Sequence[float], seeds: Mapping[int, Gone]) -
                 others = [*islice(component.values(), known, None)]
                 known = len(component)
                 for each in others:
-                    for link in each.sender.loads:
+                    for link in each.load.loads:
                         if link not in seen and offered[link] > most[link]:
                             seen.add(link)
                             component.update(on[link])
@@ -234,10 +208,10 @@ def _may_be_slower(job: Crosser, index: Index, most: Sequence[float], gone: Mapp
     On a link that n jobs share each gets its part of the capacity, as of what all offer, or 1 / n of it, for
     what it sends on its busiest link.
     """
-    slack = job.sender.slack
-    for link in job.sender.loads:
+    slack = job.load.slack
+    for link in job.load.loads:
         left = gone.get(link, _NOBODY)
         offered, jobs = index.offered[link] + left.load, len(index.on[link]) + left.jobs
-        if max(offered, jobs * job.sender.most) > slack * most[link]:
+        if max(offered, jobs * job.load.max_load) > slack * most[link]:
             return True
     return False

@@ -29,7 +29,7 @@ from artist.performance.couplings.crossing import (
     components,
 )
 from artist.performance.effects.compute import Compute, scaled
-from netmodels.api import Profile, Sender, Sending, SharedLinks
+from netmodels.api import JobTraffic, LinkLoad, Profile, SharedLinks
 
 _MAX_KEPT = 50_000
 
@@ -75,7 +75,7 @@ class Links:
         self._profile = profile
         self._compute = compute
         self._table = LinkTable(shared.capacity)
-        self._senders: dict[tuple[str, Demand, Allocation], Sender] = {}
+        self._senders: dict[tuple[str, Demand, Allocation], LinkLoad] = {}
         self._crossers: dict[int, Crosser] = {}
         self._kept: WeakKeyDictionary[Running, Kept] = WeakKeyDictionary()
         # Of the question that is being answered: until the next one nothing changes.
@@ -95,10 +95,10 @@ class Links:
 
     def sending(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, parts: IterationParts
-    ) -> Sending | None:
+    ) -> JobTraffic | None:
         """Return what a job sends in an iteration with these parts; None if it sends on no shared link."""
         job = self._made(spec, allocation, cluster)
-        return None if job is None else job.sender.iteration.stretched(job.stretch, _waiting_ns(job, parts))
+        return None if job is None else job.load.iteration.stretched(job.stretch, _waiting_ns(job, parts))
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
         """Return the jobs joined to a change by links that are, or were, offered too much.
@@ -142,7 +142,7 @@ class Links:
         for job in prices:
             if job not in known and len((held := running.allocation(job)).slices) > 1:
                 crosser = self._crosser(job, running.spec(job), held, running.cluster)
-                seeds.update(dict.fromkeys(crosser.sender.loads if crosser else (), Gone()))
+                seeds.update(dict.fromkeys(crosser.load.loads if crosser else (), Gone()))
         if seeds:
             asked.found += map(_Joined, components(asked.index, self._table.most, seeds))
         longer: dict[int, IterationParts] = {}
@@ -185,7 +185,7 @@ class Links:
             for number, job in zip(numbers, jobs, strict=True)
         ]
         together = self._shared.together(
-            [job.sender.iteration for job in jobs],
+            [job.load.iteration for job in jobs],
             [running.shift_ns(number) for number in numbers],
             stretch=[job.stretch for job in jobs],
             waiting_ns=waiting_ns,
@@ -193,7 +193,7 @@ class Links:
         )
         found = {}
         for number, job, wait_ns, all_ns in zip(numbers, jobs, waiting_ns, together, strict=True):
-            added_ns = round(all_ns - job.stretch * job.sender.alone_ns - wait_ns)
+            added_ns = round(all_ns - job.stretch * job.load.alone_ns - wait_ns)
             if added_ns > 0:
                 found[number] = added_ns
         return found
@@ -228,7 +228,7 @@ class Links:
             return job
         return job._replace(waiting_ns=_waiting_ns(job, self._alone(spec, allocation, cluster)))
 
-    def _sender(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sender | None:
+    def _sender(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> LinkLoad | None:
         """Return a job that uses links between machines; None for another."""
         if not spec.model or len(allocation.slices) < 2 or not spec.demand.gpus:
             return None
@@ -243,8 +243,8 @@ class Links:
                 (machines[s.machine].rack, s.machine, machines[s.machine].type, s.gpus)
                 for s in allocation.slices
             ]
-            iteration = self._shared.sending(profile.scaled(factor) if factor != 1.0 else profile, placement)
-            sender = self._senders[question] = self._shared.sender(iteration)
+            iteration = self._shared.traffic(profile.scaled(factor) if factor != 1.0 else profile, placement)
+            sender = self._senders[question] = self._shared.load(iteration)
         return sender
 
 

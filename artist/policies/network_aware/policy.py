@@ -83,9 +83,9 @@ class NetworkAware(Around):
         """By setting, the ways of `performance.contention` with which it changes anything."""
         needed: dict[str, tuple[str, ...]] = {}
         if self.placement != "as_chosen":
-            needed[f"placement={self.placement}"] = ("average", "phases")
+            needed[f"placement={self.placement}"] = ("mean_field", "packets")
         if self.shifts != "none":
-            needed[f"shifts={self.shifts}"] = ("phases",)
+            needed[f"shifts={self.shifts}"] = ("packets",)
         return needed
 
     def decide(self, view: ClusterView) -> Plan:

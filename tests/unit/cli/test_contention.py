@@ -31,7 +31,7 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture(params=["average", "phases"])
+@pytest.fixture(params=["mean_field", "packets"])
 def run(request: pytest.FixtureRequest) -> Run:
     """Each kind of contention."""
     return made(f"performance.contention={request.param}")
@@ -81,10 +81,15 @@ def test_bytes_on_links_are_those_of_the_iterations(run: Run) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (["performance.contention=average"], "contention_packets does nothing with contention=average"),
-        (["performance.contention=phases"], "there are no packets to be followed"),
-        (["performance.contention=phases", "performance.contention_packets=0"], "wrong value"),
-        (["performance.contention=phases", "performance.contention_packets=1.5"], "wrong value"),
+        (["performance.contention=mean_field"], "contention_packets does nothing with contention=mean_field"),
+        (
+            ["performance.contention=packets", "network.system.across_machines=hierarchical"],
+            "there are no packets to be followed",
+        ),
+        (["performance.contention=packets", "performance.contention_packets=-1"], "wrong value"),
+        (["performance.contention=packets", "performance.contention_packets=1.5"], "wrong value"),
+        (["performance.contention=average"], "mean_field, its new name"),
+        (["performance.contention=phases"], "packets, its new name"),
     ],
 )
 def test_packets_that_are_not_followed_are_refused(given: list[str], told: str) -> None:
@@ -95,12 +100,12 @@ def test_packets_that_are_not_followed_are_refused(given: list[str], told: str) 
 
 def test_packets_are_followed_as_configured() -> None:
     """Too few of them: as fluids, another answer, and a note. The usual number stands in conf/config.yaml."""
-    fixed = ["performance.contention=phases", "network.system.transport=windows"]
+    fixed = ["performance.contention=packets", "network.system.transport=windows"]
     usual, same = (
         made(*fixed, *more).jobs.contention_slowdown
         for more in ([], [f"performance.contention_packets={CONTENTION_PACKETS}"])
     )
-    with pytest.warns(UserWarning, match="as fluids"):
+    with pytest.warns(UserWarning, match="at flow level"):
         few = made(*fixed, "performance.contention_packets=100").jobs.contention_slowdown
     assert list(usual) == list(same) != list(few)
 

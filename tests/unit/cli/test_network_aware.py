@@ -9,7 +9,7 @@ Artist = Callable[..., Any]
 def test_the_policy_inside_is_swept_and_named(artist: Artist) -> None:
     """Both names are in the table; `as_chosen` is the policy as it is, so one sweep compares with it."""
     inside = "policy@policy.of=fifo,srtf"
-    result = artist("-m", "policy=network_aware,cassini", inside, "performance.contention=phases")
+    result = artist("-m", "policy=network_aware,cassini", inside, "performance.contention=packets")
     assert result.code == 0
     for name in ("network_aware(fifo)", "network_aware(srtf)", "cassini(fifo)", "cassini(srtf)"):
         assert result.out.count(name) == 1

@@ -5,9 +5,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from netmodels.contention.average import slowdowns
 from netmodels.contention.links import Link
-from netmodels.contention.sending import Sending
+from netmodels.contention.mean_field import slowdowns
+from netmodels.contention.transfers import JobTraffic
 
 X, Y = Link("machine", 0, "out"), Link("rack", 1, "out")
 TEN = {X: 10.0, Y: 10.0}
@@ -18,7 +18,7 @@ def job(compute_ns, ride_ns, links=(X,), rate=10.0, issued_ns=None):
     none = np.array([0])
     issued = np.array([compute_ns if issued_ns is None else issued_ns])
     sent = np.full((1, len(links)), rate * ride_ns)
-    return Sending(compute_ns, issued, np.array([ride_ns]), tuple(links), sent, none)
+    return JobTraffic(compute_ns, issued, np.array([ride_ns]), tuple(links), sent, none)
 
 
 def test_jobs_that_always_send_share():
@@ -56,7 +56,7 @@ def test_jobs_that_could_overload_a_link_but_do_not_on_average():
     """100 ns at 9 and 300 ns at 1 byte/ns are 3 on average: two jobs have room on 10."""
     passages = np.array([[900.0], [300.0]])
     times = np.array([0, 0]), np.array([100, 300])
-    uneven = Sending(0, *times, (X,), passages, np.array([0, 0]))
+    uneven = JobTraffic(0, *times, (X,), passages, np.array([0, 0]))
     assert slowdowns([uneven] * 2, TEN) == (1.0, 1.0)
 
 
@@ -68,11 +68,11 @@ def test_parallel_uplinks_halve_the_meetings():
 def test_a_job_takes_as_many_parallel_uplinks_as_it_needs():
     """Of four paths of 10, 15 byte/ns take two, 7.5 each, alone at no cost; 40 take all.
 
-    Two such pairs of paths meet in three of four cases, where 15 pass at 10: (3 x 1.5 + 1) / 4. Two that take
+    The other job is on a path of the job with chance 1/2, where 15 pass at 10: (1.5 + 1) / 2. Two that take
     all have half of each.
     """
     assert slowdowns([job(0, 100, [Y], rate=15)], TEN, uplinks=4) == (1.0,)
-    assert slowdowns([job(0, 100, [Y], rate=15)] * 2, TEN, uplinks=4) == pytest.approx((1.375,) * 2)
+    assert slowdowns([job(0, 100, [Y], rate=15)] * 2, TEN, uplinks=4) == pytest.approx((1.25,) * 2)
     assert slowdowns([job(0, 100, [Y], rate=40)] * 2, TEN, uplinks=4) == pytest.approx((2.0,) * 2)
 
 

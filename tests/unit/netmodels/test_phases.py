@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from netmodels.contention.flow_level import together
 from netmodels.contention.links import Link
-from netmodels.contention.phases import together
-from netmodels.contention.sending import Sending
+from netmodels.contention.transfers import JobTraffic
 
 X, Y = Link("machine", 0, "out"), Link("machine", 1, "out")
 UP = Link("rack", 0, "out")
@@ -14,7 +14,7 @@ TEN = {X: 10.0, Y: 10.0, UP: 10.0}
 
 def job(compute_ns, ride_ns, links=(X,), rate=10.0, issued_ns=None, updates_ns=0):
     """Return a job with one collective, which sends at `rate` byte/ns, by default after computing."""
-    return Sending(
+    return JobTraffic(
         compute_ns,
         np.array([compute_ns if issued_ns is None else issued_ns]),
         np.array([ride_ns]),
@@ -81,7 +81,9 @@ def test_rates_keep_the_ratio_of_the_bytes_on_each_link():
     On X both get 5, so the first has speed 1/2 and 2.5 on Y, where the third gets 7.5: 300 ns take 600, 600
     and 400.
     """
-    uneven = Sending(0, np.array([0]), np.array([300]), (X, Y), np.array([[3000.0, 1500.0]]), np.array([0]))
+    uneven = JobTraffic(
+        0, np.array([0]), np.array([300]), (X, Y), np.array([[3000.0, 1500.0]]), np.array([0])
+    )
     assert times(uneven, job(0, 300, [X]), job(0, 300, [Y])) == (600, 600, 400)
 
 
@@ -97,7 +99,7 @@ def test_hidden_communication_stays_hidden():
 def test_passages_without_links_are_not_slowed():
     """300 ns inside machines, then 200 of the link: 300 + 2 x 200."""
     ways = np.array([[0.0], [2000.0]])
-    each = Sending(0, np.array([0, 0]), np.array([300, 200]), (X,), ways, np.array([0, 0]))
+    each = JobTraffic(0, np.array([0, 0]), np.array([300, 200]), (X,), ways, np.array([0, 0]))
     assert times(each, each) == (700, 700)
 
 
@@ -134,7 +136,7 @@ def test_similar_passages_without_a_gap_are_one():
 
     Both send 2,000 + 2,000 bytes in 400 ns; the first's update delay of 250 outlasts the second's ride by 50.
     """
-    three = Sending(
+    three = JobTraffic(
         1000,
         np.array([100, 150, 900]),
         np.array([200, 200, 200]),
@@ -143,7 +145,7 @@ def test_similar_passages_without_a_gap_are_one():
         np.array([250, 0, 0]),
     )
     joined = three.joined()
-    assert (joined.issued_ns.tolist(), joined.rides_ns.tolist()) == ([100, 900], [400, 200])
+    assert (joined.issued_ns.tolist(), joined.transfers_ns.tolist()) == ([100, 900], [400, 200])
     assert (joined.sent_bytes.tolist(), joined.updates_ns.tolist()) == ([[4000.0], [2000.0]], [50, 0])
     assert joined.alone_ns == three.alone_ns == 1100
 
@@ -153,8 +155,8 @@ def test_passages_that_send_otherwise_stay_apart():
     for rate, expected in ((9.0, [200, 200, 200]), (9.6, [200, 400])):
         sent = np.array([[0.0], [2000.0], [200 * rate]])
         none = np.zeros(3, dtype=np.int64)
-        found = Sending(0, none, np.array([200] * 3), (X,), sent, none).joined()
-        assert found.rides_ns.tolist() == expected
+        found = JobTraffic(0, none, np.array([200] * 3), (X,), sent, none).joined()
+        assert found.transfers_ns.tolist() == expected
 
 
 def test_parallel_uplinks_are_chosen_by_hash():
@@ -200,7 +202,7 @@ def test_a_job_that_leaves_no_longer_slows_the_other():
 def test_a_job_that_does_not_communicate_takes_its_time():
     """50 ns; the other one 10 + 10."""
     none = np.zeros(0, dtype=np.int64)
-    idle = Sending(50, none, none, (), np.zeros((0, 0)), none)
+    idle = JobTraffic(50, none, none, (), np.zeros((0, 0)), none)
     assert times(idle, job(10, 10), iterations=(3, 1)) == times(idle, job(10, 10)) == (50, 20)
 
 

@@ -68,7 +68,7 @@ def test_what_a_ring_sends_beyond_a_rack_is_divided_over_its_ports():
     machines = [(rack, 8 * rack + place, "dgx_h100", 8) for rack in (0, 1) for place in range(4)]
     limits = capacities(machines_of(topology, "dgx_h100", 8), topology.fabric)
     job = job_traffic(get_profile("VGG16"), machines, topology.fabric, topology.fabric.system)
-    most = dict(zip(job.links, job.most(limits).tolist(), strict=True))
+    most = dict(zip(job.links, job.peaks(job.limits(limits)).tolist(), strict=True))
     assert 300 < most[Link("rack", 0, "out")] < 400
     assert most[Link("network", 0, "out")] == pytest.approx(most[Link("rack", 0, "out")] / 4)
 
@@ -80,8 +80,8 @@ def test_packets_come_as_fast_as_ports_let_them():
     """
     beyond = replace(SWITCH, bandwidth_bytes_per_ns=3.0, rack_bytes_per_ns=1.5)
     fabric, placement = replace(FABRIC, network=(beyond,)), placed([2, 1], [1])
-    job = job_traffic(PROFILE, placement, fabric, replace(RING, transport="windows"), MODEL)
-    most = dict(zip(job.links, job.most({Link("rack", 0, "out"): 1.5}).tolist(), strict=True))
+    job = job_traffic(PROFILE, placement, fabric, replace(RING, transport="windows"), MODEL, packets=True)
+    most = dict(zip(job.links, job.peaks(job.limits({Link("rack", 0, "out"): 1.5})).tolist(), strict=True))
     assert [most[Link("machine", machine, "in")] for machine in (0, 1, 2)] == [2, 1, 1]
     assert [most[Link("network", machine, "out")] for machine in (0, 1, 2)] == [6, 3, 3]
     assert [most[Link("rack", *each)] for each in ((0, "out"), (0, "in"), (1, "out"))] == [1.5, 2, 1]
@@ -184,7 +184,7 @@ def test_a_queue_per_dimension_is_taken_as_one_queue():
     sending = job_traffic(profile, placement, FABRIC, system, MODEL)
     shape = shape_of((rack, kind, gpus) for rack, _, kind, gpus in placement)
     assert sending.alone_ns >= MODEL.iteration(profile, shape, FABRIC, system).total_ns
-    assert len(sending.rides_ns) == sum(layer.gradient_bytes > 0 for layer in profile.layers)
+    assert len(sending.transfers_ns) == sum(layer.gradient_bytes > 0 for layer in profile.layers)
 
 
 def test_the_slowest_machine_type_sets_the_pace():
@@ -192,10 +192,10 @@ def test_the_slowest_machine_type_sets_the_pace():
     slow = replace(SWITCH, bandwidth_bytes_per_ns=0.5)
     fabric = replace(FABRIC, by_machine_type={"b": ((SWITCH,), (slow,), (slow,))})
     sending = job_traffic(PROFILE, [(0, 0, "a", 1), (0, 1, "b", 1)], fabric, RING, MODEL)
-    assert sending.rides_ns.tolist() == [16_000]
+    assert sending.transfers_ns.tolist() == [16_000]
     limits = capacities([(0, 0, "a", 1), (0, 1, "b", 1)], fabric)
     assert (limits[Link("machine", 0, "out")], limits[Link("machine", 1, "out")]) == (1.0, 0.5)
-    assert sending.rates(sending.links[:4], limits).tolist() == [[0.5] * 4]
+    assert sending.rates_on(sending.links[:4], limits).tolist() == [[0.5] * 4]
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.yaml")))

@@ -33,7 +33,7 @@ PROFILES = {
 }
 
 
-def performance(way="phases", cluster=CLUSTER, fabric=FABRIC, **parts):
+def performance(way="flow_level", cluster=CLUSTER, fabric=FABRIC, **parts):
     shared = None if way == "none" else links_of(way, cluster, fabric)
     return PlacedPerformance(Rings(), fabric, fabric.system, PROFILES.__getitem__, contention=shared, **parts)
 
@@ -42,7 +42,7 @@ def spec(name="half", gpus=2, iterations=10, at_s=0, compute_s=1.0, **more):
     return JobSpec(name, round(at_s * S), Demand(gpus), iterations, round(compute_s * S), model=name, **more)
 
 
-def prices(held, way="phases", **parts):
+def prices(held, way="flow_level", **parts):
     """Return the parts of jobs that run together, given as (spec, allocation)."""
     running = Hypothetical([each for each, _ in held], CLUSTER, {i: a for i, (_, a) in enumerate(held)})
     changed = [Changed(i, None, a) for i, (_, a) in enumerate(held)]
@@ -141,7 +141,7 @@ def test_a_finish_speeds_up_the_jobs_on_its_links(delay_s):
         assert seconds(result, "exposed_comm_ns") == [20, 5]
 
 
-@pytest.mark.parametrize("way", ["average", "phases"])
+@pytest.mark.parametrize("way", ["mean_field", "flow_level"])
 @pytest.mark.parametrize(("first", "second"), [(A, on((4, 1), (6, 1))), (A, on((1, 2))), (A, on((0, 2)))])
 def test_a_job_that_meets_no_other_keeps_its_price(way, first, second):
     """Other racks, or no other machine: as without contention, and the first is not even asked about."""
@@ -207,7 +207,7 @@ class TestAverage(PerformanceConformance):
     """Incremental answers with average contention equal those from nothing."""
 
     models = ("bare", "small", "")
-    way = "average"
+    way = "mean_field"
 
     def make_performance(self):
         return performance(self.way, tiny_cluster(3, 4, per_rack=2))
@@ -216,11 +216,11 @@ class TestAverage(PerformanceConformance):
 class TestPhases(TestAverage):
     """Likewise of jobs followed in time."""
 
-    way = "phases"
+    way = "flow_level"
     steps = 20
 
 
-@pytest.mark.parametrize(("way", "seed"), [("average", 0), ("average", 1), ("phases", 2)])
+@pytest.mark.parametrize(("way", "seed"), [("mean_field", 0), ("mean_field", 1), ("flow_level", 2)])
 def test_incremental_answers_equal_those_from_nothing(way, seed):
     """Up to 10 jobs on 2 or 3 of 16 machines, one change at a time: no price is left out of date."""
     rng, cluster = random.Random(seed), tiny_cluster(16, 8, per_rack=4)
@@ -268,13 +268,13 @@ class Doubting(PlacedPerformance):
             for link, (is_uplink, place) in enumerate(table.places):
                 there = running.crossing_rack(place) if is_uplink else running.crossing_machine(place)
                 assert set(kept.on[link]) <= set(there)
-                loads = [each.sender.loads[link] for each in kept.on[link].values()]
+                loads = [each.load.loads[link] for each in kept.on[link].values()]
                 assert kept.offered[link] == pytest.approx(sum(loads), abs=1e-9)
             self.contended += sum(parts.contention_ns > 0 for parts in found.values())
         return found
 
 
-@pytest.mark.parametrize(("way", "jobs"), [("average", 40), ("phases", 40)])
+@pytest.mark.parametrize(("way", "jobs"), [("mean_field", 40), ("flow_level", 40)])
 def test_the_index_of_a_run_is_never_out_of_date(way, jobs):
     """Jobs come, are stopped for shorter ones, start elsewhere and finish: prices are as from nothing."""
     rng, cluster = random.Random(4), tiny_cluster(8, 4, per_rack=2)
@@ -293,5 +293,5 @@ def test_the_index_of_a_run_is_never_out_of_date(way, jobs):
 def test_links_without_end_change_nothing():
     """Every machine its own link to every other: prices with contention are those without."""
     held = [(spec(), A), (spec("bare"), B), (spec("hidden"), on((0, 1), (3, 1)))]
-    for way in ("average", "phases"):
+    for way in ("mean_field", "flow_level"):
         assert prices(held, way, fabric=ENDLESS) == prices(held, "none", fabric=ENDLESS)

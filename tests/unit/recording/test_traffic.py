@@ -27,7 +27,7 @@ from artist.core.result import RunResult
 from artist.recording.folder import write_run
 from artist.recording.traffic import Traffic, slowdowns, summarise_contention
 from artist.results.folder import read_run
-from netmodels.api import Link, Sending
+from netmodels.api import JobTraffic, Link
 
 S = 1_000_000_000
 PORTS = {Link("machine", machine, way): 1.0 for machine in range(4) for way in ("out", "in")}
@@ -42,7 +42,7 @@ def cluster() -> Cluster:
     return Cluster([Machine(f"m{number}", number // 2, "box", 2) for number in range(4)])
 
 
-def sends(spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending:
+def sends(spec: JobSpec, allocation: Allocation, cluster: Cluster) -> JobTraffic:
     """Return the iteration of a job: it computes for 2 s, then sends at 1 byte/ns on all of its links."""
     machines = [each.machine for each in allocation.slices]
     racks = {cluster.machines[machine].rack for machine in machines}
@@ -51,7 +51,7 @@ def sends(spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending:
     links = tuple(Link(tier, place, way) for tier, place in places for way in ("out", "in"))
     ns = GIGABYTES[spec.job_id] * S
     when, none = np.array([2 * S]), np.array([0])
-    return Sending(2 * S, when, np.array([ns]), links, np.full((1, len(links)), float(ns)), none)
+    return JobTraffic(2 * S, when, np.array([ns]), links, np.full((1, len(links)), float(ns)), none)
 
 
 def observed(cluster: Cluster, *events: Event, capacity=PORTS | UPLINKS, end_s: float = 14) -> Traffic:

@@ -54,7 +54,7 @@ def shared_run(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[...,
             "policy": {"name": policy},
             "seed": seed,
             "topology": {"name": name, "oversubscription": {"rack": ratio}},
-            "performance": {"contention": "phases"},
+            "performance": {"contention": "packets"},
         }
         folder = run_folder(tmp_path / f"{policy}-{seed}-{name}-{ratio}", config)
         jobs = pq.read_table(folder / "jobs.parquet")

@@ -5,16 +5,17 @@ from itertools import permutations
 
 import pytest
 
+from netmodels.contention.constellation import order_of
 from netmodels.contention.contention import Contention
 from netmodels.contention.links import capacities
-from netmodels.contention.order import order_of
-from netmodels.contention.packet_jobs import Layer as Sent
-from netmodels.contention.packet_jobs import RingJob, together
-from netmodels.contention.packet_phases import followed, packets_of
+from netmodels.contention.packet_level import followed, packets_of
+from netmodels.contention.packets import Wire
+from netmodels.contention.rings import Layer as Sent
+from netmodels.contention.rings import RingJob, together
 from netmodels.contention.traffic import job_traffic
-from netmodels.contention.tree import Tree, Wire
 from netmodels.fabric.fabric import Dimension, Fabric
 from netmodels.fabric.system import SystemSettings
+from netmodels.ns3.tree import Tree
 from netmodels.profiles.profile import Layer, Profile
 
 PORT = 12.5  # byte/ns of a machine's port and of a rack's uplink
@@ -40,7 +41,7 @@ TREE = Tree(
 def sending(placement, compute_ns=300_000, size=2**20, system=SYSTEM, more=()):
     """Return a job of one layer, all of whose computing comes before its all-reduce."""
     layers = (Layer("a", compute_ns, 0, 0, size), *more)
-    return job_traffic(Profile("one", layers), placement, FABRIC, system)
+    return job_traffic(Profile("one", layers), placement, FABRIC, system, packets=True)
 
 
 def slower(jobs, shifts=(), most=10**9, system=SYSTEM):
@@ -83,7 +84,7 @@ def followed_beside(rings, uplink, size):
     fabric = replace(FABRIC, network=(network,))
     jobs = [RingJob(ring, (Sent(300_000, size),), 6) for ring in rings]
     profile = Profile("one", (Layer("a", 300_000, 0, 0, size),))
-    sent = [job_traffic(profile, each, fabric, SYSTEM) for each in rings.values()]
+    sent = [job_traffic(profile, each, fabric, SYSTEM, packets=True) for each in rings.values()]
     capacity = capacities([(machine // 2, machine, "a", 4) for machine in range(4)], fabric)
     found = followed(sent, capacity, fabric, SYSTEM, iterations=[6, 6])
     beside, alone = together(jobs, tree), [together([job], tree)[0] for job in jobs]
@@ -120,9 +121,9 @@ def test_small_rings_beside_a_large_one_keep_their_part():
 
 
 def test_what_cannot_be_followed_is_not():
-    """Fluids' jobs have no rings of messages; one packet is too few."""
-    for transport, most in (("ideal", 10**9), ("windows", 1)):
-        system = replace(SYSTEM, transport=transport)
+    """Level by level there are no rings of messages; one packet is too few."""
+    for way, most in (("hierarchical", 10**9), ("flat_ring", 1)):
+        system = replace(SYSTEM, across_machines=way)
         jobs = [sending(each, system=system) for each in (FIRST, SECOND)]
         assert followed(jobs, CAPACITY, FABRIC, system, max_packets=most) is None
 
@@ -154,20 +155,20 @@ def test_without_windows_two_rings_take_turns():
         ({"transport": "packets"}, 2**25, None, []),  # messages of 4 MiB
         ({"transport": "packets"}, 2**25 + 8, None, ["PFC"]),
         ({"transport": "windows"}, 2**25 + 8, None, []),
-        ({"transport": "windows"}, 2**20, 1, ["as fluids: packets would be too many"]),
+        ({"transport": "windows"}, 2**20, 1, ["at flow level: packets would be too many"]),
         ({"transport": "windows", "across_machines": "hierarchical"}, 2**20, None, ["only flat rings"]),
-        ({"transport": "ideal"}, 2**20, 1, []),
+        ({"transport": "ideal"}, 2**20, 1, ["at flow level: packets would be too many"]),
     ],
 )
 def test_what_is_not_as_in_ns_3_is_said_once(settings, size, most, said, caplog):
     """Switches would pause who sends; one packet is too few to follow; level by level there is no ring."""
     system = replace(SYSTEM, **settings)
     machines = [(machine // 2, machine, "a", 4) for machine in range(4)]
-    shared = Contention("phases", machines, FABRIC, system, max_packets=most or 100_000)
+    shared = Contention("packets", machines, FABRIC, system, max_packets=most or 100_000)
     profile = Profile("one", (Layer("a", 300_000_000, 0, 0, size),))
     for placed in (FIRST, SECOND), (FIRST, FIRST):
         with caplog.at_level("WARNING"):
-            shared.together([shared.sending(profile, each) for each in placed])
+            shared.together([shared.traffic(profile, each) for each in placed])
     for words, record in zip(said, caplog.records, strict=True):
         assert words in record.message
 
@@ -179,8 +180,8 @@ def test_packets_are_not_followed_over_uplinks_narrower_than_ports(caplog):
     for paths, said in ((1, 0), (2, 0), (4, 1)):
         core = replace(FABRIC.network[0], rack_bytes_per_ns=2 * PORT)
         fabric = replace(FABRIC, network=(core,), uplinks=paths)
-        shared = Contention("phases", machines, fabric, SYSTEM, max_packets=100_000)
-        jobs = [shared.sending(profile, each) for each in (FIRST, SECOND)]
+        shared = Contention("packets", machines, fabric, SYSTEM, max_packets=100_000)
+        jobs = [shared.traffic(profile, each) for each in (FIRST, SECOND)]
         with caplog.at_level("WARNING"):
             shared.together(jobs * 2)
         assert sum("narrower" in record.message for record in caplog.records) == said
@@ -189,10 +190,10 @@ def test_packets_are_not_followed_over_uplinks_narrower_than_ports(caplog):
 def test_contention_follows_packets_where_messages_are_packets():
     """On machines of other numbers, asked by first occurrence: the answer is that of `followed`."""
     machines = [(rack, 10 * rack + machine, "a", 4) for rack in (3, 7) for machine in (5, 6)]
-    shared = Contention("phases", machines, FABRIC, SYSTEM)
+    shared = Contention("packets", machines, FABRIC, SYSTEM)
     profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
     placed = ([(3, 30 + machine, "a", 4), (7, 70 + machine, "a", 4)] for machine in (5, 6))
-    jobs = [shared.sending(profile, each) for each in placed]
+    jobs = [shared.traffic(profile, each) for each in placed]
     longer = [ns - job.alone_ns for ns, job in zip(shared.together(jobs), jobs, strict=True)]
     assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=None))
 
@@ -206,8 +207,8 @@ def test_equal_jobs_are_told_apart_by_whom_they_meet():
     profile = Profile("one", (Layer("a", 30_000, 0, 0, 2**18),))
     answers = set()
     for names in permutations("ABC"):
-        shared = Contention("phases", [(each // 2, each, "a", 4) for each in range(4)], FABRIC, SYSTEM)
-        jobs = [shared.sending(profile, [(each // 2, each, "a", 1) for each in ends[name]]) for name in names]
+        shared = Contention("packets", [(each // 2, each, "a", 4) for each in range(4)], FABRIC, SYSTEM)
+        jobs = [shared.traffic(profile, [(each // 2, each, "a", 1) for each in ends[name]]) for name in names]
         answers.add(tuple(sorted(zip(names, shared.together(jobs), strict=True))))
     assert len(answers) == 1
 
@@ -229,8 +230,8 @@ def test_what_following_takes_is_known_before():
     """16 iterations of 14 steps of 8 GPUs; 2^20 / 8 bytes are 17 packets, and a message counts as 2 more."""
     jobs = [sending(each) for each in (FIRST, SECOND)]
     assert packets_of(jobs, CAPACITY, FABRIC, SYSTEM) == 2 * 16 * 14 * 8 * (17 + 2)
-    ideal = replace(SYSTEM, transport="ideal")
-    assert packets_of([sending(FIRST, system=ideal)] * 2, CAPACITY, FABRIC, ideal) == 0
+    level_by_level = replace(SYSTEM, across_machines="hierarchical")
+    assert packets_of([sending(FIRST, system=level_by_level)] * 2, CAPACITY, FABRIC, level_by_level) == 0
 
 
 def test_of_a_quick_job_all_iterations_are_counted_until_a_slow_one_has_done_its_eight():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from netmodels.contention.packets import Packets, window_bytes
-from netmodels.contention.tree import Tree, Wire
+from netmodels.contention.packets import Packets, Wire, window_bytes
+from netmodels.ns3.tree import Tree
 
 SLOW, FAST = Wire(80, 1000), Wire(800, 1000)  # a packet of 8,036 bytes takes 804 and 80 ns; 48 bytes 5 and 0
 
@@ -52,7 +52,7 @@ def test_the_last_packet_may_be_smaller():
 
 def test_a_window_is_the_slowest_link_times_the_round_trip():
     """2 x 2,000 latency + 80 + 800 of 8,000 bytes = 4,880 ns, at 10 bytes a ns."""
-    assert window_bytes(machine(FAST, SLOW).lanes(0, 1, 0, 0)) == 48_800
+    assert window_bytes(machine(FAST, SLOW).path(0, 1, 0, 0)) == 48_800
 
 
 def test_a_window_is_all_that_is_ahead_of_others():
@@ -101,6 +101,6 @@ def test_acknowledgements_go_before_data_at_the_gpu_that_sends_them():
 def test_a_path_leads_through_the_least_switches(machines, links):
     """Machine; rack; core: every tier adds a link up and one down."""
     tree = Tree(machines, [0, 0, 1], [SLOW] * 2, [SLOW] * 3, [SLOW] * 2)
-    assert len(tree.lanes(0, 1, 0, 0)) == links
+    assert len(tree.path(0, 1, 0, 0)) == links
     one_way = 804 + 1000 + 5 + 1000
     assert ends(tree, (0, 0, 1, 1)) == [links * one_way]

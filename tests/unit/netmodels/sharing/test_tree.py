@@ -4,7 +4,9 @@ import struct
 
 import pytest
 
-from netmodels.contention.tree import Tree, Wire, data_ports, murmur
+from netmodels.collectives.ecmp import data_ports, murmur
+from netmodels.contention.packets import Wire
+from netmodels.ns3.tree import Tree
 
 WIRE = Wire(100, 1000)
 
@@ -24,7 +26,7 @@ def test_every_message_is_hashed_again():
     sqrt(1000 x 1/4 x 3/4) = 13.7.
     """
     tree = Tree([0, 1], [0, 1], [WIRE] * 2, [WIRE] * 2, [WIRE] * 2, cores=4)
-    cores = [tree.lanes(0, 1, *data_ports(count))[2].link.path for count in range(1000)]
+    cores = [tree.path(0, 1, *data_ports(count))[2].link.path for count in range(1000)]
     assert all(abs(cores.count(core) - 250) < 5 * 13.7 for core in range(4))
 
 
@@ -32,5 +34,5 @@ def test_up_and_down_lead_over_one_core():
     """A message goes down from the core switch that it went up to."""
     tree = Tree([0, 1], [0, 1], [WIRE] * 2, [WIRE] * 2, [WIRE] * 2, cores=4)
     for count in range(20):
-        up, down = tree.lanes(0, 1, *data_ports(count))[2:4]
+        up, down = tree.path(0, 1, *data_ports(count))[2:4]
         assert (up.link.path, up.link.way, down.link.way) == (down.link.path, "out", "in")
