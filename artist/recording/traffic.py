@@ -280,9 +280,9 @@ def slowdowns(result: RunResult) -> Floats:
 
 
 def summarise_contention(result: RunResult, answers: Mapping[str, int]) -> dict[str, Any]:
-    """Return, for the summary, the mean of `slowdowns`, and the part of the jobs that were slowed at all.
+    """Return, for the summary, the mean of `slowdowns`, the part of the jobs that were slowed, and answers.
 
-    Both over all jobs that ran; None if none did.
+    The first two over all jobs that ran; None if none did.
 
     Parameters
     ----------
@@ -291,11 +291,11 @@ def summarise_contention(result: RunResult, answers: Mapping[str, int]) -> dict[
     answers
         How often jobs that share links were priced at packet level, at flow level and by the mean field.
     """
-    priced = {level: answers.get(level, 0) for level in ("packets", "flow_level", "mean_field")}
+    counts = {level: answers.get(level, 0) for level in ("packets", "flow_level", "mean_field")}
     slower = slowdowns(result)
     slower = slower[~np.isnan(slower)]
     if not len(slower):
-        return {"contention": {"slowdown": None, "jobs": None, "answers": priced}}
+        return {"contention": {"slowdown": None, "jobs": None}, "contention_answers": counts}
     mean = math.fsum(slower) / len(slower)
     slowed = int((slower > 1).sum()) / len(slower)
-    return {"contention": {"slowdown": mean, "jobs": slowed, "answers": priced}}
+    return {"contention": {"slowdown": mean, "jobs": slowed}, "contention_answers": counts}

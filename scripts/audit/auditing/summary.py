@@ -14,7 +14,15 @@ from auditing.replay import Replay
 CHECK = "summary.json"
 _UTILISATION = "gpu_utilization"
 _OBSERVED = ("pools", "reclaims", "inference_short", "kinds")  # the tests of artist/recording recount these
-_NOT_OURS = ("policy", "network_distinct", "network_fallbacks", "network_carried", "run", *_OBSERVED)
+_NOT_OURS = (
+    "policy",
+    "network_distinct",
+    "network_fallbacks",
+    "network_carried",
+    "contention_answers",
+    "run",
+    *_OBSERVED,
+)
 
 
 def check_summary(run: RunFiles, replay: Replay, found: Findings) -> None:

@@ -33,8 +33,9 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.fixture(params=["mean_field", "packets"])
 def run(request: pytest.FixtureRequest) -> Run:
-    """Each kind of contention."""
-    return made(f"performance.contention={request.param}")
+    """Each way of contention; in time, at flow level."""
+    flows = ["performance.contention_packets=0"] * (request.param == "packets")
+    return made(f"performance.contention={request.param}", *flows)
 
 
 def test_each_job_s_slowdown(run: Run) -> None:
@@ -108,6 +109,17 @@ def test_packets_are_followed_as_configured() -> None:
     with pytest.warns(UserWarning, match="at flow level"):
         few = made(*fixed, "performance.contention_packets=100").jobs.contention_slowdown
     assert list(usual) == list(same) != list(few)
+
+
+def test_the_summary_counts_answers_by_level() -> None:
+    """Both jobs share links from 100 s on: one component, at flow level where no packet is allowed."""
+    levels = ("packets", "flow_level", "mean_field")
+    for more, level in (
+        (["performance.contention=mean_field"], "mean_field"),
+        (["performance.contention=packets", "performance.contention_packets=0"], "flow_level"),
+    ):
+        answers = made(*more).summary["contention_answers"]
+        assert [name for name in levels if answers[name]] == [level]
 
 
 def test_without_contention_nothing_of_it(tmp_path: Path) -> None:
