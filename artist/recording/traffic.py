@@ -148,8 +148,9 @@ class Traffic(Topic):
         return {SLOWDOWN: slowdowns(result)}
 
     def summary_entries(self, result: RunResult) -> Mapping[str, Any]:
-        """Return `summarise_contention`."""
-        return summarise_contention(result, self._answers)
+        """Return `summarise_contention`, and the number of answers at each level."""
+        answers = {level: self._answers.get(level, 0) for level in ("packets", "flow_level", "mean_field")}
+        return {**summarise_contention(result), "contention_answers": answers}
 
     def totals(self) -> dict[str, Any]:
         """Return the columns of links.parquet, of a closed run: a row for each link.
@@ -209,9 +210,8 @@ class Traffic(Topic):
             sender.at = np.array([self._at[link] for link in links], dtype=np.int64)
             sent_bytes = sending.sent_bytes.sum(axis=0)[columns]
             sender.whole_ns = sent_bytes / [self._whole[link] for link in links]
-            sender.most = sending.peaks(sending.limits(self._limits))[columns] / [
-                self._limits[link] for link in links
-            ]
+            peaks = sending.peaks(sending.limits(self._limits))[columns]
+            sender.most = peaks / [self._limits[link] for link in links]
 
     # --- sums and rows
 
@@ -279,23 +279,14 @@ def slowdowns(result: RunResult) -> Floats:
     return slower
 
 
-def summarise_contention(result: RunResult, answers: Mapping[str, int]) -> dict[str, Any]:
-    """Return, for the summary, the mean of `slowdowns`, the part of the jobs that were slowed, and answers.
+def summarise_contention(result: RunResult) -> dict[str, Any]:
+    """Return, for the summary, the mean of `slowdowns`, and the part of the jobs that were slowed at all.
 
-    The first two over all jobs that ran; None if none did.
-
-    Parameters
-    ----------
-    result
-        The run.
-    answers
-        How often jobs that share links were priced at packet level, at flow level and by the mean field.
+    Both over all jobs that ran; None if none did.
     """
-    counts = {level: answers.get(level, 0) for level in ("packets", "flow_level", "mean_field")}
     slower = slowdowns(result)
     slower = slower[~np.isnan(slower)]
     if not len(slower):
-        return {"contention": {"slowdown": None, "jobs": None}, "contention_answers": counts}
+        return {"contention": {"slowdown": None, "jobs": None}}
     mean = math.fsum(slower) / len(slower)
-    slowed = int((slower > 1).sum()) / len(slower)
-    return {"contention": {"slowdown": mean, "jobs": slowed}, "contention_answers": counts}
+    return {"contention": {"slowdown": mean, "jobs": int((slower > 1).sum()) / len(slower)}}
