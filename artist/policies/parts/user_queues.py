@@ -22,7 +22,7 @@ Rank = tuple[int, ...]
 
 
 class First(NamedTuple):
-    """The first job of a user; the lesser one comes first, in this queue or across two."""
+    """The first job of a user; the least is next, in this queue or across two."""
 
     rank: Rank
     job: int

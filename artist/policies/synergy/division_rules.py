@@ -50,7 +50,7 @@ class DivisionRule(ABC):
     def divide(
         self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
     ) -> Mapping[int, Allocation]:
-        """Return the allocations by job: the GPUs of the tenant's `least`, at least as much of the rest.
+        """Return the allocations by job: GPUs as in the tenant's `least`, CPUs and memory no less.
 
         Parameters
         ----------
@@ -157,6 +157,6 @@ def _is_plain(tenant: Tenant, cluster: Cluster) -> bool:
 
 
 def _covers(allocation: Allocation, least: Allocation) -> bool:
-    """Return whether an allocation has at least as much on each machine as another has there."""
+    """Return whether an allocation has no less on each machine than another has there."""
     slices = {s.machine: s for s in allocation.slices}
     return all(s.machine in slices and all(map(ge, slices[s.machine], s)) for s in least.slices)

@@ -56,7 +56,7 @@ class HandOut:
         return raised
 
     def _raised(self, need: Need, slices: Held, cpus: Left, memory: Left, view: ClusterView) -> Held:
-        """Return the slices of a job with as much as it gains from."""
+        """Return the slices of a job raised as far as it gains."""
         max_cpus = _max_total(need, need.cpus, [(s, s.cpus + cpus[s.machine]) for s in slices])
         max_memory = _max_total(
             need, need.memory_bytes, [(s, s.memory_bytes + memory[s.machine]) for s in slices]
@@ -73,7 +73,7 @@ class HandOut:
         return _with(need, slices, *gains)
 
     def _class(self, job: int, view: ClusterView) -> Hashable:
-        """Return the class of identical jobs that a job belongs to."""
+        """Return the key of a job's class of identical jobs."""
         job_class = self._classes.get(job)
         if job_class is None:
             columns = view.columns([job])

@@ -1,4 +1,4 @@
-"""The shipped mechanisms by name, and how a policy takes one."""
+"""Shipped mechanisms by name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, NamedTuple
@@ -40,6 +40,6 @@ def mechanism_of(mechanism: str | Mechanism, policy: object) -> Mechanism:
 
 
 def unread(mechanism: str | Mechanism, names: Sequence[str]) -> list[str]:
-    """Return which of some parameters a mechanism does not read; `split` reaches one of the user's own."""
+    """Return the parameters that a mechanism does not read; `split` reaches one of the user's own."""
     reads = MECHANISMS[mechanism].reads if isinstance(mechanism, str) else ("split",)
     return [name for name in names if name not in reads]

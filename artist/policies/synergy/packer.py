@@ -1,4 +1,4 @@
-"""Packs one job after another. For the mechanisms proportional, greedy and tune."""
+"""Packing of jobs, one after the other. For proportional, greedy and tune."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ class Packer(Mechanism):
         self._least_free: LeastFree = least_free
         self._packed: Sequence[Need] = ()
         self._rooms: list[tuple[int, Room]] = []  # (needs packed, the room then), from the last packing
-        self._there: list[list[int]] = []  # what was free
+        self._free: list[list[int]] = []  # GPUs, CPUs and memory, at the last packing
 
     @abstractmethod
     def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
-        """Return what a job gets, None to wait; may make room first."""
+        """Return the slices of a job, None to wait; may make room first."""
 
     def pack(self, needs: Sequence[Need], free: Free, view: ClusterView) -> dict[int, Allocation]:
         """Return the allocations by job; a job without one waits."""
@@ -43,18 +43,18 @@ class Packer(Mechanism):
             if slices is not None:
                 room.take(need, slices)
         self._rooms.append((len(needs), room))
-        given = self.given(needs, room, view)
-        return {job: _allocation(view, job, slices) for job, slices in given.items()}
+        slices_of = self.packed(needs, room, view)
+        return {job: _allocation(view, job, slices) for job, slices in slices_of.items()}
 
-    def given(self, needs: Sequence[Need], room: Room, view: ClusterView) -> dict[int, tuple[Slice, ...]]:
-        """Return what each job gets, once all are packed."""
+    def packed(self, needs: Sequence[Need], room: Room, view: ClusterView) -> dict[int, tuple[Slice, ...]]:
+        """Return the slices by job, once all are packed."""
         return room.slices
 
     def _resume(self, needs: Sequence[Need], free: Free) -> tuple[int, Room]:
-        """Return how many needs are packed already, and the room that they leave."""
-        there = [free.gpus.tolist(), free.cpus.tolist(), free.memory_bytes.tolist()]
-        same = _same(needs, self._packed) if there == self._there else -1
-        self._packed, self._there = list(needs), there
+        """Return the number of needs that are packed already, and the room that they leave."""
+        amounts = [free.gpus.tolist(), free.cpus.tolist(), free.memory_bytes.tolist()]
+        same = _common(needs, self._packed) if amounts == self._free else -1
+        self._packed, self._free = list(needs), amounts
         self._rooms = [(packed, room) for packed, room in self._rooms if packed <= same]
         if not self._rooms:
             return 0, Room(free, self._least_free)
@@ -72,7 +72,7 @@ def nothing(need: Need, gpus: int, machine: Machine) -> Amounts:
     return 0, 0
 
 
-def what_is_there(slices: Sequence[Slice], room: Room) -> tuple[Slice, ...]:
+def limited(slices: Sequence[Slice], room: Room) -> tuple[Slice, ...]:
     """Return slices as far as CPUs and memory are free."""
     return tuple(
         [
@@ -89,7 +89,7 @@ def held_machine(need: Need, view: ClusterView) -> int | None:
 
 
 def consolidated(room: Room, need: Need, level: Level, held: int | None = None) -> Where | None:
-    """Return a least free place on as few machines as the free GPUs allow; None if the level fits on none."""
+    """Return a least free placement on as few machines as the free GPUs allow; None if nothing fits."""
     m = room.tightest(need, level, held)
     if m is not None:
         return [(m, need.gpus)]
@@ -103,15 +103,15 @@ def consolidated(room: Room, need: Need, level: Level, held: int | None = None) 
 
 
 def on_fewest(room: Room, need: Need, level: Level) -> Where | None:
-    """Return as few machines as the level fits on; None if there are not so many or they are too many."""
-    where, most = room.fewest(need, level), need.demand.max_machines
-    return None if where is None or (most and len(where) > most) else where
+    """Return as few machines as the level fits on; None if there are too few, or they are too many."""
+    where, max_machines = room.fewest(need, level), need.demand.max_machines
+    return None if where is None or (max_machines and len(where) > max_machines) else where
 
 
-def _same(needs: Sequence[Need], others: Sequence[Need]) -> int:
-    """Return how many needs two sequences have in common at the start."""
+def _common(needs: Sequence[Need], others: Sequence[Need]) -> int:
+    """Return the length of the common start of two sequences."""
     pairs = enumerate(zip(needs, others, strict=False))
-    differ = (place for place, (need, other) in pairs if need is not other)
+    differ = (index for index, (need, other) in pairs if need is not other)
     return next(differ, min(len(needs), len(others)))
 
 

@@ -1,11 +1,11 @@
-"""Synergy: CPUs and memory go to the jobs that gain from them, and no job is slower for it.
+"""Synergy: CPUs and memory for the jobs that gain from them, and no job is slower for it.
 
 In plain words: in each round jobs are ranked by an order, and the first ones whose GPUs together fit the
-cluster are to run; one whose GPUs do not fit is passed over. All of them are packed again: a mechanism says
-where each goes, and with how many CPUs and how much memory (`artist.policies.synergy.needs`): proportional
-to its GPUs, greedy (its best case, or it is skipped), tune, opt, or one of the user's own. A job that gets
-what it holds continues (its lease is renewed); one that gets only other CPUs or memory is retuned; the others
-move, start or stop.
+cluster are to run; one whose GPUs do not fit is passed over. All of them are packed again: a mechanism places
+them with their CPUs and memory (`artist.policies.synergy.needs`): in proportion to GPUs, greedy (the best
+case of a job, or it is skipped), tune, opt, or one of the user's own. A job with an unchanged allocation
+continues (its lease is renewed); one with only other CPUs or memory is retuned; the others move, start or
+stop.
 
 The best case of a job is the least CPUs and memory with which it reaches its highest speed
 (`artist.policies.synergy.best_case`), according to the performance that the policy believes.
@@ -16,9 +16,9 @@ sections 3.2, 3.3, 4 and 5.3.2.
 Differs from the paper: it sorts jobs by descending demand before it packs them (`pack_order` descending); its
 authors' program packs in the order of the policy, which is faster by far, and the default here. For
 `least_free`, `lowered` and `hand_out` see tune; for `weighted` see opt. `split` allows tune to split a job
-for more CPUs and memory, which section 6 leaves to future work. An elastic job takes what it asks for, or the
-most that fits. CPU-only jobs start where CPUs are free, and are never stopped; jobs on a machine that is
-about to leave stay as they are. A GPU job runs with what CPU-only jobs leave, even if that is no CPU (not
+for more CPUs and memory, which section 6 leaves to future work. An elastic job takes its demand, or the most
+GPUs that fit. CPU-only jobs start where CPUs are free, and are never stopped; jobs on a machine that is about
+to leave stay as they are. A GPU job runs with the CPUs that CPU-only jobs leave, even if there are none (not
 under greedy), and is packed again in the round after one of them ends. With several machine types a job goes
 to GPUs of one type, the first of its allowed types with enough (greedy: with its best case).
 """
@@ -83,7 +83,7 @@ class Synergy:
     def __post_init__(self) -> None:
         self._order = order_of(self, self.order)
         self._mechanism = mechanism_of(self.mechanism, self)
-        self._say_unread()
+        self._log_unread()
         tried, server = self.memory_points_gib, self.server_gpus
         self._best_cases = BestCases(tried, server_gpus=server)
         self._unbounded = BestCases(tried, server_gpus=server, bounded=False)
@@ -92,7 +92,7 @@ class Synergy:
         self._last: list[Choice] | None = None  # the jobs packed last; None once that packing is obsolete
         self._whole: Free | None = None  # the cluster when nothing runs
 
-    def _say_unread(self) -> None:
+    def _log_unread(self) -> None:
         """Note parameters that are set but have no effect with the mechanism."""
         names = unread(self.mechanism, ("least_free", "lowered", "hand_out", "split", "weighted"))
         names += ["pack_order"] * self._mechanism.takes_all
@@ -107,7 +107,7 @@ class Synergy:
         plan = view.plan()
         if self.server_gpus is not None:
             _check_server(self.server_gpus, view.cluster)
-        self._hear(view)
+        self._follow(view)
         jobs = view.jobs
         if not len(jobs):
             return plan.done()
@@ -127,8 +127,8 @@ class Synergy:
                 start_cpu_jobs(view, plan, free, cpu_jobs)
         return plan.done()
 
-    def _hear(self, view: ClusterView) -> None:
-        """Track arrivals and finishes; notice what makes the last packing obsolete."""
+    def _follow(self, view: ClusterView) -> None:
+        """Track arrivals and finishes; drop the last packing if it is obsolete."""
         for event in view.news:
             if isinstance(event, Arrival):
                 demand = view.demand(event.job)
@@ -142,11 +142,11 @@ class Synergy:
                 self._last = None
 
     def _room(self, view: ClusterView, jobs: JobColumns, rows: Ints) -> Free:
-        """Return what would be free if none of the jobs of some rows ran."""
+        """Return the free resources if none of the jobs of some rows ran."""
         if jobs.gpus.all() and view.accepts.all():
             if self._whole is None:
-                there = view.cluster
-                self._whole = Free(there, there.gpus, there.cpus, there.memory_bytes)
+                cluster = view.cluster
+                self._whole = Free(cluster, cluster.gpus, cluster.cpus, cluster.memory_bytes)
             return self._whole
         free = view.free()
         for job in jobs.job[rows[jobs.running[rows]]].tolist():
@@ -165,7 +165,7 @@ class Synergy:
         return [*zip(jobs.job[rows].tolist(), jobs.gpus[rows].tolist(), repeat(ALL))]
 
     def _need(self, view: ClusterView, job: int, gpus: int, among: int = ALL) -> Need:
-        """Return what a job needs; the same record as long as that does not change."""
+        """Return the need of a job; the same record as long as it does not change."""
         needs = self._needs.setdefault(job, {})
         need = needs.get((gpus, among))
         if need is None:
@@ -179,7 +179,7 @@ class Synergy:
         return need
 
     def _pack(self, view: ClusterView, plan: PlanBuilder, free: Free, running: Sequence[int]) -> None:
-        """Plan what the mechanism says; `free` is what is left then, unless the cluster is whole."""
+        """Plan the mechanism's allocations, and take them from `free`, unless the cluster is whole."""
         needs = [self._need(view, *choice) for choice in self._last or ()]
         if self.pack_order != "policy" and not self._mechanism.takes_all:
             needs.sort(key=_descending if self.pack_order == "descending" else _ascending)
@@ -195,21 +195,21 @@ class Synergy:
 
 
 def _by_type(view: ClusterView, jobs: Sequence[int], free: Free, *, takes_all: bool) -> list[Choice]:
-    """Return the jobs to pack if machines or jobs differ in which GPUs they allow.
+    """Return the jobs to pack if machines or jobs differ in their GPU types.
 
-    Each job once, on the first type that has enough; if the mechanism takes all, on each type that it may
-    try.
+    Each job once, on the first type that has enough; if the mechanism takes all, on all types that it may
+    use.
     """
     cluster, chosen = view.cluster, []
-    left = {kind: int(free.gpus[usable].sum()) for kind, usable in cluster.of_type.items()}
+    left = {gpu_type: int(free.gpus[usable].sum()) for gpu_type, usable in cluster.of_type.items()}
     for job in jobs:
         for way in ways(free, view.demand(job), left):
-            if all(left[kind] >= gpus for kind, gpus in way.items()):
+            if all(left[gpu_type] >= gpus for gpu_type, gpus in way.items()):
                 chosen.append((job, sum(way.values()), reduce(or_, map(cluster.type_sets.__getitem__, way))))
                 if takes_all:
                     continue
-                for kind, gpus in way.items():
-                    left[kind] -= gpus
+                for gpu_type, gpus in way.items():
+                    left[gpu_type] -= gpus
                 break
     return chosen
 
@@ -218,7 +218,7 @@ def _check_server(server_gpus: int, cluster: Cluster) -> None:
     """Raise InputError if a machine is less than one server."""
     smallest = min((machine.gpus for machine in cluster.machines if machine.gpus), default=server_gpus)
     if server_gpus > smallest:
-        allowed = f"null, or at most the {smallest} GPUs of a machine, which may stand for several servers"
+        allowed = f"null, or at most the {smallest} GPUs of a machine, which may represent several servers"
         raise InputError(
             "no such server", where="policy.server_gpus", found=str(server_gpus), allowed=allowed
         )

@@ -10,9 +10,9 @@ from artist.policies.synergy.packer import (
     Packer,
     consolidated,
     held_machine,
+    limited,
     nothing,
     share,
-    what_is_there,
 )
 from artist.policies.synergy.sorted_machines import Room, slices_of
 
@@ -23,4 +23,4 @@ class Proportional(Packer):
     def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
         """Return the slices of a job, None to wait."""
         where = consolidated(room, need, nothing, held_machine(need, view))
-        return None if where is None else what_is_there(slices_of(need, where, share, room), room)
+        return None if where is None else limited(slices_of(need, where, share, room), room)

@@ -13,12 +13,12 @@ from artist.policies.synergy.needs import Need
 LeastFree = Literal["all", "gpus"]
 Where = Sequence[tuple[int, int]]  # (machine, GPUs), sorted
 Amounts = tuple[int, int]  # CPUs and bytes of memory
-Level = Callable[[Need, int, Machine], Amounts]  # what a need takes with some of its GPUs on a machine
+Level = Callable[[Need, int, Machine], Amounts]  # of a need with some of its GPUs on a machine
 _Entry = tuple[int, int, int, int]
 
 
 class Room:
-    """What is free, and which jobs have been packed where.
+    """Free resources, and the jobs that are packed, by machine.
 
     Least free is the machine with the fewest GPUs, then CPUs, then memory, then the one that the job holds
     now, then the lowest number; with `least_free` gpus the fewest GPUs, then the lowest number.
@@ -28,13 +28,13 @@ class Room:
     gpus, cpus, memory_bytes
         Free, by machine.
     slices
-        What each job has been given.
+        Slices by job.
     floors
-        What jobs on several machines may go down to, by job.
+        Lower bounds of jobs on several machines, by job.
     needs_on
         Needs by machine, in the order of packing.
     refused
-        Needs found not to fit anywhere, for a mechanism that never makes room.
+        Needs that fit nowhere, for a mechanism that never makes room.
     """
 
     def __init__(self, free: Free, least_free: LeastFree) -> None:
@@ -46,7 +46,7 @@ class Room:
         self.needs_on: list[list[Need]] = [[] for _ in self.gpus]
         self.refused: set[tuple[int, ...]] = set()
         self._by_all = least_free == "all"
-        self._kinds = _kinds(free.cluster)
+        self._types = _types(free.cluster)
         self._order = sorted(map(self._entry, range(len(self.gpus))))
 
     def copy(self) -> "Room":
@@ -60,7 +60,7 @@ class Room:
 
     def machine(self, m: int) -> Machine:
         """Return the facts of a machine that matter; identical machines share one object."""
-        return self._kinds[m]
+        return self._types[m]
 
     def max_gpus(self, among: int = ALL) -> int:
         """Return the free GPUs of the emptiest of some machines."""
@@ -70,7 +70,7 @@ class Room:
 
     def largest_machine(self, among: int = ALL) -> int:
         """Return the GPUs of the largest of some machines, free or not."""
-        return max((kind.gpus for m, kind in enumerate(self._kinds) if among >> m & 1), default=0)
+        return max((t.gpus for m, t in enumerate(self._types) if among >> m & 1), default=0)
 
     def holds(self, slices: Iterable[Slice]) -> bool:
         """Return whether CPUs and memory of slices are free."""
@@ -84,17 +84,17 @@ class Room:
         Parameters
         ----------
         held
-            A machine that goes before others that are as free.
+            A machine preferred to others that are as free.
         """
-        order, cpus_of, memory_of, kinds = self._order, self.cpus, self.memory_bytes, self._kinds
+        order, cpus_of, memory_of, types = self._order, self.cpus, self.memory_bytes, self._types
         gpus, among = need.gpus, need.among
-        kind: Machine | None = None
+        machine: Machine | None = None
         cpus = memory = 0
         for entry in order[bisect_left(order, (gpus,)) :]:
             m = entry[3]
-            if kinds[m] is not kind:
-                kind = kinds[m]
-                cpus, memory = level(need, gpus, kind)
+            if types[m] is not machine:
+                machine = types[m]
+                cpus, memory = level(need, gpus, machine)
             if cpus_of[m] >= cpus and memory_of[m] >= memory and (among == ALL or among >> m & 1):
                 if held is not None and held != m and self._as_good(held, entry, need):
                     return held
@@ -102,7 +102,7 @@ class Room:
         return None
 
     def fewest(self, need: Need, level: Level) -> Where | None:
-        """Return GPUs on as few machines as possible, with what comes with them; None if it does not fit.
+        """Return GPUs on as few machines as possible for a level; None if it does not fit.
 
         Machines that can take the most GPUs come first, of equals the least free; the last is the least free
         that can take the rest.
@@ -125,25 +125,25 @@ class Room:
         return None
 
     def take(self, need: Need, slices: tuple[Slice, ...]) -> None:
-        """Give a job what it is to hold."""
+        """Allocate slices to a job."""
         self.slices[need.job] = slices
         for s in slices:
             self._change(s.machine, -s.gpus, -s.cpus, -s.memory_bytes)
             self.needs_on[s.machine].append(need)
 
     def retune(self, need: Need, slices: tuple[Slice, ...]) -> None:
-        """Give a job other CPUs and memory with the GPUs that it has."""
+        """Allocate other CPUs and memory to a job with the GPUs that it has."""
         for before, after in zip(self.slices[need.job], slices, strict=True):
             cpus, memory = before.cpus - after.cpus, before.memory_bytes - after.memory_bytes
             self._change(before.machine, 0, cpus, memory)
         self.slices[need.job] = slices
 
     def _takes(self, need: Need, level: Level, m: int) -> int:
-        """Return how many of its GPUs a machine can take, with what comes with them."""
+        """Return the number of its GPUs that a machine can take at a level."""
         if need.among != ALL and not need.among >> m & 1:
             return 0
         for gpus in range(min(need.gpus, self.gpus[m]), 0, -1):
-            cpus, memory = level(need, gpus, self._kinds[m])
+            cpus, memory = level(need, gpus, self._types[m])
             if self.cpus[m] >= cpus and self.memory_bytes[m] >= memory:
                 return gpus
         return 0
@@ -152,8 +152,8 @@ class Room:
         """Return whether a machine is as free as another that fits."""
         if not self._by_all or self._entry(held)[:3] != entry[:3]:
             return False
-        same_kind = self._kinds[held] is self._kinds[entry[3]]
-        return same_kind and (need.among == ALL or bool(need.among >> held & 1))
+        same_type = self._types[held] is self._types[entry[3]]
+        return same_type and (need.among == ALL or bool(need.among >> held & 1))
 
     def _change(self, m: int, gpus: int, cpus: int, memory_bytes: int) -> None:
         order = self._order
@@ -170,11 +170,11 @@ class Room:
 
 
 def slices_of(need: Need, where: Iterable[tuple[int, int]], level: Level, room: Room) -> tuple[Slice, ...]:
-    """Return what a need takes on some GPUs."""
+    """Return the slices of a need on some GPUs at a level."""
     return tuple([Slice(m, gpus, *level(need, gpus, room.machine(m))) for m, gpus in where])
 
 
-def _kinds(cluster: Cluster) -> list[Machine]:
-    """Return for each machine the first one of its kind and size."""
+def _types(cluster: Cluster) -> list[Machine]:
+    """Return the first machine of the same hardware and size, by machine."""
     first: dict[tuple[object, ...], Machine] = {}
     return [first.setdefault((m.gpus, m.cpus, m.memory_bytes, m.hardware), m) for m in cluster.machines]

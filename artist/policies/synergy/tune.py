@@ -1,18 +1,18 @@
-"""Tune: the best case where there is room, else what makes no job slower than its share (Synergy, 4.2).
+"""Tune: the best case where there is room, else no job slower than its share makes it (Synergy, 4.2).
 
-In plain words: jobs are packed one after another. Each goes to the least free machine that has its best case;
-else to the least free one that has, in each of CPUs and memory, the lesser of best case and proportional
-share; else to the least free one that has the GPUs, and there a smallest set of jobs that hold more than that
-is lowered to it, on all their machines. A job whose GPUs no machine has free goes to as few machines as
-possible, its CPUs and memory in proportion to the GPUs. So every job whose GPUs fit runs, no slower than with
-its proportional share. Finally what is left on the machines is handed out, in the same order, to jobs that
-gain from it (section 5.3.2).
+In plain words: jobs are packed one after the other. Each is placed on the least free machine that has its
+best case; else on the least free one that has, in each of CPUs and memory, the lesser of best case and
+proportional share; else on the least free one that has the GPUs, and there a smallest set of jobs that hold
+more than that is lowered to it, on all their machines. A job whose GPUs no machine has free is placed on as
+few machines as possible, its CPUs and memory in proportion to the GPUs. So every job whose GPUs fit runs, no
+slower than with its proportional share. Finally the rest of the machines is handed out, in the same order, to
+jobs that gain from it (section 5.3.2).
 
-Differs from the paper, which does not say which jobs are lowered if several sets are equally small. As in the
-authors' program (github.com/msr-fiddle/synergy) these are the jobs on the fewest machines, then with the most
-CPUs per GPU, then the most memory per GPU, then packed first. That program takes them in this order until
-there is room, whether or not each helps (`lowered` in_order), breaks ties between machines with equally many
-free GPUs only by number (`least_free` gpus), and hands nothing out (`hand_out`).
+Differs from the paper, which does not specify the jobs that are lowered if several sets are equally small. As
+in the authors' program (github.com/msr-fiddle/synergy) these are the jobs on the fewest machines, then with
+the most CPUs per GPU, then the most memory per GPU, then packed first. That program takes them in this order
+until there is room, whether or not each helps (`lowered` in_order), breaks ties between machines with equally
+many free GPUs only by number (`least_free` gpus), and hands nothing out (`hand_out`).
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ from artist.policies.synergy.packer import (
     Packer,
     consolidated,
     held_machine,
+    limited,
     nothing,
     on_fewest,
-    what_is_there,
 )
 from artist.policies.synergy.smallest_set import smallest_set
 from artist.policies.synergy.sorted_machines import Amounts, LeastFree, Level, Room, Where, slices_of
@@ -40,18 +40,18 @@ _Peer = tuple[Need, int, int]  # with the CPUs and memory that it would give up 
 
 
 class Tune(Packer):
-    """Gives jobs their best case while there is room, and takes back what they do not need.
+    """Allocates the best case while there is room, and takes back the part that jobs do not need.
 
     Parameters
     ----------
     least_free
         How to compare free machines: all or gpus (`Room`).
     lowered
-        Which jobs make room: the fewest, or in order until there is room.
+        Jobs that make room: the fewest, or in order until there is room.
     hand_out
-        Whether what is left goes to jobs that gain from it (`HandOut`).
+        Whether the rest of machines is handed out to jobs that gain from it (`HandOut`).
     split
-        Whether a job whose GPUs one machine has free may go to several: never; when_faster, if it is believed
+        Whether a job whose GPUs one machine has free may be split: never; when_faster, if it is believed
         to be faster, communication included.
     """
 
@@ -69,7 +69,7 @@ class Tune(Packer):
         self._floor = Floor()
 
     def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
-        """Return what a job gets, None to wait; other jobs may give up some of theirs."""
+        """Return the slices of a job, None to wait; other jobs may be lowered."""
         slices = self._wanted(room, need, view)
         if slices is None:
             return None
@@ -79,10 +79,10 @@ class Tune(Packer):
             self._make_room(room, s)
         if len(slices) > 1:
             room.floors[need.job] = self._least(room, need, slices, view)
-        return what_is_there(slices, room)
+        return limited(slices, room)
 
     def _wanted(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
-        """Return what a job is to have, even if others have to make room for it; None to wait."""
+        """Return the slices of a job, even if others have to make room for it; None to wait."""
         held = held_machine(need, view)
         for level in (Need.best, Need.least):
             where = consolidated(room, need, level, held)
@@ -96,19 +96,19 @@ class Tune(Packer):
     def _slices(
         self, room: Room, need: Need, where: Where, level: Level, view: ClusterView
     ) -> tuple[Slice, ...]:
-        """Return what a job takes on some GPUs, no less than makes it as fast as its share."""
+        """Return the slices of a job on some GPUs at a level, at least as fast as with its share."""
         slices = slices_of(need, where, level, room)
         return slices if len(slices) == 1 else at_least(slices, self._least(room, need, slices, view))
 
     def _least(self, room: Room, need: Need, slices: Sequence[Slice], view: ClusterView) -> tuple[Slice, ...]:
-        """Return what a job needs on the GPUs of slices to be as fast as with its share."""
+        """Return the least slices of a job on the same GPUs with which it is as fast as with its share."""
         where = [(s.machine, s.gpus) for s in slices]
         return self._floor.under(view, need.job, slices_of(need, where, Need.least, room))
 
     def _faster(
         self, room: Room, need: Need, slices: Sequence[Slice], view: ClusterView
     ) -> tuple[Slice, ...] | None:
-        """Return what a job holds on more machines, with all that it gains from, if it is faster there."""
+        """Return the slices of a job on more machines, with all that it gains from, if it is faster there."""
         for level in (_unbounded, Need.best):
             where = on_fewest(room, need, level)
             if where is None or len(where) <= len(slices):
@@ -120,14 +120,14 @@ class Tune(Packer):
                 return split
         return None
 
-    def given(self, needs: Sequence[Need], room: Room, view: ClusterView) -> dict[int, tuple[Slice, ...]]:
-        """Return what each job gets, once all are packed and what is left is handed out."""
+    def packed(self, needs: Sequence[Need], room: Room, view: ClusterView) -> dict[int, tuple[Slice, ...]]:
+        """Return the slices by job, once all are packed and the rest is handed out."""
         if self._hand_out is None:
             return room.slices
         return self._hand_out(needs, room.slices, room.cpus[:], room.memory_bytes[:], view)
 
     def _make_room(self, room: Room, wanted: Slice) -> None:
-        """Lower jobs on a machine to what they need until a slice fits."""
+        """Lower jobs on a machine to their least until a slice fits."""
         m = wanted.machine
         cpus, memory = wanted.cpus - room.cpus[m], wanted.memory_bytes - room.memory_bytes[m]
         if cpus <= 0 and memory <= 0:
@@ -141,14 +141,14 @@ class Tune(Packer):
 
 
 def _peer(room: Room, need: Need, m: int) -> _Peer:
-    """Return what a job would give up on a machine."""
+    """Return the amounts that a job would give up on a machine."""
     s = next(s for s in room.slices[need.job] if s.machine == m)
     lowered = _lowered(room, need, s)
     return need, s.cpus - lowered.cpus, s.memory_bytes - lowered.memory_bytes
 
 
 def _lowered(room: Room, need: Need, s: Slice) -> Slice:
-    """Return what a job needs of a slice; CPU-only jobs may have left it less."""
+    """Return the least of a slice; CPU-only jobs may have left it less."""
     cpus, memory = need.least(s.gpus, room.machine(s.machine))
     if s.gpus < need.gpus:
         _, _, cpus, memory = next(f for f in room.floors[need.job] if f.machine == s.machine)
@@ -179,5 +179,5 @@ def _fewest(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]:
 
 def _unbounded(need: Need, gpus: int, machine: Machine) -> Amounts:
     """Return the best case not bounded by one machine."""
-    assert need.unbounded is not None, "asked for where it is wanted only"
+    assert need.unbounded is not None, "only for needs with an unbounded best case"
     return need.part(*need.unbounded, gpus)
