@@ -8,7 +8,7 @@ from artist.policies.basic.ordered import Ordered
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 
 
-@pytest.mark.parametrize("name", [name for name, each in testbed.SCHEDULERS.items() if each.file])
+@pytest.mark.parametrize("name", [name for name, scheduler in testbed.SCHEDULERS.items() if scheduler.file])
 def test_times_are_those_of_the_testbed(name, shared):
     """Mean completion time within 5 %, makespan within 3 %, and jobs in the same order but for 2 % (rank)."""
     scheduler = testbed.SCHEDULERS[name]

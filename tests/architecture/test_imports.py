@@ -281,9 +281,9 @@ def test_the_smallest_run_imports_little(tmp_path: Path) -> None:
         "pyarrow.compute",
         "filelock",
     }
-    found = _modules_after(work, tmp_path)
-    assert "pyarrow" in found, "results are written"
-    assert not (unused | {"pyarrow.compute"}) & found
+    result = _modules_after(work, tmp_path)
+    assert "pyarrow" in result, "results are written"
+    assert not (unused | {"pyarrow.compute"}) & result
 
 
 @pytest.mark.parametrize("room", ["app.cli", "report", "pricing", "describe", "calibrating"])

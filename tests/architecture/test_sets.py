@@ -18,13 +18,13 @@ def sets_iterated(code: str) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith("set[")
     }
-    return [ast.unparse(each) for each in iterated(tree) if ast.unparse(each) in declared or is_set(each)]
+    return [ast.unparse(node) for node in iterated(tree) if ast.unparse(node) in declared or is_set(node)]
 
 
 def is_set(node: ast.expr) -> bool:
     """Return whether an expression makes a set."""
-    made = isinstance(node, ast.Call) and ast.unparse(node.func) in ("set", "frozenset")
-    return made or isinstance(node, ast.Set | ast.SetComp)
+    is_call = isinstance(node, ast.Call) and ast.unparse(node.func) in ("set", "frozenset")
+    return is_call or isinstance(node, ast.Set | ast.SetComp)
 
 
 def iterated(tree: ast.AST) -> Iterator[ast.expr]:
@@ -33,13 +33,13 @@ def iterated(tree: ast.AST) -> Iterator[ast.expr]:
         if isinstance(node, ast.For):
             yield node.iter
         if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp):
-            yield from (each.iter for each in node.generators)
+            yield from (generator.iter for generator in node.generators)
         if not (isinstance(node, ast.Call) and ast.unparse(node.func) in _UNORDERED):
             yield from iterated(node)
 
 
 @pytest.mark.parametrize(
-    ("code", "found"),
+    ("code", "expected"),
     [
         ("a: set[int] = x\nfor b in a: pass", ["a"]),
         ("self.a: set[int] = x\nc = [b for b in self.a]", ["self.a"]),
@@ -49,12 +49,12 @@ def iterated(tree: ast.AST) -> Iterator[ast.expr]:
         ("a: dict[int, None] = x\nfor b in a: pass", []),
     ],
 )
-def test_sets_that_are_iterated_are_found(code: str, found: list[str]) -> None:
+def test_sets_that_are_iterated_are_found(code: str, expected: list[str]) -> None:
     """Declared ones by their names, others where they are made."""
-    assert sets_iterated(code) == found
+    assert sets_iterated(code) == expected
 
 
 def test_no_policy_iterates_over_a_set() -> None:
     """Dicts keep their order; a set is for asking what is in it."""
-    found = {path.name: sets_iterated(path.read_text()) for path in sorted(ROOT.rglob("*.py"))}
-    assert not {name: sets for name, sets in found.items() if sets}
+    results = {path.name: sets_iterated(path.read_text()) for path in sorted(ROOT.rglob("*.py"))}
+    assert not {name: sets for name, sets in results.items() if sets}

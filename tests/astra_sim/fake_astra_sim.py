@@ -38,7 +38,7 @@ def compute_ns(trace):
 
 def main():
     mode = os.environ.get("FAKE_MODE", "answer")
-    arguments = dict(each.removeprefix("--").split("=", 1) for each in sys.argv[1:])
+    arguments = dict(item.removeprefix("--").split("=", 1) for item in sys.argv[1:])
     if "FAKE_LOG" in os.environ:
         with open(os.environ["FAKE_LOG"], "a") as log:
             log.write(f"{os.getpid()}\n")

@@ -117,9 +117,9 @@ def test_settings_without_meaning_are_refused(astra, toy, switches, monkeypatch,
 def test_a_program_reads_the_bandwidth_that_the_model_has():
     """GB/s times 2^30 by 10^9 is the very number again; divided by both at once, 649 of 3196 miss a bit."""
     wanted = [gbit / 8 / share for gbit in range(5, 4000, 5) for share in (1, 3, 5, 7)]
-    assert [inputs.gib_s(each) * 2**30 / 1e9 for each in wanted] == wanted
-    assert sum(each / (2**30 / 1e9) * 2**30 / 1e9 != each for each in wanted) == 649
-    assert [inputs.gib_s(each * 2**30 / 1e9) for each in (450, 25, 12.5)] == [450, 25, 12.5]
+    assert [inputs.gib_s(value) * 2**30 / 1e9 for value in wanted] == wanted
+    assert sum(value / (2**30 / 1e9) * 2**30 / 1e9 != value for value in wanted) == 649
+    assert [inputs.gib_s(value * 2**30 / 1e9) for value in (450, 25, 12.5)] == [450, 25, 12.5]
 
 
 @pytest.mark.parametrize(("dimensions", "in_flight", "refused"), [(2, 1, False), (3, 1, True), (3, 4, False)])

@@ -81,15 +81,15 @@ DIFFERENT = {
 def found(reference, accuracy):
     """Return the comparisons by class."""
     classes = {}
-    for each in accuracy.comparisons(reference):
-        classes.setdefault(each.kind, []).append(each)
+    for comparison in accuracy.comparisons(reference):
+        classes.setdefault(comparison.kind, []).append(comparison)
     return classes
 
 
 @pytest.mark.parametrize("kind", EQUAL)
 def test_expressible_questions_give_equal_nanoseconds(found, kind):
     """Whatever the back end does that the model knows, it must give the same nanosecond."""
-    wrong = [(each.ours_ns, each.row) for each in found[kind] if each.ours_ns != each.theirs_ns]
+    wrong = [(item.ours_ns, item.row) for item in found[kind] if item.ours_ns != item.theirs_ns]
     assert wrong == []
     assert len(found[kind]) == EQUAL[kind]
 
@@ -98,7 +98,7 @@ def test_expressible_questions_give_equal_nanoseconds(found, kind):
 def test_differences_stay_within_bounds_of_known_reasons(found, kind):
     """A difference beyond these bounds would have a reason that we do not know."""
     count, median, worst = DIFFERENT[kind]
-    errors = [abs(each.error) for each in found[kind]]
+    errors = [abs(item.error) for item in found[kind]]
     assert len(errors) == count
     assert statistics.median(errors) <= median
     assert max(errors) <= worst
@@ -127,8 +127,8 @@ def test_exposed_compute_and_busy_times_are_equal_too(reference, accuracy):
     """Of every iteration of the congestion-unaware back end: not only its end, but where the time went."""
     profiles = accuracy.profiles_of(reference)
     wrong, compared = [], 0
-    for each in accuracy.iterations(reference):
-        row = each.row
+    for iteration in accuracy.iterations(reference):
+        row = iteration.row
         if row["backend"] != "unaware":
             continue
         answer = accuracy.price_iteration(row, profiles, accuracy.dims_of_row(row))

@@ -34,7 +34,7 @@ def test_the_trace_follows_the_iteration_timeline(toy):
     _, nodes = read_trace(iteration_trace(toy, 2))
     rows = []
     for node in nodes:
-        values = {each.name: each for each in node.attr}
+        values = {attribute.name: attribute for attribute in node.attr}
         assert values["is_cpu_op"].HasField("bool_val")
         assert not values["is_cpu_op"].bool_val
         if node.type == 4:
@@ -60,7 +60,7 @@ def test_layers_without_gradient_or_time_make_no_node():
     layers = (Layer("instant", 0, 0, 0, 64), Layer("pool", 3, 4, 0, 0))
     _, nodes = read_trace(iteration_trace(Profile("p", layers), 1))
     assert [node.type for node in nodes] == [4, 7]
-    assert {each.name: each for each in nodes[0].attr}["num_ops"].int64_val == 7500
+    assert {attribute.name: attribute for attribute in nodes[0].attr}["num_ops"].int64_val == 7500
 
 
 def test_the_network_file_has_a_row_a_dimension(toy, switches):
@@ -171,10 +171,13 @@ def test_version_1_divides_bandwidth_over_links(switches):
         for kind in ("ring", "fully_connected")
     )
     shape = shape_of([(0, "box", 3), (0, "box", 3)])
-    found = [json.loads(version1.network_json(view(shape, fabric).levels)) for fabric in (ring, mesh)]
-    assert [each["links-count"] for each in found] == [[2, 1], [2, 1]]
-    assert [each["link-bandwidth"] for each in found] == [pytest.approx([225, 25]), pytest.approx([450, 25])]
-    assert found[0]["units-count"] == [3, 2]
+    results = [json.loads(version1.network_json(view(shape, fabric).levels)) for fabric in (ring, mesh)]
+    assert [item["links-count"] for item in results] == [[2, 1], [2, 1]]
+    assert [item["link-bandwidth"] for item in results] == [
+        pytest.approx([225, 25]),
+        pytest.approx([450, 25]),
+    ]
+    assert results[0]["units-count"] == [3, 2]
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ def test_less_compute_never_hides_more(astra, toy, switches, monkeypatch, backen
     monkeypatch.setenv("FAKE_NS", "100000")
     shape = shape_of([(0, "box", 3), (0, "box", 1)])
     model = astra(backend)
-    found = [exposed(model, toy.scaled(1 / factor), shape, switches) for factor in (1, 2, 4, 8, 16)]
-    assert found == sorted(found)
+    results = [exposed(model, toy.scaled(1 / factor), shape, switches) for factor in (1, 2, 4, 8, 16)]
+    assert results == sorted(results)
 
 
 def test_version_1_takes_the_analytical_answer_for_irregular_placements(astra, toy, switches, monkeypatch):
@@ -84,7 +84,7 @@ def test_the_program_is_asked_about_buckets(astra, toy, switches, tmp_path):
         scratch = tmp_path / str(place)
         model = astra(keep=True, scratch=str(scratch))
         model.iteration(profile, shape_of([(0, "box", 2)]), switches, asked)
-        files.append([each.read_bytes() for each in sorted(scratch.glob("*/iteration.*.et"))])
+        files.append([path.read_bytes() for path in sorted(scratch.glob("*/iteration.*.et"))])
     assert len(files[0]) == 2
     assert files[0] == files[1]
 
@@ -113,7 +113,7 @@ def test_the_aware_back_end_knows_one_dimension(astra, switches, tmp_path, monke
     model, shape = astra("aware", keep=True), shape_of([(0, "box", 2), (0, "box", 2)])
     (view,) = views_of(shape, switches)
     flat = replace(view, levels=(replace(view.levels[1], members=4),))
-    a, b = (iteration_in(ONE_LAYER, each, switches.system).exposed_ns for each in (flat, view))
+    a, b = (iteration_in(ONE_LAYER, value, switches.system).exposed_ns for value in (flat, view))
     assert exposed(model, ONE_LAYER, shape, switches) == pytest.approx(b * 2_000_000 / a, rel=1e-5)
     (folder,) = (tmp_path / "scratch").iterdir()
     assert "npus_count: [ 4 ]" in (folder / "network.yml").read_text()

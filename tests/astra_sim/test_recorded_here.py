@@ -54,7 +54,7 @@ def test_all_iterations_are_equal(accuracy):
     wrong = []
     for record in records:
         row = as_row(record)
-        profile = Profile("drawn", tuple(Layer("layer", *each) for each in record["layers"]))
+        profile = Profile("drawn", tuple(Layer("layer", *layer) for layer in record["layers"]))
         answer = iteration_on(profile, accuracy.dims_of_row(row), accuracy.system_of(row))
         if (answer.total_ns, answer.exposed_ns) != (record["total_ns"], record["exposed_ns"]):
             wrong.append((record, answer.total_ns, answer.exposed_ns))

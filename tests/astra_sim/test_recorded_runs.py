@@ -93,14 +93,14 @@ def test_the_reference_was_asked_equal_questions(reference, toy, name):
     folder = reference / "recorded" / name
     network = yaml.safe_load((folder / "in_net.yml").read_text())
     system = json.loads((folder / "in_sys.json").read_text())
-    kinds = {each: name for name, each in inputs.KINDS.items()}
+    kinds = {kind: name for name, kind in inputs.KINDS.items()}
     columns = [network[key] for key in ("topology", "latency", "bandwidth", "npus_count")]
     levels = tuple(
         Level("machine", Dimension(kinds[kind], latency, bandwidth * 2**30 / 1e9), members)
         for kind, latency, bandwidth, members in zip(*columns, strict=True)
     )
-    algorithm = {each: name for name, each in inputs.IMPLEMENTATIONS.items()}
-    optimization = {each: name for name, each in inputs.OPTIMIZATIONS.items()}
+    algorithm = {implementation: name for name, implementation in inputs.IMPLEMENTATIONS.items()}
+    optimization = {optimization: name for name, optimization in inputs.OPTIMIZATIONS.items()}
     settings = SystemSettings(
         endpoint_delay_ns=system["endpoint-delay"],
         local_memory_gb_s=system["local-mem-bw"],
@@ -119,9 +119,9 @@ def test_the_reference_was_asked_equal_questions(reference, toy, name):
 def _summary(trace):
     """Return compute in ns and the bytes of the collectives in order."""
     _, nodes = read_trace(trace)
-    values = [{each.name: each.int64_val for each in node.attr} for node in nodes]
-    computes = [(each["num_ops"] - 500) // 1000 for each in values if each.get("num_ops")]
-    return sum(computes), [each["comm_size"] for each in values if "comm_size" in each]
+    values = [{attribute.name: attribute.int64_val for attribute in node.attr} for node in nodes]
+    computes = [(value["num_ops"] - 500) // 1000 for value in values if value.get("num_ops")]
+    return sum(computes), [value["comm_size"] for value in values if "comm_size" in value]
 
 
 @pytest.mark.parametrize(("name", "expected"), [*REFERENCE_RUNS.items(), ("ns3_hier_2x4", (8, 745_231))])

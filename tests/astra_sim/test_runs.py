@@ -119,8 +119,8 @@ def test_a_bug_in_a_users_model_is_reported_once(capfd: pytest.CaptureFixture[st
         "        raise ValueError('a bug')",
     )
     Path("mine/own_buggy_model.py").write_text("\n".join(lines), encoding="utf-8")
-    own = ("--config-dir=mine", "network=analytical", "network.model._target_=own_buggy_model.Buggy")
-    assert main([*own, *RUN[:-2], "+network.ahead=2"]) == 1
+    options = ("--config-dir=mine", "network=analytical", "network.model._target_=own_buggy_model.Buggy")
+    assert main([*options, *RUN[:-2], "+network.ahead=2"]) == 1
     err = capfd.readouterr().err
     assert "mine/own_buggy_model.py:4 in iteration" in err
     assert "Traceback" not in err
@@ -128,12 +128,12 @@ def test_a_bug_in_a_users_model_is_reported_once(capfd: pytest.CaptureFixture[st
 
 def processes_in(folder: Path) -> set[int]:
     """Return the other processes whose working folder lies in a folder."""
-    found = set[int]()
+    result = set[int]()
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if (path / "cwd").resolve().is_relative_to(folder):
-                found.add(int(path.name))
-    return found - {os.getpid()}
+                result.add(int(path.name))
+    return result - {os.getpid()}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

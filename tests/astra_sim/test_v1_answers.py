@@ -27,21 +27,21 @@ def profile_of(accuracy, profiles, row):
 def test_every_answer_within_one_percent_of_the_iteration(reference, accuracy, record_property):
     """Their fabric must price an iteration as their ASTRA-sim did: 1 % at worst, all 200 rows."""
     profiles = accuracy.profiles_of(reference)
-    found = list(accuracy.version_one(reference))
-    for each in found:
-        row = each.row
+    result = list(accuracy.version_one(reference))
+    for entry in result:
+        row = entry.row
         dims = dims_of(accuracy, row)
         links = [LINKS[dimension.kind](members) for _, dimension, members in dims]
         assert links == [int(link) for link in row["links"].split("|")]  # what `links: members` stands for
         compute_ns = profile_of(accuracy, profiles, row).compute_ns
         assert abs(compute_ns - 1000 * float(row["total_compute_us"])) <= 1  # the right file; printed to 1 ns
-    worst = max(found, key=lambda each: abs(each.error))
-    median = statistics.median(abs(each.error) for each in found)
+    worst = max(result, key=lambda value: abs(value.error))
+    median = statistics.median(abs(item.error) for item in result)
     record_property("median_error", median)
     record_property("worst_error", worst.error)
     assert abs(worst.error) < 0.0031, worst  # MobileNetV3 on two GPUs, 0.16 us of 53 us
     assert median < 0.0001
-    assert Counter(each.row["model"] for each in found) == {
+    assert Counter(item.row["model"] for item in result) == {
         "BERT": 71, "MobileNetV3": 63, "ResNet50": 33, "AlexNet": 19, "VGG": 8, "ResNet18": 6,
     }  # fmt: skip
 
@@ -56,11 +56,11 @@ def test_lowest_layer_first_fits_the_recorded_answers(reference, accuracy):
     }
     profiles = accuracy.profiles_of(reference)
     beyond = Counter()
-    for each in accuracy.version_one(reference):
-        profile = profile_of(accuracy, profiles, each.row)
+    for answer in accuracy.version_one(reference):
+        profile = profile_of(accuracy, profiles, answer.row)
         for name, system in systems.items():
-            total_ns = iteration_on(profile, dims_of(accuracy, each.row), system).total_ns
-            beyond[name] += abs(total_ns / each.theirs_ns - 1) > 0.01
+            total_ns = iteration_on(profile, dims_of(accuracy, answer.row), system).total_ns
+            beyond[name] += abs(total_ns / answer.theirs_ns - 1) > 0.01
     assert beyond["lowest"] == 0
     assert beyond["one"] > 0
     assert beyond["issue"] > 0
@@ -68,7 +68,7 @@ def test_lowest_layer_first_fits_the_recorded_answers(reference, accuracy):
 
 def test_bandwidth_aware_collectives_through_several_queues(reference, accuracy):
     """Hierarchical collectives pass most dimensions twice: all 28 such runs of 1.0 within 0.1 %."""
-    found = list(accuracy.version_one_hierarchical(reference))
-    assert {each.row["collective_optimization"] for each in found} == {"localBWAware"}
-    assert len(found) == 28
-    assert max(abs(each.error) for each in found) < 0.001
+    result = list(accuracy.version_one_hierarchical(reference))
+    assert {item.row["collective_optimization"] for item in result} == {"localBWAware"}
+    assert len(result) == 28
+    assert max(abs(item.error) for item in result) < 0.001

@@ -41,8 +41,8 @@ def test_the_page_shows_the_output_of_the_script() -> None:
         (first,) = (place for place, line in enumerate(lines) if line.startswith(f"{framework} "))
         cells = [re.sub(r"\(\S+\)\*?", "", line[18:]).split() for line in lines[first : first + 3]]
         for place, text in zip((1, 3, 4), told, strict=True):
-            found = [float(row[place]) for row in cells]
-            assert [float(each) for each in text.split(", ")] == pytest.approx(found, rel=0.002, abs=0.06)
+            results = [float(row[place]) for row in cells]
+            assert [float(part) for part in text.split(", ")] == pytest.approx(results, rel=0.002, abs=0.06)
 
 
 def test_the_authors_layers_explain_most_of_table_1(reference_folder: Path) -> None:

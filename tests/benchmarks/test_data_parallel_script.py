@@ -85,10 +85,10 @@ def test_the_fit_finds_the_waiting_that_made_the_rows() -> None:
     fast = replace(ONE, rate=10 * ONE.rate)
     slow_kind = [case(4, 1 / 1.04), case(4, 1 / 1.4, few=fast)] * 20
     quick_kind = [case(4, 1.0, framework="MXNet"), case(4, 1.0, framework="MXNet", few=fast)] * 20
-    found = data_parallel.fit([*slow_kind, *quick_kind])
-    assert found.terms["TensorFlow"] == pytest.approx([2.0, 0.0], abs=0.1)
-    assert found.terms["MXNet"] == pytest.approx([0.0, 0.0], abs=0.1)
-    assert found.efficiency(case(4, inf, framework="Caffe")) == pytest.approx(1 / 1.02, abs=0.002)
+    result = data_parallel.fit([*slow_kind, *quick_kind])
+    assert result.terms["TensorFlow"] == pytest.approx([2.0, 0.0], abs=0.1)
+    assert result.terms["MXNet"] == pytest.approx([0.0, 0.0], abs=0.1)
+    assert result.efficiency(case(4, inf, framework="Caffe")) == pytest.approx(1 / 1.02, abs=0.002)
 
 
 def test_a_row_that_went_wrong_pulls_as_far_as_the_noise() -> None:

@@ -15,8 +15,8 @@ def test_racks_are_filled_with_equal_jobs():
     assert counts == {"8": 8, "4+4": 8, "4|4": 16, "8+8": 4, "8|8": 8, "4x8|4x8": 2}
     placed = exposed.full_racks(parse_shape("4x8|4x8", cloud), cloud)[1]
     assert [(rack, machine) for rack, machine, _, _ in placed] == [
-        *((0, each) for each in range(4, 8)),
-        *((1, each) for each in range(12, 16)),
+        *((0, i) for i in range(4, 8)),
+        *((1, i) for i in range(12, 16)),
     ]
 
 
@@ -29,7 +29,7 @@ def test_narrower_uplinks_expose_more():
     (beyond, within) = exposed.rows(["cloud_ethernet"], ["VGG16"], ["8|8", "8+8"])
     alone = 1 + beyond.exposed
     assert beyond.crowded[0] == pytest.approx(beyond.exposed)
-    assert [(1 + each) / alone for each in beyond.crowded] == pytest.approx([1, 2, 4, 8], rel=0.1)
+    assert [(1 + delay) / alone for delay in beyond.crowded] == pytest.approx([1, 2, 4, 8], rel=0.1)
     assert within.crowded == pytest.approx([within.exposed] * 4)
 
 
@@ -38,7 +38,7 @@ def test_hidden_communication_comes_to_light(capsys):
     assert exposed.main(["--fabrics", "cloud_ethernet", "--models", "AlexNet", "--shapes", "8|8"]) == 0
     head, rule, row = capsys.readouterr().out.splitlines()
     assert head.count("|") == rule.count("|") == row.replace("\\|", "").count("|")
-    cells = [each.strip() for each in row.replace("\\|", "+").split("|")[1:-1]]
+    cells = [part.strip() for part in row.replace("\\|", "+").split("|")[1:-1]]
     assert cells[1:3] == ["AlexNet", "8 + 8"]
     assert int(cells[5]) > 90
     assert float(cells[6]) < 10 < 400 < float(cells[-1])

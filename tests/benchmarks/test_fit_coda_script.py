@@ -30,8 +30,8 @@ def test_figures_of_requests() -> None:
     above two.
     """
     jobs = [asking(2, 4, "BAT"), asking(1, 12, "BAT"), asking(1, 2, "Transformer"), asking(8, 24, "BAT")]
-    found = fit_coda.of_requests(jobs, np.array([3600.0, 5400, 7200, 10_800]), BEST)
-    assert found == {
+    result = fit_coda.of_requests(jobs, np.array([3600.0, 5400, 7200, 10_800]), BEST)
+    assert result == {
         "runs > 1 h": 0.75,
         "runs > 2 h": 0.25,
         "<= 2 CPUs a GPU": 0.5,
@@ -45,8 +45,8 @@ def test_figures_of_waits() -> None:
     """GPU jobs wait 0, 3, 11 and 61 minutes, the last in the second week; CPU jobs 10 and 11 s."""
     submit_s = np.array([0.0, 1, 2, 700_000, 0, 0])
     wait_s = np.array([0.0, 180, 660, 3660, 10, 11])
-    found = fit_coda.of_waits(submit_s, wait_s, np.array([True] * 4 + [False] * 2))
-    assert found == {
+    result = fit_coda.of_waits(submit_s, wait_s, np.array([True] * 4 + [False] * 2))
+    assert result == {
         "GPU wait > 10 min": 0.5,
         "GPU wait > 1 h": 0.25,
         "CPU wait <= 10 s": 0.5,
@@ -57,11 +57,11 @@ def test_figures_of_waits() -> None:
 
 def test_a_run_has_all_published_figures() -> None:
     """Three days on 8 machines; shares are shares, and what jobs ask for does not depend on the size."""
-    found = fit_coda.run("coda_fifo", 0, ["workload.gpus=40", "cluster.machines=8", "workload.days=3"])
-    assert list(found) == list(fit_coda.PUBLISHED)
-    assert all(0 <= share <= 1 for share in found.values())
-    assert found["asks below best"] == pytest.approx(0.571, abs=0.01)
-    assert found["GPUs held, p95"] > 0.5
+    result = fit_coda.run("coda_fifo", 0, ["workload.gpus=40", "cluster.machines=8", "workload.days=3"])
+    assert list(result) == list(fit_coda.PUBLISHED)
+    assert all(0 <= share <= 1 for share in result.values())
+    assert result["asks below best"] == pytest.approx(0.571, abs=0.01)
+    assert result["GPUs held, p95"] > 0.5
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_the_month_waits_as_published(seed: int) -> None:
 
     Within 5 points for every seed; 28.9 %, which the paper has beside 27.8, is within 5 points, too.
     """
-    found = fit_coda.run("coda_fifo", seed, [])
-    waits = [found[name] for name in ("GPU wait > 10 min", "GPU wait > 1 h", "CPU wait <= 10 s")]
+    result = fit_coda.run("coda_fifo", seed, [])
+    waits = [result[name] for name in ("GPU wait > 10 min", "GPU wait > 1 h", "CPU wait <= 10 s")]
     assert waits == pytest.approx([0.431, 0.278, 0.874], abs=0.05)
-    assert found["GPU wait > 1 h"] == pytest.approx(0.289, abs=0.05)
+    assert result["GPU wait > 1 h"] == pytest.approx(0.289, abs=0.05)

@@ -27,12 +27,12 @@ def test_figures_of_three_jobs() -> None:
 
     The elastic one has 6 of 8 + 6 + 8 GPU-seconds.
     """
-    found = fit_lyra.figures(JOBS, 4)
-    assert found["queueing mean"] == pytest.approx(4 / 3)
-    assert (found["JCT mean"], found["JCT p50"]) == pytest.approx((16 / 3, 4))
-    assert (found["held"], found["idle"]) == pytest.approx((14 / 40, 0.5))
-    assert (found["elastic jobs"], found["elastic GPU time"]) == pytest.approx((1 / 3, 6 / 22))
-    assert found["elastic run time"] == 6
+    result = fit_lyra.figures(JOBS, 4)
+    assert result["queueing mean"] == pytest.approx(4 / 3)
+    assert (result["JCT mean"], result["JCT p50"]) == pytest.approx((16 / 3, 4))
+    assert (result["held"], result["idle"]) == pytest.approx((14 / 40, 0.5))
+    assert (result["elastic jobs"], result["elastic GPU time"]) == pytest.approx((1 / 3, 6 / 22))
+    assert result["elastic run time"] == 6
 
 
 def test_the_table_gives_mean_and_range() -> None:

@@ -79,8 +79,8 @@ def test_nominal_figures_of_an_all_gather_count_a_gpus_own_bytes() -> None:
     run = nccl_published.measured_run(ROW, [(8_000_000, 1.0)])
     fabric = nccl_published.nominal_fabric(ROW)
     assert fabric is not None
-    (found,) = nccl_accuracy.nominal_us(run, fabric)
-    assert found == pytest.approx(20 + 13.33 + 2.7 + 1.8, abs=0.1)
+    (result,) = nccl_accuracy.nominal_us(run, fabric)
+    assert result == pytest.approx(20 + 13.33 + 2.7 + 1.8, abs=0.1)
 
 
 def test_nominal_figures_of_send_and_receive_take_one_link() -> None:
@@ -104,9 +104,9 @@ def test_a_domain_of_trays_is_one_machine() -> None:
 
 def test_unknown_networks_have_no_nominal_figures_but_a_prior() -> None:
     """The source does not say how many ports two machines have; a fit begins at 400 Gb/s a GPU."""
-    found = published({**ROW, "nic_gbit_s_total": ""})
-    assert found.nominal == {"two": None}
-    assert found.priors["two"].rack[0].bandwidth_bytes_per_ns == 50
+    result = published({**ROW, "nic_gbit_s_total": ""})
+    assert result.nominal == {"two": None}
+    assert result.priors["two"].rack[0].bandwidth_bytes_per_ns == 50
 
 
 def test_equal_runs_are_separated_from_runs_with_other_settings() -> None:
@@ -136,7 +136,7 @@ def test_the_tables_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.skipif(not REFERENCE.is_dir(), reason="the published runs are not part of the project")
 def test_the_list_names_all_published_runs() -> None:
     """183 runs; every one is used or left out, and of those used every size is read."""
-    found = nccl_published.read_published(REFERENCE)
-    assert len(found.rows) == 183
-    assert {*found.runs} < {*found.rows}
-    assert all(len(run.points) == int(found.rows[name]["n_rows"]) for name, run in found.runs.items())
+    result = nccl_published.read_published(REFERENCE)
+    assert len(result.rows) == 183
+    assert {*result.runs} < {*result.rows}
+    assert all(len(run.points) == int(result.rows[name]["n_rows"]) for name, run in result.runs.items())

@@ -25,13 +25,13 @@ RUNS = tuple(
 
 def numbers_of(section: Mapping[str, object], within: str = "") -> dict[str, float]:
     """Return the numbers of a section by name, those of tiers as `rack.step_us`."""
-    found: dict[str, float] = {}
+    results: dict[str, float] = {}
     for name, value in section.items():
         if isinstance(value, Mapping):
-            found.update(numbers_of(value, f"{within}{name}."))
+            results.update(numbers_of(value, f"{within}{name}."))
         elif isinstance(value, int | float):
-            found[within + name] = float(value)
-    return found
+            results[within + name] = float(value)
+    return results
 
 
 def refitted() -> Refitted:
@@ -42,13 +42,13 @@ def refitted() -> Refitted:
 
 def test_a_section_is_read_back_from_a_topology_file() -> None:
     """Rounded to three digits and written as YAML, the parameters come back when the file is read."""
-    found = refitted()
+    result = refitted()
     content = yaml.safe_load(data_path("topologies", "alps_gh200.yaml").read_text("utf-8"))
-    read = load_topology({**content, **yaml.safe_load(found.section)}).fabric.nccl
+    read = load_topology({**content, **yaml.safe_load(result.section)}).fabric.nccl
     assert read is not None
-    assert nccl_fabrics.section_of(read) == nccl_fabrics.section_of(found.fitted.nccl)
+    assert nccl_fabrics.section_of(read) == nccl_fabrics.section_of(result.fitted.nccl)
     assert "network" not in nccl_fabrics.section_of(read)  # as the rack's, which a file need not say
-    assert "\n#   a page: all-reduce on 1, 2 machines\n" in found.section
+    assert "\n#   a page: all-reduce on 1, 2 machines\n" in result.section
 
 
 def test_absent_limits_are_left_out() -> None:
@@ -87,7 +87,7 @@ def test_shipped_sections_equal_the_fit(name: str) -> None:
 
     Within 2 %, as other versions of the optimiser stop elsewhere in a flat valley.
     """
-    found = nccl_fabrics.refit(read_published(REFERENCE), name, FABRICS[name])
-    assert found.shipped is not None
-    shipped, again = (nccl_fabrics.section_of(each) for each in (found.shipped, found.fitted.nccl))
+    result = nccl_fabrics.refit(read_published(REFERENCE), name, FABRICS[name])
+    assert result.shipped is not None
+    shipped, again = (nccl_fabrics.section_of(value) for value in (result.shipped, result.fitted.nccl))
     assert numbers_of(shipped) == pytest.approx(numbers_of(again), rel=0.02)

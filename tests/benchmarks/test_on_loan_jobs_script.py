@@ -33,13 +33,13 @@ def test_jobs_on_loan_are_held_against_themselves_under_the_baseline(tmp_path: P
         run(tmp_path, "lyra", 1, [0, 10, 30], [10, 20, 80], on_loan_s=[0, 5, 50]),
         run(tmp_path, "lyra", 2, [0, 10, 30], [10, 20, 80], on_loan_s=[0, 5, 50]),
     ]
-    found = on_loan_jobs.comparisons(runs, "lyra_fifo")
-    ((each,),) = found.values()
-    assert each.share == pytest.approx(2 / 3)
-    assert each.baseline[:, 0].tolist() == [80, 110]
-    assert each.ours[:, 0].tolist() == [20, 50]
-    assert "| lyra, scaling knapsack, basic: baseline | 66.7 | 80 |" in on_loan_jobs.table(found)
-    assert "| ratio | | 4.00x |" in on_loan_jobs.table(found)
+    result = on_loan_jobs.comparisons(runs, "lyra_fifo")
+    ((item,),) = result.values()
+    assert item.share == pytest.approx(2 / 3)
+    assert item.baseline[:, 0].tolist() == [80, 110]
+    assert item.ours[:, 0].tolist() == [20, 50]
+    assert "| lyra, scaling knapsack, basic: baseline | 66.7 | 80 |" in on_loan_jobs.table(result)
+    assert "| ratio | | 4.00x |" in on_loan_jobs.table(result)
 
 
 def test_unfinished_jobs_and_runs_without_loans_are_left_out(tmp_path: Path) -> None:
@@ -55,8 +55,8 @@ def test_unfinished_jobs_and_runs_without_loans_are_left_out(tmp_path: Path) -> 
 def test_a_workload_is_named_for_its_scenario():
     """Ideal: all jobs elastic; Basic: none mixes GPU types; Heterogeneous: no others are fungible."""
     advanced = BASIC | {"heterogeneous": 0.1}
-    found = [
-        on_loan_jobs.scenario(each)
-        for each in (BASIC, advanced, advanced | {"fungible": 0}, BASIC | {"elastic": 1})
+    results = [
+        on_loan_jobs.scenario(value)
+        for value in (BASIC, advanced, advanced | {"fungible": 0}, BASIC | {"elastic": 1})
     ]
-    assert found == ["basic", "advanced", "heterogeneous", "ideal"]
+    assert results == ["basic", "advanced", "heterogeneous", "ideal"]

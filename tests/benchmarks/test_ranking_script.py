@@ -68,9 +68,9 @@ def test_runs_are_read_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (folder / "summary.json").write_text(json.dumps({"policy": "fifo", "jct_s": {"mean": 3600 * hours}}))
         (folder / "config.yaml").write_text(yaml.safe_dump(config))
         (folder / "jobs.parquet").touch()
-    found = ranking.read([tmp_path])
-    assert found[Point("f", "fifo in time", 8.0)] == {0: 3, 1: 3, 2: 3}
-    assert found[Point("f", "fifo in time", None)] == found[ALONE] == {0: 1, 1: 1, 2: 1}
+    result = ranking.read([tmp_path])
+    assert result[Point("f", "fifo in time", 8.0)] == {0: 3, 1: 3, 2: 3}
+    assert result[Point("f", "fifo in time", None)] == result[ALONE] == {0: 1, 1: 1, 2: 1}
     assert ranking.main([str(tmp_path), "--plot", str(tmp_path / "ranking.svg")]) == 0
     assert "8:1" in (tmp_path / "ranking.svg").read_text()
 

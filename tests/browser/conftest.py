@@ -46,18 +46,18 @@ class Visit:
     @property
     def said(self) -> Any:
         """What the test's script said."""
-        found = re.search(r'data-said="([^"]*)"', self.document)
-        assert found, "the script said nothing"
-        return json.loads(unescape(found[1]))
+        result = re.search(r'data-said="([^"]*)"', self.document)
+        assert result, "the script said nothing"
+        return json.loads(unescape(result[1]))
 
 
 @pytest.fixture(scope="session")
 def browser() -> str:
     """Return the path of a browser."""
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
+    result = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if result is None:
         pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed")
-    return found
+    return result
 
 
 @pytest.fixture(scope="session")

@@ -246,9 +246,9 @@ class TestNetworkAware(PolicyConformance):
         class Counting(NetworkAware):
             def _looked_over(self, view: ClusterView, plan: Plan, new: Mapping[int, Allocation]) -> Plan:
                 nonlocal changed
-                found = super()._looked_over(view, plan, new)
-                changed += bool(found.shifts) or found.changes != plan.changes
-                return found
+                result = super()._looked_over(view, plan, new)
+                changed += bool(result.shifts) or result.changes != plan.changes
+                return result
 
         inner, settings = AWARE[self.kind]
         for machines, per_rack in ((8, 2), (5, 5)):
@@ -431,9 +431,9 @@ class TestLyraThatLends(PolicyConformance):
         self, jobs: Sequence[JobSpec], cluster: Cluster, **options: object
     ) -> tuple[RunResult, list[Event]]:
         """Run with a second pool of two machines like the last one, and elastic jobs."""
-        own = [replace(m, pool="training") for m in cluster.machines]
-        lent = [replace(own[-1], name=f"i{i}", pool="inference") for i in range(2)]
-        return super()._run(list(map(_elastic, jobs)), Cluster([*own, *lent]), **options)
+        training = [replace(m, pool="training") for m in cluster.machines]
+        lent = [replace(training[-1], name=f"i{i}", pool="inference") for i in range(2)]
+        return super()._run(list(map(_elastic, jobs)), Cluster([*training, *lent]), **options)
 
 
 def _elastic(spec: JobSpec) -> JobSpec:

@@ -86,17 +86,17 @@ class TestShippedPolicies:
 
     def test_every_parameter_is_listed(self) -> None:
         """A preset lists every parameter, with what it inherits, so that a user sees what there is to set."""
-        names = {each.name for each in fields(type(self.make_policy()))}
+        names = {field.name for field in fields(type(self.make_policy()))}
         assert set(preset(self.file.stem)) - {"_target_"} == names
 
     def test_it_repeats_nothing_that_it_inherits(self) -> None:
         """Lines that repeat the base would hide those that matter; a base inherits nothing itself."""
-        own = yaml.safe_load(self.file.read_text(encoding="utf-8"))
-        base, *others = own.pop("defaults", [None, "_self_"])
+        listed = yaml.safe_load(self.file.read_text(encoding="utf-8"))
+        base, *others = listed.pop("defaults", [None, "_self_"])
         base = None if isinstance(base, dict) else base  # of another group: nothing to repeat
         assert others == ["_self_"]
         inherited = preset(base) if base else {}
-        assert not [name for name, value in own.items() if inherited.get(name, ...) == value]
+        assert not [name for name, value in listed.items() if inherited.get(name, ...) == value]
 
 
 def test_there_are_policies_to_test() -> None:

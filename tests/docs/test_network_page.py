@@ -45,13 +45,13 @@ def test_the_table_of_fabrics_is_found():
 def test_overheads_are_those_of_the_table(row):
     """4+4 GPUs in a rack, as artist-network prices them."""
     model, _, scale, *cells = row
-    found = []
+    results = []
     for name in HEAD[3:]:
         topology = load_topology(data_path("topologies", f"{name}.yaml"))
         profile, shape = get_profile(model).scaled(float(scale)), parse_shape("4+4", topology)
         (price,) = price_iterations([profile], [shape], AnalyticalModel(), topology, topology.fabric.system)
-        found.append(f"{percent(price.overhead)} %")
-    assert found == cells
+        results.append(f"{percent(price.overhead)} %")
+    assert results == cells
 
 
 def test_every_topology_is_listed():
@@ -73,12 +73,12 @@ def test_calibrations_are_those_of_the_table(row):
     machine, *others = (parse_shape(text, topology) for text in ("8", "4+4", "4 | 4"))
     network, fabric, profile = AnalyticalModel(), topology.fabric, get_profile(model)
     system = replace(fabric.system, across_machines="hierarchical")
-    found = []
+    results = []
     for method in ("scale_compute", "launch_overhead"):
         fit = calibrate(method, int(percent_) / 100, network, profile, machine, fabric, system)
-        found.append(
+        results.append(
             f"x {fit.compute_scale:.4g}" if method == "scale_compute" else f"{fit.launch_ns / 1e6:.3f} ms"
         )
         overheads = (overhead(network, fit.profile, shape, fabric, system) for shape in others)
-        found += [f"{100 * each:.1f}" for each in overheads]
-    assert found == cells
+        results += [f"{100 * overhead:.1f}" for overhead in overheads]
+    assert results == cells

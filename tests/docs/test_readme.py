@@ -146,15 +146,15 @@ def test_the_parts_on_the_page_serve_all_jobs() -> None:
 
 def test_the_parts_of_lyra_on_the_page_matter(done: Callable[[str], Done]) -> None:
     """Machines go back by preemption, as the part on the page picks them, and it is not Lyra's schedule."""
-    found = {policy: summary for (policy, _), summary in summaries(done, "policy=careful,lyra").items()}
-    assert found["careful"]["reclaims"]["preempting"]
-    assert found["careful"]["jct_s"] != found["lyra"]["jct_s"]
+    results = {policy: summary for (policy, _), summary in summaries(done, "policy=careful,lyra").items()}
+    assert results["careful"]["reclaims"]["preempting"]
+    assert results["careful"]["jct_s"] != results["lyra"]["jct_s"]
 
 
 def test_the_allocator_on_the_page_matters(done: Callable[[str], Done]) -> None:
     """It tunes the first jobs of a model only: fewer retunes than CODA has, more than with CPUs as asked."""
-    found = {policy: summary["kinds"] for (policy, _), summary in summaries(done, "policy=once,").items()}
-    retunes = {policy: kinds["retunes_per_gpu_job"] for policy, kinds in found.items()}
+    results = {policy: summary["kinds"] for (policy, _), summary in summaries(done, "policy=once,").items()}
+    retunes = {policy: kinds["retunes_per_gpu_job"] for policy, kinds in results.items()}
     assert retunes["coda_no_tuning"] == 0 < retunes["once"] < retunes["coda"]
 
 
@@ -181,12 +181,12 @@ def test_machines_with_owners_are_configured_as_on_the_page(tmp_path: Path) -> N
 
 def rows(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the summaries of all runs in a folder by policy and placement."""
-    found = {}
+    results = {}
     for path in folder.rglob("summary.json"):
         config = yaml.safe_load((path.parent / "config.yaml").read_text(encoding="utf-8"))
         summary = json.loads(path.read_text(encoding="utf-8"))
-        found[summary["policy"], str(config["policy"].get("placement"))] = summary
-    return found
+        results[summary["policy"], str(config["policy"].get("placement"))] = summary
+    return results
 
 
 def summaries(done: Callable[[str], Done], words: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -198,15 +198,15 @@ def summaries(done: Callable[[str], Done], words: str) -> dict[tuple[str, str], 
 
 def test_the_sweep_shows_the_ratio_of_the_page(done: Callable[[str], Done]) -> None:
     """FIFO's mean completion time is several times SRTF's, or the example has nothing to show."""
-    found = summaries(done, "output.name=first")
-    fifo, srtf = (found[name, "consolidate"]["jct_s"]["mean"] for name in ("fifo", "srtf"))
+    result = summaries(done, "output.name=first")
+    fifo, srtf = (result[name, "consolidate"]["jct_s"]["mean"] for name in ("fifo", "srtf"))
     assert fifo > 3 * srtf
 
 
 def test_the_network_matters_in_the_cases_of_the_page(done: Callable[[str], Done]) -> None:
     """Random placement costs communication and, through it, queueing."""
-    found = summaries(done, "policy.placement=consolidate,random")
-    near, far = found["fifo", "consolidate"], found["fifo", "random"]
+    result = summaries(done, "policy.placement=consolidate,random")
+    near, far = result["fifo", "consolidate"], result["fifo", "random"]
     assert far["comm_overhead"]["mean"] > 2 * near["comm_overhead"]["mean"]
     assert far["jct_s"]["mean"] > 1.2 * near["jct_s"]["mean"]
 
@@ -215,8 +215,8 @@ def test_cpus_memory_and_loans_matter_in_the_cases_of_the_page(done: Callable[[s
     """Tuned CPUs and memory finish jobs sooner than shares, tuned CPUs alone than those asked for; so do
     loans and growth than FIFO without them.
     """
-    found = summaries(done, "policy=synergy_proportional,synergy,")
-    jct = {policy: summary["jct_s"]["mean"] for (policy, _), summary in found.items()}
+    result = summaries(done, "policy=synergy_proportional,synergy,")
+    jct = {policy: summary["jct_s"]["mean"] for (policy, _), summary in result.items()}
     assert len(jct) == 7
     assert jct["coda"] < 0.95 * jct["coda_fifo"]
     assert jct["synergy"] < 0.9 * jct["synergy_proportional"]

@@ -28,6 +28,6 @@ def counted(record_property: Callable[[str, object], None]) -> Iterator[None]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the number of inputs of all tests."""
-    reports = [each for kind in terminalreporter.stats.values() for each in kind]
-    found = [dict(getattr(each, "user_properties", ())).get("inputs", 0) for each in reports]
-    terminalreporter.write_line(f"fuzzing: {sum(found)} inputs tried")
+    reports = [item for kind in terminalreporter.stats.values() for item in kind]
+    results = [dict(getattr(report, "user_properties", ())).get("inputs", 0) for report in reports]
+    terminalreporter.write_line(f"fuzzing: {sum(results)} inputs tried")

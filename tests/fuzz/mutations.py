@@ -109,7 +109,7 @@ _OF_TEXTS = (
     ),
 )
 texts = st.one_of(
-    *(st.sampled_from(each) for each in (_OF_NUMBERS, _OF_DATES, _OF_TEXTS)),
+    *(st.sampled_from(value) for value in (_OF_NUMBERS, _OF_DATES, _OF_TEXTS)),
     st.text(max_size=8),
     st.integers().map(str),
     st.floats().map(repr),

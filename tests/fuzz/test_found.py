@@ -158,9 +158,9 @@ def test_a_memory_beyond_floating_point(value: float) -> None:
 def test_a_digit_changed_in_a_cache_entry(folder: Path) -> None:
     """Whole JSON, the right question, a wrong number: it was believed."""
     path = entry(folder / "digit")
-    found = json.loads(path.read_text())
-    found["answer"]["exposed_ns"] += 1
-    path.write_text(json.dumps(found))
+    result = json.loads(path.read_text())
+    result["answer"]["exposed_ns"] += 1
+    path.write_text(json.dumps(result))
     check_entry(folder / "digit", path)
 
 

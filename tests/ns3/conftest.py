@@ -25,14 +25,14 @@ def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]
 @pytest.fixture
 def fake(starts: Callable[[], int]) -> Iterator[Callable[..., Worker]]:
     """Return a maker of fake workers."""
-    made: list[Worker] = []
+    model_: list[Worker] = []
 
     def make(timeout_s: float = 60) -> Worker:
-        made.append(Worker(timeout_s, FAKE))
-        return made[-1]
+        model_.append(Worker(timeout_s, FAKE))
+        return model_[-1]
 
     yield make
-    for worker in made:
+    for worker in model_:
         worker.end()
 
 
@@ -42,9 +42,9 @@ def model(fake: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch) -> Calla
     monkeypatch.setattr(ns3_model, "version", lambda name: "3.44.post0")
 
     def make(**parameters: object) -> Ns3Model:
-        made = Ns3Model(**parameters)
-        made.worker = fake(made.parameters.timeout_s)
-        return made
+        model_ = Ns3Model(**parameters)
+        model_.worker = fake(model_.parameters.timeout_s)
+        return model_
 
     return make
 

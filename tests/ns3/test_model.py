@@ -76,8 +76,8 @@ def test_long_messages_go_in_longer_packets(model, monkeypatch):
     system = merge_system(FABRIC.system, {"transport": "windows"})
     for size, settings in ((8, FABRIC.system), (40, FABRIC.system), (8, system)):
         asked.collective_ns("all_reduce", size * 10**6, FOUR, FABRIC, settings)
-    assert [each["payload_bytes"] for each in questions] == [31_250, 65_000, 8000]
-    sizes = [each["attributes"]["ns3::TcpSocket::SegmentSize"] for each in questions]
+    assert [question["payload_bytes"] for question in questions] == [31_250, 65_000, 8000]
+    sizes = [question["attributes"]["ns3::TcpSocket::SegmentSize"] for question in questions]
     assert sizes == ["31250", "65000", "8000"]
 
 
@@ -91,14 +91,14 @@ def test_received_bytes_are_added_as_in_other_models(model, monkeypatch):
         asked.worker, "ask", lambda question: questions.append(question) or {"ends_ns": [[4000]]}
     )
     asked.collective_ns("all_reduce", 4000, FOUR, FABRIC, FABRIC.system)
-    (((_, ((_, _, _, _, add_ns, _),), _, _),),) = (each["jobs"] for each in questions)
+    (((_, ((_, _, _, _, add_ns, _),), _, _),),) = (question["jobs"] for question in questions)
     assert add_ns == 3
 
 
 def test_answers_are_kept_on_disk(model, starts, tmp_path):
     """Another model with the same settings starts no worker; with other packets it does."""
-    models = [CachedModel(model(payload_bytes=each), tmp_path) for each in (8000, 8000, 1448)]
-    answers = [each.iteration(TOY, FOUR, FABRIC, FABRIC.system) for each in models]
+    models = [CachedModel(model(payload_bytes=value), tmp_path) for value in (8000, 8000, 1448)]
+    answers = [model.iteration(TOY, FOUR, FABRIC, FABRIC.system) for model in models]
     assert answers[0] == answers[1] == answers[2]
     assert starts() == 2
 
@@ -159,7 +159,7 @@ def test_the_version_names_ns3_and_all_that_changes_answers(model):
         model(**given).version for given in ({}, {"payload_bytes": 1448}, {"attributes": {"a": True}})
     }
     assert len(versions) == 3
-    assert all(each.startswith("3.44.post0") for each in versions)
+    assert all(version.startswith("3.44.post0") for version in versions)
     assert model(timeout_s=5).version == model().version
 
 

@@ -18,11 +18,11 @@ def asked(jobs, network=TREE, **settings):
     return question(jobs, network, messages_of(jobs), **{**values, **settings})
 
 
-def passed(found, way):
+def passed(question, way):
     """Return the nodes that a way passes, and its links' rates in Gb/s and latencies in ns."""
     nodes, wires = [], []
     for step in way:
-        *ends, bits, picoseconds = found["links"][step // 2]
+        *ends, bits, picoseconds = question["links"][step // 2]
         start, end = reversed(ends) if step % 2 else ends
         assert not nodes or nodes[-1] == start
         nodes += [end] if nodes else [start, end]
@@ -33,18 +33,20 @@ def passed(found, way):
 
 def test_routes_turn_at_the_first_common_switch():
     """Within a machine by its switch; between racks by three tiers of links up, and down again."""
-    found = asked([RingJob((0, 1), (Layer(0, 16_000),), 1), RingJob((2, 3), (Layer(0, 16_000),), 1)])
-    ways = [passed(found, way) for each in found["connections"] for way in each["ways"][0]]
+    result = asked([RingJob((0, 1), (Layer(0, 16_000),), 1), RingJob((2, 3), (Layer(0, 16_000),), 1)])
+    ways = [passed(result, way) for connection in result["connections"] for way in connection["ways"][0]]
     assert [(nodes[0], nodes[-1], len(nodes)) for nodes, _ in ways] == [
         *((0, 1, 3), (1, 0, 3), (1, 0, 3), (0, 1, 3)),
         *((2, 3, 3), (3, 2, 3), (3, 2, 3), (2, 3, 3)),
     ]
     assert len({nodes[1] for nodes, _ in ways}) == 2
-    found = asked([RingJob((0, 2), (Layer(0, 16_000),), 1)])
+    result = asked([RingJob((0, 2), (Layer(0, 16_000),), 1)])
     up = [(800, 100), (100, 1000), (50, 2000)]
-    for there, back in found["connections"][0]["ways"]:
-        assert [passed(found, way)[1] for way in (there, back)] == [up + up[::-1]] * 2
-        assert passed(found, there)[0][:3] == passed(found, back)[0][:-4:-1]  # to the rack by the same nodes
+    for there, back in result["connections"][0]["ways"]:
+        assert [passed(result, way)[1] for way in (there, back)] == [up + up[::-1]] * 2
+        assert (
+            passed(result, there)[0][:3] == passed(result, back)[0][:-4:-1]
+        )  # to the rack by the same nodes
 
 
 def test_a_placement_has_the_links_that_astra_sims_ns3_gets():
@@ -53,11 +55,14 @@ def test_a_placement_has_the_links_that_astra_sims_ns3_gets():
     network = Network(
         ((("box", 2), ("box", 1)),), (("machine", (switch,)), ("rack", (switch,)), ("network", (switch,)))
     )
-    found = asked([RingJob((0, 1, 2), (Layer(0, 16_000),), 1)], Placement(network))
-    ends = {tuple(each["ends"]): passed(found, each["ways"][0][0])[0] for each in found["connections"]}
-    assert [len(ends[each]) for each in ((0, 1), (1, 2), (2, 0))] == [3, 4, 4]
-    assert len(found["links"]) == len(network.links) == 4
-    assert found["nodes"] == 5
+    result = asked([RingJob((0, 1, 2), (Layer(0, 16_000),), 1)], Placement(network))
+    ends = {
+        tuple(connection["ends"]): passed(result, connection["ways"][0][0])[0]
+        for connection in result["connections"]
+    }
+    assert [len(ends[value]) for value in ((0, 1), (1, 2), (2, 0))] == [3, 4, 4]
+    assert len(result["links"]) == len(network.links) == 4
+    assert result["nodes"] == 5
 
 
 class Two:
@@ -81,27 +86,27 @@ class Two:
 
 def test_gpus_on_one_port_stay_apart():
     """The port is one link for both jobs, behind a link of each GPU that is 100 times as fast."""
-    found = asked([RingJob(gpus, (Layer(0, 16_000),), 1) for gpus in ((0, 1), (2, 3))], Two(), uplinks=1)
-    there = {each["ends"][0]: each["ways"][0][0] for each in found["connections"]}
-    (first, rates), (second, _) = (passed(found, there[gpu]) for gpu in (0, 2))
+    result = asked([RingJob(gpus, (Layer(0, 16_000),), 1) for gpus in ((0, 1), (2, 3))], Two(), uplinks=1)
+    there = {connection["ends"][0]: connection["ways"][0][0] for connection in result["connections"]}
+    (first, rates), (second, _) = (passed(result, there[gpu]) for gpu in (0, 2))
     assert rates == [(10_000, 0), (100, 1000), (400, 500)]
     assert there[0][1] == there[2][1]
     assert there[0][2] != there[2][2]
     assert (first[0], first[1:3], second[0], second[1:3]) == (0, first[1:3], 2, first[1:3])
-    assert passed(found, there[1])[1] == [(400, 500), (100, 1000), (10_000, 0)]
+    assert passed(result, there[1])[1] == [(400, 500), (100, 1000), (10_000, 0)]
 
 
 def test_jobs_that_see_other_latencies_of_a_port_share_it():
     """1,000 ns and 3,000, both ways: the port has 1,000, and behind it is a link of 0, or of 2,000 ns."""
     jobs = [RingJob(gpus, (Layer(0, 16_000),), 1) for gpus in ((0, 1), (2, 3))]
     for first_ns, second_ns, rests in ((1000, 3000, (0, 2000)), (1000, 400, (600, 0))):
-        found = asked(jobs, Two(second_ns), uplinks=1)
-        there = {each["ends"][0]: each["ways"][0] for each in found["connections"]}
+        result = asked(jobs, Two(second_ns), uplinks=1)
+        there = {connection["ends"][0]: connection["ways"][0] for connection in result["connections"]}
         port = min(first_ns, second_ns)
         for gpu, rest_ns in zip((0, 2), rests, strict=True):
             wires = [(10_000, 0), (100, port), (10_000, rest_ns), (400, 500)]
-            assert [passed(found, way)[1] for way in there[gpu]] == [wires, wires[::-1]]
-            assert [passed(found, way)[1] for way in there[gpu + 1]] == [wires[::-1], wires]
+            assert [passed(result, way)[1] for way in there[gpu]] == [wires, wires[::-1]]
+            assert [passed(result, way)[1] for way in there[gpu + 1]] == [wires[::-1], wires]
         assert there[0][0][1] == there[2][0][1]
         assert there[0][0][2] != there[2][0][2]
 
@@ -120,8 +125,8 @@ def test_messages_and_packets_are_counted():
     """
     ring = RingJob((0, 1, 2), (Layer(0, 9000), Layer(5, 0)), 2)
     direct = RingJob((4, 5), (Layer(0, 20_000, "all_to_all"),), 3)
-    found = messages_of([ring, direct])
-    assert found == {(0, 1, 3000): 8, (1, 2, 3000): 8, (2, 0, 3000): 8, (4, 5, 10_000): 3, (5, 4, 10_000): 3}
+    result = messages_of([ring, direct])
+    assert result == {(0, 1, 3000): 8, (1, 2, 3000): 8, (2, 0, 3000): 8, (4, 5, 10_000): 3, (5, 4, 10_000): 3}
     assert [packets_in(size, 8000) for size in (0, 3000, 8000, 10_000)] == [1, 1, 1, 2]
 
 
@@ -131,12 +136,12 @@ def test_messages_choose_an_uplink_each_and_acknowledgements_theirs():
     assert there["ends"] == [0, 2]
     assert len(there["choices"]) == 2 * 4
     assert 1 < len(there["ways"]) <= 4
-    found = asked([RingJob((0, 2), (Layer(0, 16_000),), 4)])
+    result = asked([RingJob((0, 2), (Layer(0, 16_000),), 4)])
     cores = {}
     for number, choice in enumerate(there["choices"]):
         lanes = TREE.path(0, 2, 10_000 + number, 100), TREE.path(2, 0, 100, 10_000 + number)
         for way, lane in zip(there["ways"][choice], lanes, strict=True):
-            cores.setdefault(passed(found, way)[0][3], set()).add(lane[2].link.path)
+            cores.setdefault(passed(result, way)[0][3], set()).add(lane[2].link.path)
     assert sorted(map(tuple, cores.values())) == [(0,), (1,)]  # a node for each core switch
     (inside, _) = asked([RingJob((0, 1), (Layer(0, 16_000),), 4)])["connections"]
     assert inside["choices"] == [0]

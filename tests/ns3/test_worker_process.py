@@ -23,12 +23,12 @@ def runs(process):
         return False
 
 
-def wait_until(found):
+def wait_until(condition):
     """Wait up to 10 s."""
     end = time.monotonic() + 10
-    while not found() and time.monotonic() < end:
+    while not condition() and time.monotonic() < end:
         time.sleep(0.05)
-    assert found()
+    assert condition()
 
 
 def test_one_process_answers_all_questions(fake, starts):
@@ -39,7 +39,7 @@ def test_one_process_answers_all_questions(fake, starts):
 
 
 @pytest.mark.parametrize(
-    ("mode", "what", "found"),
+    ("mode", "what", "expected"),
     [
         ("crash", "it ended (status -6)", "index 0 out of bounds"),
         ("no start", "it ended (status 3)", "ImportError: no libns3"),
@@ -47,14 +47,14 @@ def test_one_process_answers_all_questions(fake, starts):
         ("hang", "no answer within 0.3 s", ""),
     ],
 )
-def test_a_failure_quotes_the_message_of_ns3(fake, starts, monkeypatch, mode, what, found):
+def test_a_failure_quotes_the_message_of_ns3(fake, starts, monkeypatch, mode, what, expected):
     """Of a crash ns-3's own message, not the stack trace after it; the next question starts another."""
     monkeypatch.setenv("FAKE_MODE", mode)
     worker = fake(0.3 if mode == "hang" else 60)
     with pytest.raises(InputError) as failure:
         worker.ask(QUESTION)
     assert what in str(failure.value)
-    assert found in str(failure.value)
+    assert expected in str(failure.value)
     monkeypatch.setenv("FAKE_MODE", "answer")
     worker.timeout_s = 60
     assert worker.ask(QUESTION) == {"ends_ns": [[1107, 2207]]}

@@ -43,12 +43,12 @@ def groups_are_sound(held: Held) -> bool:
     if len({group.name for group in records}) < len(records):
         return False
     for group in records:
-        own = dict(group.gpus)
+        owned = dict(group.gpus)
         members = [a for a in held.values() if a.group == group]
         slices = [s for a in members for s in a.slices]
-        if any(s.gpus > own.get(s.machine, 0) for s in slices):
+        if any(s.gpus > owned.get(s.machine, 0) for s in slices):
             return False
-        if any(sum(s.gpus for s in slices if s.machine == m) > group.depth * own[m] for m in own):
+        if any(sum(s.gpus for s in slices if s.machine == m) > group.depth * owned[m] for m in owned):
             return False
     return True
 
@@ -148,8 +148,8 @@ class Chaos:
             return Allocation(tuple(slices), cap, rng.choice((now.group, None)), rng.random() < 0.3)
         if now is not None and now.group is None and demand.gpus and kind < 0.4:  # found a group where it is
             self._names += 1
-            own = tuple((s.machine, min(GPUS, s.gpus + rng.randint(0, 1))) for s in now.slices)
-            return Allocation(now.slices, cap, Group(f"g{self._names}", own, rng.randint(1, 3)))
+            owned = tuple((s.machine, min(GPUS, s.gpus + rng.randint(0, 1))) for s in now.slices)
+            return Allocation(now.slices, cap, Group(f"g{self._names}", owned, rng.randint(1, 3)))
         if (
             now is not None and now.group is None and demand.elastic and kind < 0.7
         ):  # more or fewer where it is

@@ -70,9 +70,9 @@ class Audited(Coda):
         for lent in self._cpus.jobs.values():
             if lent.borrows:
                 free.give(cpus_on(lent.allocation, [s.cpus for s in lent.allocation.slices]))
-        for own in self._gpus.jobs.values():
-            pairs = zip(own.owned, own.allocation.slices, strict=True)
-            free.take(cpus_on(own.allocation, [owned - s.cpus for owned, s in pairs]))
+        for first_type in self._gpus.jobs.values():
+            pairs = zip(first_type.owned, first_type.allocation.slices, strict=True)
+            free.take(cpus_on(first_type.allocation, [owned - s.cpus for owned, s in pairs]))
         for noted, there in (
             (self._cpus.avail.gpus, free.gpus),
             (self._cpus.avail.cpus, free.cpus),
@@ -124,9 +124,9 @@ def cluster_of(rng: np.random.Generator) -> Cluster:
 
 def jobs_of(rng: np.random.Generator, cluster: Cluster, n: int = 50) -> list[JobSpec]:
     """Return jobs of all kinds, that the first machine's GPU type is enough for."""
-    own = [m for m in cluster.machines if m.gpu_type == cluster.machines[0].gpu_type]
-    ask = all(m.cpus >= m.gpus for m in own)
-    max_gpus, max_cpus = sum(m.gpus for m in own), int(cluster.cpus.max())
+    first_type = [m for m in cluster.machines if m.gpu_type == cluster.machines[0].gpu_type]
+    ask = all(m.cpus >= m.gpus for m in first_type)
+    max_gpus, max_cpus = sum(m.gpus for m in first_type), int(cluster.cpus.max())
     jobs, at = [], 0.0
     for i in range(n):
         at += float(rng.exponential(1.5)) * float(rng.choice([0.01, 1, 3])) + 1e-3
@@ -138,7 +138,7 @@ def jobs_of(rng: np.random.Generator, cluster: Cluster, n: int = 50) -> list[Job
         else:
             gpus = min(int(rng.choice([1, 1, 1, 2, 2, 3, 4, 6, 8])), max_gpus)
             more |= ({}, {}, {"min_gpus": 1, "max_gpus": gpus}, {"fungible": True})[rng.integers(4)]
-            more |= {"gpu_types": (own[0].gpu_type,)} if rng.random() < 0.2 else {}
+            more |= {"gpu_types": (first_type[0].gpu_type,)} if rng.random() < 0.2 else {}
             spec = job(
                 f"j{i}", gpus, seconds, at, iteration_s=0.5, cpus=gpus if ask and rng.random() < 0.5 else 0
             )

@@ -160,7 +160,7 @@ def test_halved_machines_that_train_draw_three_quarters_at_most(jobs, seed):
         assert all(allocation(job).bandwidth_cap == 1 for job in cpu_jobs)
         if gpu_jobs and total > LIMIT:
             drawing = (allocation(job) for job, draws in cpu_jobs.items() if draws)
-            assert all(slice_on(each, machine).cpus == 1 for each in drawing)
+            assert all(slice_on(job, machine).cpus == 1 for job in drawing)
 
     run(jobs, Restless("halve", seed), look)
 

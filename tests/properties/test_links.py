@@ -13,15 +13,17 @@ from netmodels.contention.max_min import Incidence, fair
 from tests.unit.netmodels.sharing.crossings import crossings
 
 LINKS = 5
-halves = st.integers(1, 8).map(lambda each: Fraction(each, 2))
-one_flow_each = st.sets(st.integers(0, LINKS - 1)).map(lambda each: dict.fromkeys(sorted(each), Fraction(1)))
+halves = st.integers(1, 8).map(lambda value: Fraction(value, 2))
+one_flow_each = st.sets(st.integers(0, LINKS - 1)).map(
+    lambda value: dict.fromkeys(sorted(value), Fraction(1))
+)
 any_flows = st.dictionaries(st.integers(0, LINKS - 1), halves)
 capacities = st.lists(st.one_of(st.integers(0, 12), st.just(inf)), min_size=LINKS, max_size=LINKS)
 
 
-def several(each):
+def several(value):
     """Return lists of up to seven, of which a test takes as many as there are jobs."""
-    return st.lists(each, min_size=7, max_size=7)
+    return st.lists(value, min_size=7, max_size=7)
 
 
 jobs_of = st.one_of(st.lists(one_flow_each, max_size=7), st.lists(any_flows, max_size=7))
@@ -30,7 +32,7 @@ weights_of, limits_of = several(halves), several(st.one_of(st.just(inf), halves)
 
 def floats(values):
     """Return fractions as an array."""
-    return np.array([float(each) for each in values])
+    return np.array([float(value) for value in values])
 
 
 def filled(jobs, room, weights, limits):
@@ -55,8 +57,8 @@ def filled(jobs, room, weights, limits):
 def test_rates_are_those_of_the_textbook(jobs, room, weights, limits):
     """Up to 7 jobs on 5 links, with ties, no or infinite capacity, weights, limits and any flows."""
     weights, limits = weights[: len(jobs)], limits[: len(jobs)]
-    found = fair(crossings(jobs, LINKS), floats(room), floats(weights), floats(limits))
-    assert found.tolist() == pytest.approx(floats(filled(jobs, room, weights, limits)).tolist())
+    result = fair(crossings(jobs, LINKS), floats(room), floats(weights), floats(limits))
+    assert result.tolist() == pytest.approx(floats(filled(jobs, room, weights, limits)).tolist())
 
 
 @pytest.mark.parametrize("how", ["equal", "random", "wide"])
@@ -66,13 +68,13 @@ def test_every_job_of_a_thousand_has_a_bottleneck(links_each, how):
     incidence = Incidence.of(*crossed_links(1000, links_each, 10_000, seed=1), 10_000)
     room, weights = drawn_values(how, 10_000, 1000)
     rates = fair(incidence, room, weights)
-    job, link, own = incidence.job, incidence.link, room[incidence.used]
+    job, link, capacity = incidence.job, incidence.link, room[incidence.used]
     carried = np.bincount(link, rates[job])
-    assert (carried <= own * (1 + 1e-9)).all()
+    assert (carried <= capacity * (1 + 1e-9)).all()
     level = rates / weights
-    highest = np.zeros(len(own))
+    highest = np.zeros(len(capacity))
     np.maximum.at(highest, link, level[job])
-    held = (carried >= own * (1 - 1e-9))[link] & (level[job] >= highest[link] * (1 - 1e-9))
+    held = (carried >= capacity * (1 - 1e-9))[link] & (level[job] >= highest[link] * (1 - 1e-9))
     assert set(job[held].tolist()) == set(range(1000))
 
 

@@ -22,7 +22,7 @@ times_ns = st.integers(0, 10**6)
 layers = st.builds(
     Layer, st.just("layer"), times_ns, times_ns, times_ns, st.one_of(st.just(0), st.integers(1, 10**8))
 )
-profiles = st.lists(layers, min_size=1, max_size=6).map(lambda each: Profile("any", tuple(each)))
+profiles = st.lists(layers, min_size=1, max_size=6).map(lambda value: Profile("any", tuple(value)))
 dimensions = st.builds(
     Dimension,
     st.sampled_from(["ring", "switch", "fully_connected"]),
@@ -32,8 +32,8 @@ dimensions = st.builds(
     st.sampled_from(["one", "members"]),
 )
 limits = st.one_of(st.just(0.0), st.floats(0.5, 500))
-ports = st.builds(lambda each, machine: replace(each, machine_bytes_per_ns=machine), dimensions, limits)
-uplinks = st.builds(lambda each, rack: replace(each, rack_bytes_per_ns=rack), ports, limits)
+ports = st.builds(lambda value, machine: replace(value, machine_bytes_per_ns=machine), dimensions, limits)
+uplinks = st.builds(lambda value, rack: replace(value, rack_bytes_per_ns=rack), ports, limits)
 tiers = st.builds(
     lambda slot, machine, rack, network: ((replace(slot, size=4), machine), (rack,), (network,)),
     dimensions,
@@ -42,7 +42,7 @@ tiers = st.builds(
     uplinks,
 )
 fabrics = st.builds(
-    lambda usual, own: Fabric("any", *usual, by_machine_type={} if own is None else {"b": own}),
+    lambda usual, value: Fabric("any", *usual, by_machine_type={} if value is None else {"b": value}),
     tiers,
     st.one_of(st.none(), tiers),
 )
@@ -124,8 +124,8 @@ def widened(fabric, factor):
     def all_wider(tiers_):
         return tuple(tuple(map(wider, dimensions_)) for dimensions_ in tiers_)
 
-    own = {name: all_wider(each) for name, each in fabric.by_machine_type.items()}
-    return Fabric("wider", *all_wider((fabric.machine, fabric.rack, fabric.network)), by_machine_type=own)
+    by_type = {name: all_wider(item) for name, item in fabric.by_machine_type.items()}
+    return Fabric("wider", *all_wider((fabric.machine, fabric.rack, fabric.network)), by_machine_type=by_type)
 
 
 @given(profiles, slices, fabrics, systems, st.floats(1, 100))
@@ -137,7 +137,9 @@ def test_more_bandwidth_is_never_slower(profile, placement, fabric, system, fact
     """
     system = replace(system, collective_queue="one", chunks=1)
     shape = shape_of(placement)
-    slow, fast = (MODEL.iteration(profile, shape, each, system) for each in (fabric, widened(fabric, factor)))
+    slow, fast = (
+        MODEL.iteration(profile, shape, value, system) for value in (fabric, widened(fabric, factor))
+    )
     ring = system.packets and system.across_machines != "hierarchical"
     assert fast.total_ns <= slow.total_ns + (0.05 * slow.comm_ns if ring else 0)
 
@@ -153,10 +155,10 @@ def with_tier(fabric, name, change):
     place = ["machine", "rack", "network"].index(name)
 
     def changed(tiers_):
-        return tuple(tuple(map(change, each)) if at == place else each for at, each in enumerate(tiers_))
+        return tuple(tuple(map(change, tier)) if at == place else tier for at, tier in enumerate(tiers_))
 
-    own = {kind: changed(each) for kind, each in fabric.by_machine_type.items()}
-    return replace(fabric, by_machine_type=own, **{name: tuple(map(change, getattr(fabric, name)))})
+    by_type = {kind: changed(item) for kind, item in fabric.by_machine_type.items()}
+    return replace(fabric, by_machine_type=by_type, **{name: tuple(map(change, getattr(fabric, name)))})
 
 
 def faster(fabric, name, factor):
@@ -164,9 +166,11 @@ def faster(fabric, name, factor):
     rates = ("bandwidth_bytes_per_ns", "machine_bytes_per_ns", "rack_bytes_per_ns")
     return (
         with_tier(
-            fabric, name, lambda each: replace(each, **{rate: getattr(each, rate) * factor for rate in rates})
+            fabric,
+            name,
+            lambda value: replace(value, **{rate: getattr(value, rate) * factor for rate in rates}),
         ),
-        with_tier(fabric, name, lambda each: replace(each, latency_ns=each.latency_ns / factor)),
+        with_tier(fabric, name, lambda value: replace(value, latency_ns=value.latency_ns / factor)),
     )
 
 
@@ -182,7 +186,7 @@ def test_rings_over_ideal_links_are_monotone(topology, collective, placement, si
         return MODEL.collective_ns(collective, bytes_, shape, on, IDEAL_RING)
 
     usual = time_ns(fabric, size)
-    assert all(time_ns(each, size) <= usual for each in faster(fabric, tier, factor))
+    assert all(time_ns(fabric_, size) <= usual for fabric_ in faster(fabric, tier, factor))
     assert usual <= time_ns(fabric, int(size * factor))
 
 
@@ -202,8 +206,8 @@ def test_rings_of_packets_are_nearly_monotone(transport, most):
             continue
         question = ("all_reduce", int(10 ** draw.uniform(3, 8.5)), shape_of(machines))
         usual = MODEL.collective_ns(*question, topology.fabric, system)
-        for each in faster(topology.fabric, tier, draw.uniform(1, 2)):
-            assert MODEL.collective_ns(*question, each, system) <= most * usual
+        for fabric_ in faster(topology.fabric, tier, draw.uniform(1, 2)):
+            assert MODEL.collective_ns(*question, fabric_, system) <= most * usual
         more = (question[0], question[1] * 2, question[2])
         assert usual <= MODEL.collective_ns(*more, topology.fabric, system)
 
@@ -214,7 +218,7 @@ def test_more_bandwidth_is_never_slower_for_chunks(profile, members, dimension, 
     system = replace(system, collective_queue="one")
     wider = replace(dimension, bandwidth_bytes_per_ns=dimension.bandwidth_bytes_per_ns * factor)
     slow, fast = (
-        iteration_on(profile, [("rack", each, members)], system).total_ns for each in (dimension, wider)
+        iteration_on(profile, [("rack", value, members)], system).total_ns for value in (dimension, wider)
     )
     assert fast <= slow
 
@@ -271,7 +275,7 @@ def test_spreading_is_never_faster_where_bytes_count(drawn, racks, speeds, data)
         first = racks[0]
         nearer = [[sum(first[:2]), *first[2:]], *racks[1:]]
     near, far = (
-        MODEL.iteration(profile, shape_of_racks(each), fabric, PLAIN).total_ns for each in (nearer, racks)
+        MODEL.iteration(profile, shape_of_racks(value), fabric, PLAIN).total_ns for value in (nearer, racks)
     )
     assert near <= far + lost_ns(profile, network)
 
@@ -286,8 +290,8 @@ def test_shipped_fabrics_reward_consolidation(path, model, gpus):
     gpus = min(gpus, per_machine // 2)
     placements = [[(0, name, 2 * gpus)], [(0, name, gpus)] * 2, [(0, name, gpus), (1, name, gpus)]]
     totals = [
-        MODEL.iteration(get_profile(model), shape_of(each), fabric, fabric.system).total_ns
-        for each in placements
+        MODEL.iteration(get_profile(model), shape_of(placement), fabric, fabric.system).total_ns
+        for placement in placements
     ]
     assert totals == sorted(totals)
 
@@ -297,8 +301,8 @@ def regular(view, members):
     return [(level.tier, level.dimension, count) for level, count in zip(view.levels, members, strict=True)]
 
 
-plain = dimensions.map(lambda each: replace(each, links="one"))
-big_profiles = st.lists(big_layers, min_size=1, max_size=4).map(lambda each: Profile("any", tuple(each)))
+plain = dimensions.map(lambda value: replace(value, links="one"))
+big_profiles = st.lists(big_layers, min_size=1, max_size=4).map(lambda value: Profile("any", tuple(value)))
 
 
 @given(big_profiles, spread, st.tuples(plain, plain, plain), systems.filter(same_everywhere))
@@ -310,15 +314,15 @@ def test_an_irregular_shape_costs_between_the_regular_shapes_around_it(profile, 
     hierarchy = {"across_machines": "hierarchical", "transport": "ideal"}
     system = replace(system, collective_queue="one", chunks=1, **hierarchy)  # a pipeline has a slowest stage
     shape = shape_of_racks(racks)
-    flat = Fabric("flat", *((each,) for each in dimensions_))
+    flat = Fabric("flat", *((dimension_,) for dimension_ in dimensions_))
     (view,) = views_of(shape, flat)
     answer = MODEL.iteration(profile, shape, flat, system).comm_ns
     whole = product(*({floor(level.members), ceil(level.members)} for level in view.levels))
     around = [iteration_on(profile, regular(view, members), system).comm_ns for members in whole]
     min_machine, min_rack = min(map(min, racks)), min(map(sum, racks))
     small = [
-        MODEL.iteration(profile, shape_of_racks(each), flat, system).comm_ns
-        for each in ([[min_machine, min_machine]], [[min_machine], [min_machine]], [[min_rack]] * 2)
+        MODEL.iteration(profile, shape_of_racks(value), flat, system).comm_ns
+        for value in ([[min_machine, min_machine]], [[min_machine], [min_machine]], [[min_rack]] * 2)
     ]
     # Parts are whole bytes and steps whole ns, of which a collective has up to a hundred.
     slack, rest_ns = 1e-4, 300 * len(profile.layers)

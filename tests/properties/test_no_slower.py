@@ -86,7 +86,7 @@ def test_no_job_is_slower_than_with_its_share_there(policy: str, data: st.DataOb
     by_number = sorted(specs, key=lambda spec: spec.submit_ns)
     for event in events:
         if isinstance(event, Start | Change):
-            slices = tuple(cluster.share(each.machine, each.gpus) for each in event.allocation.slices)
+            slices = tuple(cluster.share(piece.machine, piece.gpus) for piece in event.allocation.slices)
             share = replace(event.allocation, slices=slices)
             spec = by_number[event.job]
             assert iteration_ns(spec, event.allocation) <= iteration_ns(spec, share) + 1

@@ -72,9 +72,9 @@ def pack(mechanism: Mechanism, cluster: Cluster, needs: Sequence[Need], held: Pa
 def test_no_machine_gives_more_than_it_has(mechanism: Callable[[], Mechanism], rounds: Any):
     """GPUs, CPUs and bytes of all jobs on a machine, recounted; and a job has the GPUs it asked for."""
     cluster, needs, _ = rounds
-    found = pack(mechanism(), cluster, needs, {})
+    result = pack(mechanism(), cluster, needs, {})
     used = [[0, 0, 0] for _ in cluster.machines]
-    for allocation in found.values():
+    for allocation in result.values():
         for s in allocation.slices:
             for resource, amount in enumerate(s[1:]):
                 assert amount >= 0
@@ -82,7 +82,7 @@ def test_no_machine_gives_more_than_it_has(mechanism: Callable[[], Mechanism], r
     for m, machine in enumerate(cluster.machines):
         has = machine.gpus, machine.cpus, machine.memory_bytes
         assert all(u <= h for u, h in zip(used[m], has, strict=True))
-    assert all(found[need.job].gpus == need.gpus for need in needs if need.job in found)
+    assert all(result[need.job].gpus == need.gpus for need in needs if need.job in result)
 
 
 @given(rounds=rounds())
@@ -92,10 +92,10 @@ def test_every_job_whose_gpus_fit_runs_and_none_slower_than_with_its_share(
 ):
     """So no GPU is idle while a runnable job waits; the share is that of the GPUs where the job is."""
     cluster, needs, _ = rounds
-    found = pack(mechanism(), cluster, needs, {})
-    assert found.keys() == {need.job for need in needs}
+    result = pack(mechanism(), cluster, needs, {})
+    assert result.keys() == {need.job for need in needs}
     for need in needs:
-        slices = found[need.job].slices
+        slices = result[need.job].slices
         share = [(s.machine, s.gpus, *cluster.machines[s.machine].share(s.gpus)) for s in slices]
         assert speed(need, slices) >= speed(need, share) - 1e-12
 
@@ -118,9 +118,9 @@ def test_going_on_from_the_last_packing_is_packing_from_nothing(
 def test_a_job_that_is_not_skipped_has_its_best_case_under_greedy(rounds: Any):
     """And on one machine, if one could hold it."""
     cluster, needs, _ = rounds
-    found = pack(Greedy(), cluster, needs, {})
+    result = pack(Greedy(), cluster, needs, {})
     for need in needs:
-        if need.job in found:
-            slices = found[need.job].slices
+        if need.job in result:
+            slices = result[need.job].slices
             assert speed(need, slices) == 1.0
             assert len(slices) == 1 or need.gpus > cluster.largest_machine

@@ -92,10 +92,10 @@ def test_consolidated_placements_follow_the_rule():
                 with pytest.raises(PlanError, match=f"{gpus} GPUs are not 1..*these machines"):
                     consolidated.place(Demand(gpus), gpus, among)
                 continue
-            found = consolidated.place(Demand(gpus), gpus, among)
-            assert found.gpu_map() == expected
-            assert all(s.cpus == 2 * s.gpus for s in found.slices)
-            assert consolidated.place(Demand(gpus), gpus, among) is found  # remembered
+            result = consolidated.place(Demand(gpus), gpus, among)
+            assert result.gpu_map() == expected
+            assert all(s.cpus == 2 * s.gpus for s in result.slices)
+            assert consolidated.place(Demand(gpus), gpus, among) is result  # remembered
 
 
 def test_consolidated_keeps_to_allowed_gpu_types_and_mixes_only_where_allowed():
@@ -247,8 +247,11 @@ def beside(question, **b):
         p.place(2, on((1, 2)))
 
     def act(v, p):
-        own, others = question(v.performance)
-        seen["own"], seen["others"] = (own / NS_PER_S).tolist(), {j: t / NS_PER_S for j, t in others.items()}
+        placed, others = question(v.performance)
+        seen["own"], seen["others"] = (
+            (placed / NS_PER_S).tolist(),
+            {j: t / NS_PER_S for j, t in others.items()},
+        )
         p.place(1, on((0, 2), group=SHARED))
 
     jobs = [job("a", 2, 10, gpu_utilization=0.5), job("b", 2, 10, **b), job("c", 2, 10)]
@@ -258,22 +261,22 @@ def beside(question, **b):
 
 def test_added_returns_the_new_times_of_a_job_and_of_jobs_that_it_slows_down():
     """A uses its GPUs half of the time; beside b, which always does, both take 1.5 s; c is not touched."""
-    own, others = beside(lambda ask: ask.added([1], [on((0, 2), group=SHARED)]))
-    assert own == [1.5]
+    placed, others = beside(lambda ask: ask.added([1], [on((0, 2), group=SHARED)]))
+    assert placed == [1.5]
     assert others == {0: 1.5}
 
 
 def test_added_leaves_out_neighbours_that_are_as_fast_as_before():
     """Half of the time each: 0.5 + 0.5 fill the GPUs exactly, nobody waits."""
-    own, others = beside(lambda ask: ask.added([1], [on((0, 2), group=SHARED)]), gpu_utilization=0.5)
-    assert own == [1]
+    placed, others = beside(lambda ask: ask.added([1], [on((0, 2), group=SHARED)]), gpu_utilization=0.5)
+    assert placed == [1]
     assert others == {}
 
 
 def test_added_counts_a_running_job_where_it_would_be_only():
     """C would leave m1 for a's group, b takes m1: a and c take 1.5 s, b has m1 alone."""
-    own, others = beside(lambda ask: ask.added([2, 1], [on((0, 2), group=SHARED), on((1, 2))]))
-    assert own == [1.5, 1]
+    placed, others = beside(lambda ask: ask.added([2, 1], [on((0, 2), group=SHARED), on((1, 2))]))
+    assert placed == [1.5, 1]
     assert others == {0: 1.5}
 
 
@@ -282,8 +285,8 @@ def test_added_returns_the_jobs_that_gain_from_a_move():
     seen = {}
 
     def act(v, p):
-        own, others = v.performance.added([1], [on((1, 2))])
-        seen["own"], seen["others"] = own.tolist(), others
+        placed, others = v.performance.added([1], [on((1, 2))])
+        seen["own"], seen["others"] = placed.tolist(), others
 
     both = {j: on((0, 2), group=SHARED) for j in (0, 1)}
     script = {0: lambda v, p: [p.place(j, a) for j, a in both.items()], 1: act}
@@ -304,8 +307,8 @@ def test_added_asks_the_believed_performance():
     seen = {}
 
     def act(v, p):
-        own, others = v.performance.added([1], [on((0, 2), group=SHARED)])
-        seen["own"], seen["others"] = own.tolist(), others
+        placed, others = v.performance.added([1], [on((0, 2), group=SHARED)])
+        seen["own"], seen["others"] = placed.tolist(), others
         p.place(1, on((1, 2)))
 
     script = {0: lambda v, p: p.place(0, on((0, 2), group=SHARED)), 1: act}
@@ -328,7 +331,7 @@ def test_hypothetical_indices_equal_those_of_jobs_that_run():
     for _ in range(100):
         before = {j: allocation() for j in rng.sample(range(6), 4)}
         placed = {j: allocation() for j in rng.sample(range(6), 2)}
-        found = Added(Hypothetical(specs, cluster, before), Hypothetical(specs, cluster, placed))
+        result = Added(Hypothetical(specs, cluster, before), Hypothetical(specs, cluster, placed))
         expected = Hypothetical(specs, cluster, before | placed)
         for index, keys in {
             "jobs_on": range(4),
@@ -337,5 +340,5 @@ def test_hypothetical_indices_equal_those_of_jobs_that_run():
             "members": "gh",
         }.items():
             for key in keys:
-                assert sorted(getattr(found, index)(key)) == sorted(getattr(expected, index)(key)), index
-        assert all(found.allocation(j) == expected.allocation(j) for j in before | placed)
+                assert sorted(getattr(result, index)(key)) == sorted(getattr(expected, index)(key)), index
+        assert all(result.allocation(j) == expected.allocation(j) for j in before | placed)

@@ -49,7 +49,7 @@ def cpu(name, cpus, seconds=100, at=0, **demand):
 
 def of(told, name):
     """Return what happens to one job, without its name."""
-    return [(each[0], *each[2:]) for each in told if each[1] == name]
+    return [(event[0], *event[2:]) for event in told if event[1] == name]
 
 
 # --- sub-arrays
@@ -150,7 +150,7 @@ def test_the_fewest_small_jobs_move(gpus, need, moved):
     jobs += [gpu(f"s{i}", count, 50, 1 + i / 10) for i, count in enumerate(gpus)]
     _, told = run([*jobs, gpu("l", need, 20, 11)], gpus=5, large_machines=1, large_gpus=need)
     assert of(told, "l") == [(11, {0: (need, need)})]
-    assert sorted(each[1] for each in told if each[-1] == "migrate") == moved
+    assert sorted(event[1] for event in told if event[-1] == "migrate") == moved
 
 
 def test_the_machine_with_the_fewest_to_move_is_cleared():
@@ -311,7 +311,7 @@ def test_the_fewest_borrowers_are_aborted_of_these_the_last():
     """B to e borrow 2, 4, 4 and 2 of 16 CPUs, 4 are free. G needs 8: d alone goes, not c, nor b and e."""
     jobs = [cpu("b", 2, 90), cpu("c", 4, 90, 1), cpu("d", 4, 90, 2), cpu("e", 2, 90, 3)]
     _, told = run([*jobs, gpu("g", 4, 20, 10, cpus=8)], machines=1, reserve_per_gpu=4)
-    assert [each for each in told if each[-1] == "preempted"] == [(10, "d", "preempted")]
+    assert [event for event in told if event[-1] == "preempted"] == [(10, "d", "preempted")]
 
 
 def test_aborted_jobs_are_first_in_the_queue_of_their_user():

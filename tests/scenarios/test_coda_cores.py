@@ -60,9 +60,9 @@ def run(jobs, machines=1, *, gpus=4, cpus=16, need=4, events=(), **parameters):
 def cpus_of(told, name):
     """Return the CPUs that a job has on its first machine: (from when in s, CPUs), or why it stops."""
     return [
-        (each[0], next(iter(each[2].values())) if isinstance(each[2], dict) else each[2])
-        for each in told
-        if each[1] == name
+        (event[0], next(iter(event[2].values())) if isinstance(event[2], dict) else event[2])
+        for event in told
+        if event[1] == name
     ]
 
 
@@ -122,7 +122,7 @@ def test_a_job_that_starts_with_its_best_keeps_it():
     """4 CPUs: busy all the time. 3: 75 %. 5: 98 %. Three steps of 10 s, and it is back at 4 x 2 GPUs."""
     told, policy = run([job("g", 2, 200)])
     assert cpus_of(told, "g") == [(0, 8), (10, 6), (20, 10), (30, 8)]
-    steps = [each for each in policy.series if each[1].startswith("steps")]
+    steps = [entry for entry in policy.series if entry[1].startswith("steps")]
     assert steps == [(seconds_to_ns(30), "steps of ", 3)]
 
 
@@ -195,7 +195,7 @@ def test_cpus_of_the_last_try_are_for_others():
 def test_a_job_on_several_machines_has_two_cpus_on_each():
     """2 + 1 GPUs need 1.3 CPUs each: 2 CPUs on each machine; 1 on each is worse, and 3 are not tried."""
     told, _ = run([job("a", 2, 900), job("b", 3, 900, 1), job("g", 3, 500, 2)], machines=2, need=1.3)
-    g = [(each[0], *each[2:]) for each in told if each[1] == "g"]
+    g = [(event[0], *event[2:]) for event in told if event[1] == "g"]
     assert g[:3] == [(2, {0: 2, 1: 2}, "start"), (12, {0: 1, 1: 1}, "retune"), (22, {0: 2, 1: 2}, "retune")]
     assert g[3:] == []
 
@@ -293,7 +293,7 @@ def test_the_4_gpu_sub_array_is_as_large_as_large_jobs_once_held():
     """A and b hold 8 GPUs at 1 s, two machines: from 20 s on small jobs leave those alone, not before."""
     jobs = [job("a", 4, 5), job("b", 4, 5, 1), job("c", 1, 5, 10), job("d", 1, 5, 22), job("e", 4, 5, 23)]
     told, _ = run(jobs, machines=3, allocator="requested", review_s=20)
-    where = {each[1]: next(iter(each[2])) for each in told}
+    where = {event[1]: next(iter(event[2])) for event in told}
     assert where == {"a": 0, "b": 1, "c": 0, "d": 2, "e": 0}
 
 
@@ -314,7 +314,7 @@ def test_the_user_with_fewest_gpus_is_next():
         of_user("v", job("v0", 2, 10, 2)),
     ]
     told, _ = run(jobs, allocator="requested")
-    assert [each[:2] for each in told] == [(0, "u0"), (0, "w0"), (10, "v0"), (20, "u1")]
+    assert [event[:2] for event in told] == [(0, "u0"), (0, "w0"), (10, "v0"), (20, "u1")]
 
 
 def test_gpus_held_in_the_past_do_not_count():
@@ -327,7 +327,7 @@ def test_gpus_held_in_the_past_do_not_count():
         of_user("u", job("u1", 3, 10, 12)),
     ]
     told, _ = run(jobs, allocator="requested")
-    assert [each[:2] for each in told[2:]] == [(10, "w0"), (30, "u1"), (40, "v1")]
+    assert [event[:2] for event in told[2:]] == [(10, "w0"), (30, "u1"), (40, "v1")]
 
 
 def test_cpus_that_a_user_held_do_not_count():
@@ -340,7 +340,7 @@ def test_cpus_that_a_user_held_do_not_count():
         of_user("u", cpu("u1", 12, 10, 12)),
     ]
     told, _ = run(jobs, allocator="requested")
-    assert [each[:2] for each in told[2:]] == [(10, "w0"), (30, "u1"), (40, "v1")]
+    assert [event[:2] for event in told[2:]] == [(10, "w0"), (30, "u1"), (40, "v1")]
 
 
 def test_cpus_of_aborted_jobs_do_not_count():
@@ -352,7 +352,14 @@ def test_cpus_of_aborted_jobs_do_not_count():
         of_user("u", job("g", 1, 25, 5, cpus=12)),
     ]
     told, _ = run(jobs, allocator="requested", need=12)
-    assert [each[:2] for each in told] == [(0, "v0"), (2, "u0"), (5, "u0"), (5, "g"), (30, "u0"), (80, "v1")]
+    assert [event[:2] for event in told] == [
+        (0, "v0"),
+        (2, "u0"),
+        (5, "u0"),
+        (5, "g"),
+        (30, "u0"),
+        (80, "v1"),
+    ]
 
 
 def test_cpus_of_an_aborted_job_are_usable_by_others():
@@ -363,7 +370,7 @@ def test_cpus_of_an_aborted_job_are_usable_by_others():
         of_user("u", job("g", 1, 90, 5, cpus=6)),
     ]
     told, _ = run(jobs, allocator="requested", need=6)
-    assert [each[:2] for each in told] == [(0, "u0"), (5, "u0"), (5, "g"), (5, "w0"), (95, "u0")]
+    assert [event[:2] for event in told] == [(0, "u0"), (5, "u0"), (5, "g"), (5, "w0"), (95, "u0")]
 
 
 def test_a_user_whose_first_job_does_not_fit_lets_others_go_on():
@@ -375,7 +382,7 @@ def test_a_user_whose_first_job_does_not_fit_lets_others_go_on():
         of_user("u", job("u1", 1, 10, 3)),
     ]
     told, _ = run(jobs, allocator="requested")
-    assert [each[:2] for each in told] == [(0, "u0"), (3, "u1"), (50, "v0"), (60, "v1")]
+    assert [event[:2] for event in told] == [(0, "u0"), (3, "u1"), (50, "v0"), (60, "v1")]
 
 
 def test_the_user_with_fewest_cpus_is_next():
@@ -387,7 +394,7 @@ def test_the_user_with_fewest_cpus_is_next():
         of_user("v", cpu("v0", 8, 10, 2)),
     ]
     told, _ = run(jobs, allocator="requested")
-    assert [each[:2] for each in told] == [(0, "u0"), (0, "w0"), (10, "v0"), (20, "u1")]
+    assert [event[:2] for event in told] == [(0, "u0"), (0, "w0"), (10, "v0"), (20, "u1")]
 
 
 # --- machines that go
@@ -398,7 +405,7 @@ def test_evicted_jobs_are_first_in_the_queue_of_their_user():
     jobs = [job("g", 4, 10), job("h", 4, 10, 1), cpu("b", 16, 10, 2)]
     events = [CapacityEvent(seconds_to_ns(5), "fail", 0), CapacityEvent(seconds_to_ns(20), "join", 0)]
     told, _ = run(jobs, allocator="requested", events=events)
-    assert [each[:2] for each in told] == [(0, "g"), (5, "g"), (20, "g"), (30, "h"), (40, "b")]
+    assert [event[:2] for event in told] == [(0, "g"), (5, "g"), (20, "g"), (30, "h"), (40, "b")]
 
 
 def test_a_job_on_a_leaving_machine_keeps_its_current_cpus():

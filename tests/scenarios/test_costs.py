@@ -178,17 +178,17 @@ def test_each_on_stop_mode_loses_its_part_of_the_work(mode, finish, lost, why):
 
 
 @pytest.mark.parametrize(
-    ("gpus", "own", "lost", "why"),
+    ("gpus", "on_stop", "lost", "why"),
     [
         (1, None, 0.5, "a GPU job loses its open iteration, as all jobs do"),
         (0, None, 3.5, "a CPU-only job loses all"),
         (0, "keep", 0.0, "unless it says its own"),
     ],
 )
-def test_cpu_only_jobs_lose_work_by_their_own_on_stop_mode(gpus, own, lost, why):
+def test_cpu_only_jobs_lose_work_by_their_own_on_stop_mode(gpus, on_stop, lost, why):
     """Stopped at 3.5 of 10 s, back at 6.5: the settings for CPU-only jobs differ from those for all."""
     overheads = Overheads(on_stop="lose_iteration", cpu_on_stop="lose_all")
-    spec = JobSpec("a", 0, Demand(gpus, cpus=1 - gpus), 10, NS_PER_S, on_stop=own)
+    spec = JobSpec("a", 0, Demand(gpus, cpus=1 - gpus), 10, NS_PER_S, on_stop=on_stop)
     back = place((0, gpus, 1 - gpus))
     result, _ = run_checked(
         [spec], tiny_cluster(cpus=4), Scripted({0: back, 3.5: stop, 6.5: back}), overheads=overheads
@@ -250,7 +250,7 @@ def test_costs_come_from_the_job_then_the_table_then_the_constants(tmp_path):
     """Three jobs that start: own delay 1 s, the table's 2 s for (vgg, 2), the constant 3 s."""
     table = tmp_path / "overheads.csv"
     table.write_text("model,gpus,start_s\nvgg,2,2\n")
-    own = JobSpec("own", 0, Demand(2), 1, 10**9, "vgg", delays_ns={"start": 10**9})
+    delayed = JobSpec("own", 0, Demand(2), 1, 10**9, "vgg", delays_ns={"start": 10**9})
     listed = JobSpec("listed", 0, Demand(2), 1, 10**9, "vgg")
     other = JobSpec("other", 0, Demand(1), 1, 10**9, "vgg")
 
@@ -260,7 +260,7 @@ def test_costs_come_from_the_job_then_the_table_then_the_constants(tmp_path):
         p.place(2, on((2, 1)))
 
     result, _ = run_checked(
-        [own, listed, other],
+        [delayed, listed, other],
         tiny_cluster(3),
         Scripted({0: start}),
         overheads=Overheads(start_s=3, table=table),

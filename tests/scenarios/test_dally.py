@@ -29,8 +29,8 @@ def racks(machines=2, gpus=2, racks=2):
 
 def started(events):
     """Return (job, seconds, machines) of every start."""
-    found = [e for e in events if isinstance(e, Start)]
-    return [(e.job, e.time_ns / NS_PER_S, [s.machine for s in e.allocation.slices]) for e in found]
+    results = [e for e in events if isinstance(e, Start)]
+    return [(e.job, e.time_ns / NS_PER_S, [s.machine for s in e.allocation.slices]) for e in results]
 
 
 def one_on_each(count, lasts=100):

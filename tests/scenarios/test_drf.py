@@ -104,7 +104,7 @@ def test_an_evicted_job_goes_behind_the_earlier_ones_only():
 def test_with_one_user_it_is_fifo_by_kind(seed):
     """Nothing to rank by: each job starts and ends as in a queue for each kind, machines failing or not."""
     cluster = tiny_cluster(3, 4, per_rack=2, cpus=8, memory_bytes=1 << 30)
-    jobs = [replace(each, user="u") for each in generated_jobs(seed, cpu_jobs=True)]
+    jobs = [replace(spec, user="u") for spec in generated_jobs(seed, cpu_jobs=True)]
     events = [
         CapacityEvent(seconds_to_ns(at), kind, m) for at, kind, m in ((9.5, "fail", 0), (40, "join", 0))
     ]

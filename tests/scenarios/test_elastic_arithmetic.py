@@ -96,25 +96,25 @@ def reductions_s(growing):
 
 def test_figure_6():
     """a: 300 worker-seconds, 150 s on 2, 100 on 3; b: 120, 60 s on 2, then 40, 30, 24, 20."""
-    (found,), _ = believed(TABLE_4, tiny_cluster(2, 8))
-    assert reductions_s(found) == [[50], [20, 30, 36, 40]]
-    assert [g.base_ns / 1e9 for g in found] == [150, 60]
-    assert SCALINGS["knapsack"].extra(4, found, pending=False) == [1, 3]  # workers (3, 5)
-    (found,), _ = believed(TABLE_2, tiny_cluster(2, 8))
-    assert reductions_s(found) == [[50, 75, 90, 100], [20, 30, 36, 40]]
-    assert SCALINGS["knapsack"].extra(4, found, pending=False) == [3, 1]  # workers (5, 3)
+    (result,), _ = believed(TABLE_4, tiny_cluster(2, 8))
+    assert reductions_s(result) == [[50], [20, 30, 36, 40]]
+    assert [g.base_ns / 1e9 for g in result] == [150, 60]
+    assert SCALINGS["knapsack"].extra(4, result, pending=False) == [1, 3]  # workers (3, 5)
+    (result,), _ = believed(TABLE_2, tiny_cluster(2, 8))
+    assert reductions_s(result) == [[50, 75, 90, 100], [20, 30, 36, 40]]
+    assert SCALINGS["knapsack"].extra(4, result, pending=False) == [3, 1]  # workers (5, 3)
 
 
 def test_the_value_is_that_of_the_rest_of_the_work():
     """At 30 both have done 60 worker-seconds: a has 240 left, 120 s, 80 on 3; b 60: 30, 20, 15, 12, 10."""
-    (_, found), _ = believed(TABLE_4, tiny_cluster(2, 8), 30)
-    assert reductions_s(found) == [[40], [10, 15, 18, 20]]
+    (_, result), _ = believed(TABLE_4, tiny_cluster(2, 8), 30)
+    assert reductions_s(result) == [[40], [10, 15, 18, 20]]
 
 
 def test_values_do_not_depend_on_workers_held():
     """Against the time at base demand: a job that has 3 workers from the start has the same reductions."""
-    (found, _), finish_s = believed(TABLE_4[:1], tiny_cluster(1, 8), 30, gpus=3)
-    assert (reductions_s(found), finish_s) == ([[50]], [100])
+    (result, _), finish_s = believed(TABLE_4[:1], tiny_cluster(1, 8), 30, gpus=3)
+    assert (reductions_s(result), finish_s) == ([[50]], [100])
 
 
 def test_a_worker_beyond_the_base_brings_less_where_scaling_is_imperfect():
@@ -122,10 +122,10 @@ def test_a_worker_beyond_the_base_brings_less_where_scaling_is_imperfect():
 
     3 workers do 2.8, 37.14 s; 4 do 3.6, 28.89 s; 5 do 4.4, 23.64 s; 6 do 5.2, 20 s.
     """
-    (found,), finish_s = believed(TABLE_4[1:], tiny_cluster(1, 8), performance=linear(scaling_loss=0.2))
+    (result,), finish_s = believed(TABLE_4[1:], tiny_cluster(1, 8), performance=linear(scaling_loss=0.2))
     assert finish_s == [52]
-    assert reductions_s(found) == [[14.86, 23.11, 28.36, 32]]
-    assert [len(g.gpus) for g in found] == [4]
+    assert reductions_s(result) == [[14.86, 23.11, 28.36, 32]]
+    assert [len(g.gpus) for g in result] == [4]
 
 
 T4 = Cluster([Machine("t", 0, "t", 16, "T4", speed=1 / 12, worth=0.5)])
@@ -135,11 +135,11 @@ ON_V100 = {"fungible": True, "measured_speed": 0.25, "measured_worth": 1}
 def test_workers_on_gpus_of_replacement_ratio_one_half_take_twice_the_gpus():
     """100 s on 8 V100 are 800 V100-seconds: 300 s on 8 T4, 200 on 12, 150 on 16 (a third of the speed)."""
     elastic = job("a", 8, 100, min_gpus=4, max_gpus=8, step=2, **ON_V100)
-    (found,), finish_s = believed([elastic], T4, gpu_types=("T4",), gpus=16)
+    (result,), finish_s = believed([elastic], T4, gpu_types=("T4",), gpus=16)
     assert finish_s == [150]
-    assert reductions_s(found) == [[100, 150]]
-    assert found[0].gpus.tolist() == [4, 8]
-    assert found[0].base_ns == 300e9
+    assert reductions_s(result) == [[100, 150]]
+    assert result[0].gpus.tolist() == [4, 8]
+    assert result[0].base_ns == 300e9
 
 
 BOTH = [Machine("v", 0, "v", 8, "V100", speed=1 / 4, worth=1), *T4.machines]
@@ -161,12 +161,12 @@ def test_flexible_workers_may_be_of_another_type(efficiency, saved_s):
     """
     elastic = job("a", 2, 100, min_gpus=2, max_gpus=4, mixed_types=True, **ON_V100)
     performance = linear(mixed_types="sum", mixed_efficiency=efficiency)
-    (found,), _ = believed(
+    (result,), _ = believed(
         [elastic], Cluster(BOTH), gpu_types=("T4",), bases=[[(("V100", 2),)]], performance=performance
     )
-    assert (reductions_s(found), found[0].gpus.tolist(), found[0].base_ns) == ([saved_s], [2, 4], 100e9)
-    assert SCALINGS["knapsack"].extra(3, found, pending=False) == [int(efficiency == 1)]
-    assert SCALINGS["knapsack"].extra(4, found, pending=False) == [2]
+    assert (reductions_s(result), result[0].gpus.tolist(), result[0].base_ns) == ([saved_s], [2, 4], 100e9)
+    assert SCALINGS["knapsack"].extra(3, result, pending=False) == [int(efficiency == 1)]
+    assert SCALINGS["knapsack"].extra(4, result, pending=False) == [2]
 
 
 def test_base_workers_of_two_types_have_separate_values():
@@ -176,9 +176,9 @@ def test_base_workers_of_two_types_have_separate_values():
     on_v100, on_t4 = (("V100", 2),), (("T4", 4),)
     bases = [[on_v100, on_t4], [on_t4, on_v100]]
     performance = linear(mixed_types="sum")
-    found, _ = believed(elastic, cluster, gpu_types=("T4", "T4"), bases=bases, performance=performance)
-    assert [[g.base_ns / 1e9 for g in jobs] for jobs in found] == [[100, 150], [150, 100]]
-    assert [reductions_s(jobs) for jobs in found] == [[[25], [50]], [[50], [25]]]  # 150 to 100 s on 6 T4
+    result, _ = believed(elastic, cluster, gpu_types=("T4", "T4"), bases=bases, performance=performance)
+    assert [[g.base_ns / 1e9 for g in jobs] for jobs in result] == [[100, 150], [150, 100]]
+    assert [reductions_s(jobs) for jobs in result] == [[[25], [50]], [[50], [25]]]  # 150 to 100 s on 6 T4
 
 
 def test_base_workers_may_be_of_two_types():
@@ -189,9 +189,9 @@ def test_base_workers_may_be_of_two_types():
     elastic = job("a", 6, 100, min_gpus=6, max_gpus=10, mixed_types=True, **ON_V100)
     cluster = Cluster([BOTH[0], replace(T4.machines[0], gpus=8)])
     bases, performance = [[(("T4", 4), ("V100", 4))]], linear(mixed_types="sum")
-    (found,), _ = believed([elastic], cluster, gpu_types=("T4",), bases=bases, performance=performance)
-    assert (reductions_s(found), found[0].base_ns) == ([[12.5, 22.5]], 112.5e9)
-    assert found[0].gpus.tolist() == [2, 4]
+    (result,), _ = believed([elastic], cluster, gpu_types=("T4",), bases=bases, performance=performance)
+    assert (reductions_s(result), result[0].base_ns) == ([[12.5, 22.5]], 112.5e9)
+    assert result[0].gpus.tolist() == [2, 4]
 
 
 def test_flexible_workers_of_another_type_are_on_machines_that_have_them():
@@ -202,32 +202,32 @@ def test_flexible_workers_of_another_type_are_on_machines_that_have_them():
     cluster = Cluster([BOTH[0], *(replace(T4.machines[0], name=name, gpus=2) for name in "tu")])
     elastic = [job("a", 2, 100, min_gpus=2, max_gpus=6, mixed_types=True, **ON_V100)]
     spread = PlainPerformance(lambda spec, held: len(held.slices))
-    found, _ = believed(elastic, cluster, gpu_types=("T4",), bases=[[(("V100", 2),)]], performance=spread)
-    assert (reductions_s(found[0]), found[0][0].gpus.tolist()) == ([[0, 0]], [2, 4])
+    result, _ = believed(elastic, cluster, gpu_types=("T4",), bases=[[(("V100", 2),)]], performance=spread)
+    assert (reductions_s(result[0]), result[0][0].gpus.tolist()) == ([[0, 0]], [2, 4])
 
 
 def test_no_more_workers_than_gpus_of_the_type():
     """4 to 16 V100 are 8 to 32 T4, of which there are 16: four workers more than the base, not twelve."""
     elastic = job("a", 8, 100, min_gpus=4, max_gpus=16, **ON_V100)
-    (found,), _ = believed([elastic], T4, gpu_types=("T4",), gpus=16)
-    assert found[0].gpus.tolist() == [2, 4, 6, 8]
+    (result,), _ = believed([elastic], T4, gpu_types=("T4",), gpus=16)
+    assert result[0].gpus.tolist() == [2, 4, 6, 8]
 
 
 def test_the_base_demand_may_be_the_demand():
     """Asked 3 of 2 to 4: 60 worker-seconds, 20 s on 3, 15 on 4; from the least: 30, 20, 15."""
     elastic = [job("a", 3, 20, min_gpus=2, max_gpus=4)]
-    (found,), _ = believed(elastic, tiny_cluster(1, 8), requested=True)
-    assert (reductions_s(found), found[0].base_ns) == ([[5]], 20e9)
-    (found,), _ = believed(elastic, tiny_cluster(1, 8), requested=False)
-    assert (reductions_s(found), found[0].base_ns) == ([[10, 15]], 30e9)
+    (result,), _ = believed(elastic, tiny_cluster(1, 8), requested=True)
+    assert (reductions_s(result), result[0].base_ns) == ([[5]], 20e9)
+    (result,), _ = believed(elastic, tiny_cluster(1, 8), requested=False)
+    assert (reductions_s(result), result[0].base_ns) == ([[10, 15]], 30e9)
 
 
 def test_communication_counts():
     """Of one model twice as long beyond 4 GPUs: 60, 40, 30 s, then 48 and 40; of the other 24 and 20."""
     slow = PlainPerformance(lambda spec, held: 2.0 if spec.model == "chatty" and held.gpus > 4 else 1.0)
     jobs = [replace(TABLE_4[1], job_id=model, model=model) for model in ("chatty", "silent")]
-    (found,), _ = believed(jobs, tiny_cluster(2, 8), performance=slow)
-    assert reductions_s(found) == [[20, 30, 12, 20], [20, 30, 36, 40]]
+    (result,), _ = believed(jobs, tiny_cluster(2, 8), performance=slow)
+    assert reductions_s(result) == [[20, 30, 12, 20], [20, 30, 36, 40]]
 
 
 class Twice(Estimates):
@@ -239,8 +239,8 @@ class Twice(Estimates):
 
 def test_an_estimate_is_applied_once():
     """Believed twice as long, a is worth 100, b 40, 60, 72, 80."""
-    (found,), _ = believed(TABLE_4, tiny_cluster(2, 8), estimates=Twice())
-    assert reductions_s(found) == [[100], [40, 60, 72, 80]]
+    (result,), _ = believed(TABLE_4, tiny_cluster(2, 8), estimates=Twice())
+    assert reductions_s(result) == [[100], [40, 60, 72, 80]]
 
 
 def test_scaling_is_asked_once_per_demand(monkeypatch):
@@ -254,6 +254,6 @@ def test_scaling_is_asked_once_per_demand(monkeypatch):
         Belief, "at_gpus", lambda self, job, *rest: asked.append(job) or at_gpus(self, job, *rest)
     )
     longer = job("c", 6, 3620, min_gpus=2, max_gpus=6)
-    (_, found), _ = believed([*TABLE_4, longer], tiny_cluster(3, 8), 5)
+    (_, result), _ = believed([*TABLE_4, longer], tiny_cluster(3, 8), 5)
     assert asked == [0, 1]
-    assert reductions_s(found)[2] == [3618.33, 5427.5, 6513, 7236.67]
+    assert reductions_s(result)[2] == [3618.33, 5427.5, 6513, 7236.67]

@@ -11,11 +11,11 @@ from artist.units import seconds_to_ns
 
 def machines_of(events):
     """Return the machines of each job's first start."""
-    found = {}
+    results = {}
     for event in events:
         if isinstance(event, Start):
-            found.setdefault(event.job, {s.machine for s in event.allocation.slices})
-    return found
+            results.setdefault(event.job, {s.machine for s in event.allocation.slices})
+    return results
 
 
 def test_jobs_of_one_demand_share_machines():

@@ -157,8 +157,8 @@ def test_a_policy_may_believe_other_sensitivities():
 
     class NoNeed(Noise):
         def performance(self, truth):
-            never = {name: replace(each, cpus=(0.25,), throughput=(1,), uncached=None)
-                     for name, each in truth.input_stall.models.items()}  # fmt: skip
+            never = {name: replace(model, cpus=(0.25,), throughput=(1,), uncached=None)
+                     for name, model in truth.input_stall.models.items()}  # fmt: skip
             return truth.believing(InputStall(never, truth.input_stall.compute))
 
     seen = looking(estimates=NoNeed(level=0))
@@ -216,15 +216,15 @@ def test_run_times_are_the_trace_s_where_jobs_need_nothing(tmp_path: Path) -> No
 
 def test_a_cluster_that_starves_jobs_is_refused(tmp_path: Path) -> None:
     """Models of one's own whose processes need 100 GiB, where a GPU has 62.5: no time can hold there."""
-    own = tmp_path / "own.yaml"
-    own.write_text("gpu_speed: 0.25\nmodels: {GNMT: {throughput: {1: 1}, process_gib: {machine: 90}}}\n")
-    run = simulation(tmp_path / "jobs.csv", f"performance.sensitivity={own}")
-    assert run.input_files[-1] == own
+    path = tmp_path / "own.yaml"
+    path.write_text("gpu_speed: 0.25\nmodels: {GNMT: {throughput: {1: 1}, process_gib: {machine: 90}}}\n")
+    run = simulation(tmp_path / "jobs.csv", f"performance.sensitivity={path}")
+    assert run.input_files[-1] == path
     one = JOBS.replace("text,0,16", "text,0,1")
     (tmp_path / "one.csv").write_text(one)
     with pytest.raises(InputError, match="starve jobs of input"):
         simulation(
-            tmp_path / "jobs.csv", f"performance.sensitivity={own}", f"workload.path={tmp_path}/one.csv"
+            tmp_path / "jobs.csv", f"performance.sensitivity={path}", f"workload.path={tmp_path}/one.csv"
         )
 
 

@@ -262,7 +262,7 @@ def test_a_job_that_waits_for_loans_is_not_stuck_between_rare_samples(samples_s)
     If all is in use then, too, no more samples come: after one more call, at 3000 s, it is stuck.
     """
     policy, jobs = Lender({0: {2: 2}}, predictor="autoregressive"), [job("a", 2, 10, at=50)]
-    times_ns = np.array([seconds_to_ns(each) for each in samples_s])
+    times_ns = np.array([seconds_to_ns(sample_s) for sample_s in samples_s])
     values = np.array([1.0] * (len(times_ns) - 1) + [0.5])
     assert seconds(run(policy, jobs, {"inference": Series(times_ns, values)})[0], "finish_ns") == [2710]
     policy = Lender({0: {2: 2}}, predictor="autoregressive")
@@ -289,13 +289,13 @@ def test_an_interval_that_misses_samples_is_refused_with_the_oracle():
 
 def test_the_series_needed_are_known_before_the_clock_starts():
     """The oracle needs two series, the autoregressive predictor one; without an inference pool none."""
-    own = SimpleNamespace(next_use=lambda view: 0.5, follows=("mine",))
+    predictor_ = SimpleNamespace(next_use=lambda view: 0.5, follows=("mine",))
     needed = {"oracle": ["inference", "inference.next"], "autoregressive": ["inference"]}
     for predictor, names in needed.items():
         orchestrator = Lender(predictor=predictor).orchestrator
         assert list(orchestrator.follows(two_pools())) == names
         assert list(orchestrator.follows(two_pools(inference=0))) == []
-    assert list(Lender(predictor=own).orchestrator.follows(two_pools())) == ["inference", "mine"]
+    assert list(Lender(predictor=predictor_).orchestrator.follows(two_pools())) == ["inference", "mine"]
     policy = SimpleNamespace(follows=Lender().orchestrator.follows)
     check_signals(policy, two_pools(), uses(0.5))
     check_signals(SimpleNamespace(), two_pools(), {})

@@ -118,7 +118,7 @@ def test_the_way_to_reclaim_is_a_part(reclaim, stopped):
     """
     jobs = [job("s", 2, 900), job("a", 2, 1000), job("b", 2, 1100), job("w", 4, 1200)]
     _, _, stops, _ = run(jobs, (0.5, 0.5, 0.75), pools(inference=8), reclaim=reclaim)
-    assert [each for at, each in stops if at == 300] == stopped
+    assert [value for at, value in stops if at == 300] == stopped
 
 
 def test_without_loaning_nothing_moves():

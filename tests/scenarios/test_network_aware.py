@@ -101,16 +101,16 @@ def test_shifted_jobs_share_an_uplink_at_no_cost(placement):
 def test_among_many_jobs_only_the_placed_one_is_shifted(monkeypatch):
     """Of more than 1, say: b begins half a second after a, as above, and a is not asked to move."""
     monkeypatch.setattr("artist.policies.network_aware.policy._MAX_TURNED", 1)
-    made = []
+    plans = []
 
     class Noting(NetworkAware):
         def decide(self, view):
-            made.append(super().decide(view))
-            return made[-1]
+            plans.append(super().decide(view))
+            return plans[-1]
 
     policy = Noting(Ordered(order="fifo"), placement="compatible", shifts="interleaved")
     assert ran(policy, TWO)[0] == [10, 11]
-    assert [dict(plan.shifts) for plan in made if plan.shifts] == [{1: HALF_S}]
+    assert [dict(plan.shifts) for plan in plans if plan.shifts] == [{1: HALF_S}]
 
 
 def test_by_score_a_job_avoids_a_link_without_room_to_interleave():
@@ -131,7 +131,7 @@ def test_each_job_of_a_plan_sees_those_decided_before():
     """
     jobs = [*TWO, job("c", 6, 10, at=1)]
     finish, at = ran(aware(), jobs, tiny_cluster(12, 2, per_rack=2))
-    racks = [{m // 2 for m in at[each]} for each in range(3)]
+    racks = [{m // 2 for m in at[i]} for i in range(3)]
     assert not racks[0] & racks[1] | racks[0] & racks[2] | racks[1] & racks[2]
     assert finish == [10, 11, 11]
 
@@ -151,12 +151,12 @@ def test_a_job_that_the_plan_stops_is_not_in_the_way():
 
 def test_without_contention_the_plan_is_the_policy_s_own():
     """Nothing is added anywhere: not even the object is another one."""
-    made = []
+    plans = []
 
     class Noting(Ordered):
         def decide(self, view):
-            made.append(super().decide(view))
-            return made[-1]
+            plans.append(super().decide(view))
+            return plans[-1]
 
     finish, at = ran(aware(Noting(order="fifo")), TWO, performance=PlainPerformance())
     assert at == {0: APART[0], 1: {3: 2, 4: 2, 5: 2}}
@@ -210,7 +210,7 @@ def test_settings_without_effect_are_warned_about(contention, settings, told, ca
     warn_without_links(PerformanceConfig(contention=contention), aware(**settings))
     warn_without_links(PerformanceConfig(contention=contention), Ordered(order="fifo"))
     assert len(caplog.messages) == len(told)
-    assert all(message.startswith(each) for message, each in zip(caplog.messages, told, strict=True))
+    assert all(message.startswith(event) for message, event in zip(caplog.messages, told, strict=True))
 
 
 # --- what a place must respect: m2 and m3 are rack 1, of which a has m2
@@ -268,8 +268,8 @@ def test_cpus_and_memory_come_along():
     hogs = [job(f"cpu{m}", 0, 20, at=1, cpus=2) for m in (6, 7)]
 
     def fill_up(v, p):
-        for each, m in ((2, 6), (3, 7)):
-            p.place(each, on((m, 0, 2)))
+        for value, m in ((2, 6), (3, 7)):
+            p.place(value, on((m, 0, 2)))
 
     assert placed(asks, chosen, cluster, hogs, fill_up) == {3: 2, 4: 2, 5: 2}
 
@@ -304,17 +304,17 @@ def on_links(way="flow_level", **settings):
     )
     inner = Scripted({0: lambda v, p: (p.place(0, A), p.place(1, B))})
     inner.knows_performance = True
-    jobs = [replace(job(each, 2, 15, iteration_s=1.5), model="most") for each in "ab"]
+    jobs = [replace(job(value, 2, 15, iteration_s=1.5), model="most") for value in "ab"]
     return ran(NetworkAware(inner, **settings) if settings else inner, jobs, LINKS, network)
 
 
 def test_two_jobs_on_an_uplink_run_as_if_alone_where_they_are_shifted():
     """Aligned they send for 2 s: 3.5 s an iteration, 35 s. B half of 2.5 s later: 2.5 s each, 25 s."""
     assert on_links()[0] == [35, 35]
-    found = [
+    results = [
         on_links(placement=way, shifts="interleaved") for way in ("as_chosen", "least_added", "compatible")
     ]
-    assert found == [([25, 25], {0: A.gpu_map(), 1: B.gpu_map()})] * 3
+    assert results == [([25, 25], {0: A.gpu_map(), 1: B.gpu_map()})] * 3
 
 
 def test_without_shifts_the_second_goes_where_it_is_alone():

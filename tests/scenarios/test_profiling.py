@@ -58,8 +58,8 @@ def machines(*speeds, kinds=None, gpus=1, memory=200):
     """Return machines of one GPU, 16 CPUs and 200 bytes, unless said otherwise."""
     kinds = kinds or ["own"] * len(speeds)
     rows = enumerate(zip(speeds, kinds, strict=True))
-    made = [Machine(f"m{i}", 0, kind, gpus, kind, speed, 16, memory) for i, (speed, kind) in rows]
-    return Cluster(made, "own")
+    machines_ = [Machine(f"m{i}", 0, kind, gpus, kind, speed, 16, memory) for i, (speed, kind) in rows]
+    return Cluster(machines_, "own")
 
 
 def net(name="a", gpus=1, iterations=10, speed=1.0):
@@ -92,18 +92,18 @@ def test_measured_counts_are_exact_and_others_interpolated():
     cluster = machines(1)
     belief, measured = believed(cluster)
     assert measured == MEASURED
-    found = grid(belief, cluster, on((0, 1)), [1, 2, 4, 7, 16], [5, 10, 60, 200])
+    result = grid(belief, cluster, on((0, 1)), [1, 2, 4, 7, 16], [5, 10, 60, 200])
     fed = [[0.1, 0.1, 0.1], [0.2, 0.2, 0.2], [0.25, 0.4, 0.4], [0.25, 0.5, 0.91], [0.25, 0.5, 1]]
-    assert found == pytest.approx(np.array([[100, *(1 / each for each in row)] for row in fed]))
+    assert result == pytest.approx(np.array([[100, *(1 / item for item in row)] for row in fed]))
 
 
 @pytest.mark.parametrize("speed", [0.5, 1, 2])
-@pytest.mark.parametrize("own", [0.5, 1, 2])
-def test_measurements_are_exact_on_gpus_of_any_speed(speed, own):
+@pytest.mark.parametrize("cluster_speed", [0.5, 1, 2])
+def test_measurements_are_exact_on_gpus_of_any_speed(speed, cluster_speed):
     """The curve was measured on GPUs of one speed, the job runs on another: faster GPUs wait the more."""
-    cluster, performance = machines(own), truth(speed)
+    cluster, performance = machines(cluster_speed), truth(speed)
     belief, measured = believed(cluster, performance=performance)
-    asked = (cluster, on((0, 1)), [0, *sorted(measured)], range(0, 201, 10), own)
+    asked = (cluster, on((0, 1)), [0, *sorted(measured)], range(0, 201, 10), cluster_speed)
     assert grid(belief, *asked) == pytest.approx(grid(performance, *asked), abs=1e-8)
 
 
@@ -116,8 +116,8 @@ def test_a_job_on_several_machines_is_measured_with_all_that_these_have():
     cluster = machines(1, 1, 1, memory=60)
     belief, measured = believed(cluster, gpus=2)
     assert measured == [32, 16, 8, 12, 10, 11, 1]
-    found = grid(belief, cluster, on((0, 1), (1, 1)), [16, 32], [120])
-    assert found[:, 0] == pytest.approx([0.3 + 1 / 0.92, 1.3])
+    result = grid(belief, cluster, on((0, 1), (1, 1)), [16, 32], [120])
+    assert result[:, 0] == pytest.approx([0.3 + 1 / 0.92, 1.3])
 
 
 def test_the_proportional_share_is_measured_and_beyond_the_machines_is_extrapolated():
@@ -168,9 +168,9 @@ def test_noise_is_bounded_and_drawn_from_the_seed():
         cluster = machines(1)
         belief, measured = believed(cluster, noise=0.2, seed=seed)
         asked = (cluster, on((0, 1)), sorted(measured), [200])
-        found = grid(belief, *asked)[:, 0]
-        assert (np.diff(found) <= 0).all()
-        return (found / grid(truth(), *asked)[:, 0] - 1).tolist()
+        result = grid(belief, *asked)[:, 0]
+        assert (np.diff(result) <= 0).all()
+        return (result / grid(truth(), *asked)[:, 0] - 1).tolist()
 
     assert off(1) == off(1) != off(2)
     for seed in range(10):

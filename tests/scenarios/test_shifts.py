@@ -22,7 +22,7 @@ class Colliding(PlainPerformance):
         return {job: IterationParts(ONE_S, contention_ns=self._others(job, there, running)) for job in there}
 
     def _others(self, job, there, running):
-        same = [each for each in there if running.shift_ns(each) == running.shift_ns(job)]
+        same = [item for item in there if running.shift_ns(item) == running.shift_ns(job)]
         return (len(same) - 1) * ONE_S
 
 
@@ -131,8 +131,8 @@ def test_policies_may_ask_for_the_effect_of_a_shift():
         there = on((0, 1))
         seen.append(
             [
-                (own.tolist(), others)
-                for own, others in (
+                (value.tolist(), others)
+                for value, others in (
                     beside([1], [there]),
                     beside([1], [there], [HALF_S // 2]),
                     beside([1], [there], [HALF_S]),

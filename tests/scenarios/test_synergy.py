@@ -48,11 +48,11 @@ def run(jobs, machines=1, *, cluster=None, capacity_events=(), **parameters):
 
 def started(events):
     """Return what each job got at its first start, as (machine, GPUs, CPUs)."""
-    found = {}
+    results = {}
     for event in events:
         if isinstance(event, Start):
-            found.setdefault(event.job, [s[:3] for s in event.allocation.slices])
-    return [found[number] for number in sorted(found)]
+            results.setdefault(event.job, [s[:3] for s in event.allocation.slices])
+    return [results[number] for number in sorted(results)]
 
 
 def changes(events):

@@ -92,8 +92,8 @@ def gap_and_service(sample: Sample, rate: float) -> list[Floats]:
     return [gaps[WARM_UP:], sample.service[WARM_UP:] - 1]
 
 
-def assert_agrees(formula: float, found: tuple[float, float]) -> None:
-    mean, half = found
+def assert_agrees(formula: float, measured: tuple[float, float]) -> None:
+    mean, half = measured
     assert abs(mean - formula) <= half, f"{formula} is outside {mean} +- {half}"
     assert abs(mean - formula) <= 0.02 * formula
 
@@ -230,9 +230,9 @@ def las_agrees(n: int, quantum_s: float) -> None:
     formula = mean_over_sizes(las_response(rho), lambda size: size > median)
     fifo = np.where(long, fifo_response(sample)[WARM_UP:] - (rho / (1 - rho) + 1 + median), 0.0)
     excess = np.where(long, sample.response[WARM_UP:] - formula, 0.0)
-    found, half = estimate(excess, [*gap_and_service(sample, rho), fifo, long - exp(-median)])
+    result, half = estimate(excess, [*gap_and_service(sample, rho), fifo, long - exp(-median)])
     share = exp(-median)  # of long jobs
-    assert_agrees(formula, (formula + found / share, half / share))
+    assert_agrees(formula, (formula + result / share, half / share))
 
 
 def test_m_m_1_las() -> None:

@@ -148,13 +148,13 @@ def test_synergy_with_insensitive_jobs_is_its_base_order(order: str, mechanism: 
     machine = tiny_cluster(1, 12, cpus=24, memory_bytes=240 << 30)
     how = {"order": order, "on_events": False, "interval_s": 3}
     base = Ordered(**how, preemptive=True, backfill=True)
-    expected, found = (
+    expected, result = (
         run_checked(generated_jobs(seed, 40), machine, policy, overheads=COSTS)[0].columns
         for policy in (base, Synergy(**how, mechanism=mechanism))
     )
-    assert expected.keys() == found.keys()
+    assert expected.keys() == result.keys()
     for name, column in expected.items():
-        assert column.tolist() == found[name].tolist(), name
+        assert column.tolist() == result[name].tolist(), name
 
 
 @SEEDS
@@ -163,19 +163,19 @@ def test_synergy_with_insensitive_jobs_is_its_base_order(order: str, mechanism: 
 def test_a_mechanism_as_fill_changes_nothing_for_insensitive_jobs(name: str, fill: str, seed: int) -> None:
     """The policy sees shares in proportion to GPUs, so it does on any machines what it does with these."""
     cluster = tiny_cluster(3, 4, per_rack=2, cpus=16, memory_bytes=240 << 30)
-    expected, found = (
-        run_checked(generated_jobs(seed, 40), cluster, FILLED[name](each), overheads=COSTS)[0].columns
-        for each in ("proportional", fill)
+    expected, result = (
+        run_checked(generated_jobs(seed, 40), cluster, FILLED[name](value), overheads=COSTS)[0].columns
+        for value in ("proportional", fill)
     )
     for column in expected:
-        assert expected[column].tolist() == found[column].tolist(), column
+        assert expected[column].tolist() == result[column].tolist(), column
 
 
 @SEEDS
 def test_coda_without_its_own_parts_equals_fifo(seed: int) -> None:
     """GPU jobs of one user in one array, with the CPUs that they ask for: every column is that of FIFO."""
     cluster = tiny_cluster(3, 4, per_rack=2, cpus=8, memory_bytes=1 << 30)
-    jobs = [replace(each, user="u") for each in generated_jobs(seed, 40, cpu_jobs=True) if each.demand.gpus]
+    jobs = [replace(spec, user="u") for spec in generated_jobs(seed, 40, cpu_jobs=True) if spec.demand.gpus]
     coda = Coda(arrays=False, allocator="requested", eliminator="off")
     fifo = Ordered(order="fifo", queues="kinds", fill="as_asked")
     ours, base = (run_checked(jobs, cluster, policy, overheads=COSTS)[0].columns for policy in (coda, fifo))

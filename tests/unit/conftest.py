@@ -381,7 +381,7 @@ def _printed_log(
         ]
         lines.append(
             f"{size:12d}  {size // 4:12d}     float"
-            + "".join(f"  {values[each]:>6}" for each in named)
+            + "".join(f"  {values[name]:>6}" for name in named)
             + "".join(blocks)
         )
     lines += ["# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 12.3456 ", "#", ""]

@@ -97,7 +97,7 @@ def _overheads(name, profiles):
     profile, fabric = _resnet50(name, profiles), topology.fabric
     shapes = tier_shapes(8, topology).values()
     system = replace(fabric.system, across_machines="hierarchical")
-    return [round(100 * overhead(AnalyticalModel(), profile, each, fabric, system), 1) for each in shapes]
+    return [round(100 * overhead(AnalyticalModel(), profile, shape, fabric, system), 1) for shape in shapes]
 
 
 def test_a_calibration_that_ships_is_named(called, tmp_path, monkeypatch):

@@ -49,11 +49,11 @@ def test_a_topology_that_is_named_keeps_its_machines(calibrate, logs):
 def test_the_topology_works_at_once(calibrate, called, logs):
     """`--config-dir mine topology=ours` prices placements and simulates."""
     assert calibrate("nccl=logs", "topology=v100_100g", "out=mine/topology/ours.yaml").code == 0
-    own = ("--config-dir", "mine", "topology=ours")
-    code, out, err = called(artist.pricing.command.main, *own, "model=VGG16", "shape=8+8")
+    options = ("--config-dir", "mine", "topology=ours")
+    code, out, err = called(artist.pricing.command.main, *options, "model=VGG16", "shape=8+8")
     assert code == 0, err
     assert "VGG16" in out
-    code, _, err = called(artist.app.cli.main, *own, "workload.jobs=3", "policy=fifo")
+    code, _, err = called(artist.app.cli.main, *options, "workload.jobs=3", "policy=fifo")
     assert code == 0, err
 
 
@@ -61,9 +61,9 @@ def test_without_a_topology_all_missing_fields_are_named_at_once(calibrate, logs
     """GPUs and their name are in the logs; speed, CPUs and memory are not, and all are named at once."""
     result = calibrate("nccl=logs", "out=own.yaml")
     assert result.code == 2
-    assert all(f"machine.{each.partition('=')[0]}=..." in result.err for each in MACHINE)
+    assert all(f"machine.{option.partition('=')[0]}=..." in result.err for option in MACHINE)
     assert not Path("own.yaml").exists()
-    result = calibrate("nccl=logs", "out=own.yaml", *(f"machine.{each}" for each in MACHINE))
+    result = calibrate("nccl=logs", "out=own.yaml", *(f"machine.{option}" for option in MACHINE))
     assert result.code == 0, result.err
     machine = load_topology(Path("own.yaml")).machine_type()
     assert (machine.gpus, machine.gpu_type, machine.cpus) == (8, "NVIDIA H100 80GB HBM3", 96)
@@ -155,7 +155,7 @@ def test_bad_input_is_refused(calibrate, logs, arguments, told):
 def test_options_that_would_destroy_or_contradict_a_measurement_are_refused(calibrate, logs, arguments, told):
     """Before the fit; runs of 8 GPUs a machine fit no machine of 4; the logs stay as they are."""
     before = {path: path.read_bytes() for path in sorted(logs.iterdir())}
-    named = () if any("topology" in each for each in arguments) else ("topology=v100_100g",)
+    named = () if any("topology" in argument for argument in arguments) else ("topology=v100_100g",)
     result = calibrate(*arguments, *named)
     assert (result.code, result.out, len(result.err.splitlines())) == (2, "", 2)
     assert told in result.err

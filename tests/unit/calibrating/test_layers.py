@@ -78,13 +78,13 @@ def test_on_a_gpu_the_kernels_count(calibrate):
         events.append(event("cuda_runtime", "cudaLaunchKernel", at, 5, tid, correlation=number))
         events.append(event("kernel", "gemm", at + 1000, dur, 99, correlation=number))
     assert calibrate(write(events), "model=Mine").code == 0
-    times = [(each.forward_ns, each.input_gradient_ns, each.weight_gradient_ns) for each in profile()]
+    times = [(layer.forward_ns, layer.input_gradient_ns, layer.weight_gradient_ns) for layer in profile()]
     assert times == [(1_000_000, 0, 2_000_000), (70_000, 45_000, 45_000)]
 
 
 def test_missing_parts_of_a_trace_are_asked_for(calibrate):
     """The model, iterations without `profiler.step()`, bytes without shapes, layers without ranges."""
-    bare = [each for each in iteration(0, 0) if not each["name"].startswith(("ProfilerStep", "torch::"))]
+    bare = [event for event in iteration(0, 0) if not event["name"].startswith(("ProfilerStep", "torch::"))]
     for arguments, told in (
         ((), "model=NAME"),
         (("model=Mine",), "iterations=N"),
@@ -95,11 +95,11 @@ def test_missing_parts_of_a_trace_are_asked_for(calibrate):
         assert told in result.err
     Path("bytes.csv").write_text("layer,gradient_bytes\nconv,8\nfc,16\n")
     assert calibrate(write(bare), "model=Mine", "iterations=1", "gradients=bytes.csv").code == 0
-    assert [each.gradient_bytes for each in profile()] == [8, 16]
+    assert [layer.gradient_bytes for layer in profile()] == [8, 16]
     Path("bytes.csv").write_text("layer,gradient_bytes\nconf,8\n")
     result = calibrate(write(bare), "model=Mine", "iterations=1", "gradients=bytes.csv")
     assert "did you mean 'conv'" in result.err
-    operators = [each for each in iteration(0, 0) if each["cat"] == "cpu_op" or "Step" in each["name"]]
+    operators = [event for event in iteration(0, 0) if event["cat"] == "cpu_op" or "Step" in event["name"]]
     assert "record_function(NAME) around each layer" in calibrate(write(operators), "model=Mine").err
 
 
@@ -192,5 +192,5 @@ def test_figures_that_no_layer_has_are_refused(calibrate):
     """Up to 10^13 ns and bytes: 31 years of a table; 600 us x 10^9 of a trace in wrong units."""
     Path("layers.csv").write_text(HEAD + "\nMine,fc,1000000000000000000,0,0,8,me\n")
     assert "layers.csv, line 2, forward_ns" in calibrate("layers=layers.csv").err
-    long = [{**each, "ts": each["ts"] * 1e9, "dur": each["dur"] * 1e9} for each in iteration(0, 0)]
+    long = [{**event, "ts": event["ts"] * 1e9, "dur": event["dur"] * 1e9} for event in iteration(0, 0)]
     assert "too much for a layer" in calibrate(write(long), "model=Mine").err

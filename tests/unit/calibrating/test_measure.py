@@ -33,7 +33,9 @@ def test_its_files_are_read_by_calibration(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     layers = rows(tmp_path / "layers.csv")
     profile = get_profile("AlexNet")
-    assert [int(row["gradient_bytes"]) for row in layers] == [each.gradient_bytes for each in profile.layers]
+    assert [int(row["gradient_bytes"]) for row in layers] == [
+        layer.gradient_bytes for layer in profile.layers
+    ]
     assert all(int(row[name]) > 0 for row in layers for name in ("forward_ns", "weight_gradient_ns"))
     topology = load_topology(data_path("topologies", "dgx_h100_3tier.yaml"))
     (measured,) = read_measured(tmp_path / "overheads.csv", topology)

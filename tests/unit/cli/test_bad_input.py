@@ -27,7 +27,7 @@ def test_an_empty_trace_is_refused(refused: Refused, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "field", "found"),
+    ("row", "field", "expected"),
     [
         ("a,0,two,100,,,ResNet50", "gpus", "two"),
         ("a,0,-2,100,,,ResNet50", "gpus", "-2"),
@@ -37,12 +37,12 @@ def test_an_empty_trace_is_refused(refused: Refused, text: str) -> None:
     ],
     ids=["wrong type", "negative GPUs", "negative time", "NaN", "infinite"],
 )
-def test_a_bad_number_in_a_trace_is_refused(refused: Refused, row: str, field: str, found: str) -> None:
+def test_a_bad_number_in_a_trace_is_refused(refused: Refused, row: str, field: str, expected: str) -> None:
     """File, row and field are named, and the value found."""
     message = refused(trace(f"{HEADER}ok,0,1,10,,,ResNet50\n{row}\n"))
     assert "trace.csv" in message
     assert field in message
-    assert found in message
+    assert expected in message
     assert "line 3" in message
 
 
@@ -260,7 +260,7 @@ def test_a_file_that_is_not_yaml_is_refused(refused: Refused) -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "found"),
+    ("override", "expected"),
     [
         ("workload.min_gpus=99", "{'min_gpus': 99, 'max_gpus': 64}"),
         ("workload.days=3", "{'load': 0.9, 'days': 3, 'jobs_per_day': None}"),
@@ -268,9 +268,9 @@ def test_a_file_that_is_not_yaml_is_refused(refused: Refused) -> None:
         ("performance.measured_with=request", "{'sensitivity': None, 'measured_with': 'request'}"),
     ],
 )
-def test_a_rule_between_fields_shows_those_fields(refused: Refused, override: str, found: str) -> None:
+def test_a_rule_between_fields_shows_those_fields(refused: Refused, override: str, expected: str) -> None:
     """Not the whole section, in which nobody finds them."""
-    assert f"found {found}" in refused(override, tiny=False)
+    assert f"found {expected}" in refused(override, tiny=False)
 
 
 @pytest.mark.parametrize(

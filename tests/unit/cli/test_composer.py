@@ -26,7 +26,7 @@ from artist.data import data_path
         ([("performance.sensitivity='a, b'",), ("performance.sensitivity=1e-3",)], 1),
         ([("performance={scaling_loss: 1}",), ("performance={mixed_efficiency: 2}",)], 2),
         ([("cluster.racks=2", "cluster={racks: 1}"), ("cluster.racks=3", "cluster={racks: 1}")], 2),
-        ([(f"performance.sensitivity={each}", "++performance.sensitivity.own=1") for each in "ab"], 2),
+        ([(f"performance.sensitivity={value}", "++performance.sensitivity.own=1") for value in "ab"], 2),
         ([("cluster.racks=2", "++cluster.racks=1"), ("cluster.racks=2", "++cluster.racks=3")], 2),
         (
             [
@@ -37,8 +37,8 @@ from artist.data import data_path
         ),
         ([("cluster.racks=2", "cluster=equal"), ("cluster.racks=3", "cluster=equal")], 1),
         ([("+workload.own=1",), ("+workload.own=2",)], 2),
-        ([(f"seed={each}", "hydra.sweep.subdir=${hydra.job.num}") for each in (1, 2)], 2),
-        ([(f"seed={each}", "performance.sensitivity=${hydra:job.num}") for each in (1, 2)], 2),
+        ([(f"seed={value}", "hydra.sweep.subdir=${hydra.job.num}") for value in (1, 2)], 2),
+        ([(f"seed={value}", "performance.sensitivity=${hydra:job.num}") for value in (1, 2)], 2),
         ([("performance.sensitivity=a",), ("performance.sensitivity=${hydra:job.id}",)], 2),
     ],
 )
@@ -55,7 +55,7 @@ def test_points_are_as_hydra_composes_them(
         composer = Composer(loader, config, OverridesParser.create(config_loader=loader))
         asked = []
         load = loader.load_sweep_config
-        monkeypatch.setattr(loader, "load_sweep_config", lambda *found: asked.append(1) or load(*found))
+        monkeypatch.setattr(loader, "load_sweep_config", lambda *outcome: asked.append(1) or load(*outcome))
         for number, overrides in enumerate(points):
             composed = composer.composed(number, overrides)
             expected = load(config, list(overrides))
@@ -72,5 +72,5 @@ def test_files_that_ship_are_found_where_nothing_else_is_loaded():
     """The delays of Muri's testbed are `${artist.shipped:...}`, also for a script that only composes."""
     code = "from artist.app.composing import composed; print(composed(['overheads=muri_testbed'])"
     command = [sys.executable, "-c", f"{code}['overheads']['table'])"]
-    found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    assert Path(found.stdout.strip()).is_file()
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    assert Path(result.stdout.strip()).is_file()

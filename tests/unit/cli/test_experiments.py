@@ -35,25 +35,27 @@ def chosen(*choices):
 
 def compose(*overrides):
     """Return a resolved configuration; values are set last, as on the command line, but faster."""
-    choices = [each for each in overrides if each.partition("=")[0] in GROUPS]
+    choices = [override for override in overrides if override.partition("=")[0] in GROUPS]
     config, params = chosen(*choices)
     config = deepcopy(config)
-    values = [each for each in overrides if each not in choices]
-    for each in OverridesParser.create().parse_overrides(values):
-        OmegaConf.update(config, each.key_or_group, each.value())
+    values = [override for override in overrides if override not in choices]
+    for parse_override in OverridesParser.create().parse_overrides(values):
+        OmegaConf.update(config, parse_override.key_or_group, parse_override.value())
     return OmegaConf.to_container(config, resolve=True), params
 
 
 def swept(params):
     """Return the overrides of each swept key."""
     parsed = OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in params.items()])
-    found = []
-    for each in parsed:
+    results = []
+    for override in parsed:
         values = (
-            each.sweep_string_iterator() if each.is_sweep_override() else [each.get_value_element_as_str()]
+            override.sweep_string_iterator()
+            if override.is_sweep_override()
+            else [override.get_value_element_as_str()]
         )
-        found.append([f"{each.get_key_element()}={value}" for value in values])
-    return found
+        results.append([f"{override.get_key_element()}={value}" for value in values])
+    return results
 
 
 def corners(params, *, thorough):
@@ -114,7 +116,8 @@ def test_an_experiment_runs_on_another_fabric(topology):
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("base_schedulers", 1000)] + [(f"muri_{each}", 992) for each in ("known", "unknown", "design", "noise")],
+    [("base_schedulers", 1000)]
+    + [(f"muri_{value}", 992) for value in ("known", "unknown", "design", "noise")],
 )
 def test_experiments_in_steady_state_measure_a_window(name, size):
     """Jobs before the window fill the cluster, a tenth of it or more; half as many or more come after it."""
@@ -140,7 +143,9 @@ def test_no_claim_takes_runs_of_two_kinds_for_one(paper, points, tmp_path):
     kinds = kinds_of(paper, tmp_path)
     assert len(kinds) > points
     file = read_claims(paper)
-    for claim in (each.under(reading) for each in file.claims for reading in file.readings.values() or [{}]):
+    for claim in (
+        claim.under(reading) for claim in file.claims for reading in file.readings.values() or [{}]
+    ):
         taken = [role for facts in kinds for role in roles(claim, facts)]
         assert len(taken) == len(set(taken)), claim.says
 
@@ -148,7 +153,7 @@ def test_no_claim_takes_runs_of_two_kinds_for_one(paper, points, tmp_path):
 def kinds_of(paper, tmp_path, without=()):
     """Return what claims ask of each point of a paper's sweeps, once, whatever the seed."""
     kinds = {}
-    for name in (each for each in NAMES if each.startswith(f"{paper}_") and each not in without):
+    for name in (name for name in NAMES if name.startswith(f"{paper}_") and name not in without):
         given = named(name, tmp_path)
         _, params = compose(*given)
         for point in product(*(values for values in swept(params) if not values[0].startswith("seed="))):
@@ -183,10 +188,10 @@ BEYOND = (
 def test_every_claim_has_runs(paper, tmp_path):
     """Each number that a claim asks for comes from some point of the sweeps that its header names."""
     kinds, file = kinds_of(paper, tmp_path, without=BEYOND), read_claims(paper)
-    for claim in (each.under(next(iter(file.readings.values()), {})) for each in file.claims):
-        found = {role for facts in kinds for role in roles(claim, facts)}
+    for claim in (claim.under(next(iter(file.readings.values()), {})) for claim in file.claims):
+        results = {role for facts in kinds for role in roles(claim, facts)}
         asked = (1 + len(claim.against)) * (1 if claim.than_where is None else 2) * (len(claim.values) or 1)
-        assert len(found) == asked, claim.says
+        assert len(results) == asked, claim.says
 
 
 def test_the_claims_of_table_1_are_about_the_jobs_of_its_experiment():

@@ -86,10 +86,10 @@ def test_points_that_die_at_the_same_moment_are_both_tried_again(monkeypatch: py
 
     monkeypatch.setattr(launchers, "Workers", Dying)
     points: Any = iter([(0, "zero"), (1, "one")])
-    found: dict[int, Any] = dict(launchers.run_in_processes({"n_jobs": 2}, points))
+    result: dict[int, Any] = dict(launchers.run_in_processes({"n_jobs": 2}, points))
     assert started == [0, 1, 0, 1]
-    assert found[0] == "done"
-    assert "while it ran alone" in found[1][0].why
+    assert result[0] == "done"
+    assert "while it ran alone" in result[1][0].why
 
 
 def test_a_worker_that_is_killed_while_idle_costs_no_point(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_a_worker_that_is_killed_while_idle_costs_no_point(monkeypatch: pytest.M
     results: Any = launchers.run_in_processes({"n_jobs": 1}, points)
     others = active_children()  # of other tests
     assert next(results) == (0, ("zero", 0.0))
-    (worker,) = (each for each in active_children() if each not in others)
+    (worker,) = (process for process in active_children() if process not in others)
     worker.kill()
     worker.join()
     assert list(results) == [(1, ("one", 0.0))]
@@ -152,16 +152,16 @@ def test_plug_ins_that_are_installed_change_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "name", "at_once"),
+    ("expected", "name", "at_once"),
     [(-1, "n_jobs", 4), (-2, "n_jobs", 3), (None, "at_once", 4), (9, "at_once", 9)],
 )
 def test_points_at_a_time(
-    found: int | None, name: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+    expected: int | None, name: str, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of four cores: all, all but one, all, and as many as were asked for."""
     monkeypatch.setattr(launchers.os, "cpu_count", lambda: 4)
     monkeypatch.setattr(launchers.os, "sched_getaffinity", lambda _: range(4))
-    assert launchers._at_once(found, name) == at_once
+    assert launchers._at_once(expected, name) == at_once
 
 
 def test_all_cores_are_those_that_the_command_may_use(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def test_a_trace_takes_as_long_on_every_fabric(tmp_path: Path, fabric: Sequence[
     path = tmp_path / "jobs.csv"
     path.write_text(JOBS)
     settings = (f"policy={policy}", *(["policy.thresholds_gpu_s=[2000]"] if policy == "tiresias" else []))
-    here, reference = (jct_s(run(path, each, *settings)) for each in (fabric, FABRICS[0]))
+    here, reference = (jct_s(run(path, value, *settings)) for value in (fabric, FABRICS[0]))
     assert np.abs(here - reference).max() < 1e-3
     assert reference.max() > 2 * 1400  # jobs wait
 
@@ -97,5 +97,5 @@ def test_a_run_s_arrivals_aim_at_a_load_that_counts_speeds(tmp_path: Path) -> No
 def test_venus_takes_as_long_on_every_fabric(traces: Path) -> None:
     """Five months of Venus under FIFO on 64 machines: mean completion times within a second, of 44 hours."""
     path = traces / "helios-venus/venus_gpu_jobs_2020-03-18_2020-07-31.csv.gz"
-    means = [jct_s(run(path, each, "policy=fifo", machines=64)).mean() for each in FABRICS]
+    means = [jct_s(run(path, fabric, "policy=fifo", machines=64)).mean() for fabric in FABRICS]
     assert max(means) - min(means) < 1

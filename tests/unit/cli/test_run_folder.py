@@ -145,7 +145,7 @@ def test_a_lock_is_one_processs_although_its_file_goes(tmp_path: Path) -> None:
         "        (place / 'number').write_text(str(number + 1))\n"
     )
     adding = [subprocess.Popen([sys.executable, "-c", code, tmp_path]) for _ in range(4)]
-    assert [each.wait(60) for each in adding] == [0] * 4
+    assert [process.wait(60) for process in adding] == [0] * 4
     assert (tmp_path / "number").read_text() == "400"
     assert not (tmp_path / "locks").exists()
 

@@ -220,8 +220,8 @@ def test_a_bug_names_the_lines_of_the_user(artist: Artist, mine: Path, body: str
 
 def test_a_policy_that_leaves_the_program_does_not_end_a_sweep(artist: Artist, mine: Path) -> None:
     """sys.exit() is a failure of its point; the other one counts."""
-    own, _ = with_decide(mine, "sys.exit(0)")
-    result = artist("-m", own, "policy=buggy,fifo")
+    config_dir, _ = with_decide(mine, "sys.exit(0)")
+    result = artist("-m", config_dir, "policy=buggy,fifo")
     assert result.code == 1
     assert "1 run now, 0 kept, 1 failed" in result.err
     assert result.out.splitlines()[-1].startswith("fifo")
@@ -269,9 +269,9 @@ def test_equal_configs_of_different_code_have_different_keys(artist: Artist, min
     def code(*arguments: str) -> str:
         assert artist(f"--config-dir={mine}", *arguments).code == 0
         (summary,) = Path("runs").rglob("summary.json")
-        found: str = json.loads(summary.read_text())["run"]["code"]
+        result: str = json.loads(summary.read_text())["run"]["code"]
         shutil.rmtree("runs")
-        return found
+        return result
 
     first = code("policy=least")
     assert code("policy=least", "seed=1") == first
@@ -318,14 +318,14 @@ def test_equal_runs_that_start_in_one_second_have_a_folder_each() -> None:
     """Two processes begin with the same full second: neither waits for the other, and both are written."""
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     both = [subprocess.Popen([sys.executable, "-c", AT_ONCE], text=True, **pipes) for _ in range(2)]
-    assert [each.stdout.readline() for each in both] == ["ready\n"] * 2
+    assert [process.stdout.readline() for process in both] == ["ready\n"] * 2
     start_s = ceil(time.time())
-    for each in both:
-        each.stdin.write(f"{start_s}\n")
-        each.stdin.flush()
-    for each in both:
-        each.communicate(timeout=60)
-    assert [each.returncode for each in both] == [0, 0]
+    for item in both:
+        item.stdin.write(f"{start_s}\n")
+        item.stdin.flush()
+    for item in both:
+        item.communicate(timeout=60)
+    assert [process.returncode for process in both] == [0, 0]
     assert len(list(Path("runs").rglob("summary.json"))) == 2
 
 

@@ -168,7 +168,7 @@ def test_contents_of_the_file_are_part_of_the_run_key(artist: Callable[..., obje
         text = f"gpu_speed: 1\nmodels: {{ResNet18: {{throughput: {{{cpus}: 1, 90: 9}}}}}}"
         Path("own.yaml").write_text(text)
         artist(SETTING)
-    assert len({each.parent.name.rpartition("-")[2] for each in Path("runs").glob("*/*/summary.json")}) == 2
+    assert len({path.parent.name.rpartition("-")[2] for path in Path("runs").glob("*/*/summary.json")}) == 2
 
 
 @pytest.mark.parametrize(

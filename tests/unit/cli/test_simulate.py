@@ -51,9 +51,9 @@ def test_a_run_logs_wherever_it_runs(before: int, during: int) -> None:
 def test_a_program_that_uses_hydra_keeps_its_own(tmp_path: Path) -> None:
     """Hydra has one state a process, and refuses a second: the other's is there again after the run."""
     with initialize_config_dir(str(tmp_path), version_base="1.3"):
-        own = GlobalHydra.instance().hydra
+        users_hydra = GlobalHydra.instance().hydra
         assert artist.simulate(DEMO).summary["jobs"] == 20
-        assert GlobalHydra.instance().hydra is own is not None
+        assert GlobalHydra.instance().hydra is users_hydra is not None
 
 
 def test_runs_of_threads_are_serialised() -> None:

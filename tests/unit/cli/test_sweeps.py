@@ -77,7 +77,7 @@ def test_an_experiment_is_a_sweep_of_its_own_name(artist: Artist, mine: Path) ->
     result = artist(f"--config-dir={mine}", "experiment=two")
     assert "2 run now" in result.err
     summaries = [json.loads(path.read_text()) for path in Path("runs/sweeps/two").rglob("summary.json")]
-    assert sorted((each["policy"], each["seed"]) for each in summaries) == [("fifo", 7), ("srtf", 7)]
+    assert sorted((summary["policy"], summary["seed"]) for summary in summaries) == [("fifo", 7), ("srtf", 7)]
 
 
 def test_a_sweep_may_have_a_name(artist: Artist) -> None:
@@ -91,8 +91,8 @@ def test_a_field_that_only_the_swept_policies_have(artist: Artist) -> None:
     result = artist(*SWEEP, "policy.placement=random", "output.progress=false")
     assert "4 run now" in result.err
     assert "done in" not in result.err
-    configs = [yaml.safe_load(each.read_text()) for each in Path("runs/sweeps/sweep").glob("*/config.yaml")]
-    assert [each["policy"]["placement"] for each in configs] == ["random"] * 4
+    configs = [yaml.safe_load(path.read_text()) for path in Path("runs/sweeps/sweep").glob("*/config.yaml")]
+    assert [config["policy"]["placement"] for config in configs] == ["random"] * 4
     assert "policy.placment: unknown option" in artist(*SWEEP, "policy.placment=random").err
 
 
@@ -126,8 +126,8 @@ def sleeping(mine: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str
         f"        except {'BaseException' if arguments else 'OSError'}: time.sleep(60)\n"
     )
     (mine / "policy" / "slow.yaml").write_text("_target_: slow.Slow\n")
-    own = ["-m", f"--config-dir={mine}", "policy=slow", "seed=0,1", "workload.jobs=5"]
-    command = [sys.executable, "-m", "artist", *own, *arguments]
+    items = ["-m", f"--config-dir={mine}", "policy=slow", "seed=0,1", "workload.jobs=5"]
+    command = [sys.executable, "-m", "artist", *items, *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as sweep:
         try:
             yield sweep, lambda: [int(path.name.partition("-")[2]) for path in Path().glob("pid-*")]

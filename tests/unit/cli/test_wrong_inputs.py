@@ -173,7 +173,7 @@ def test_a_file_with_a_missing_base_is_refused(refused: Refused, text: str, told
     """A base that does not exist, and a file that is its own."""
     write("mine/policy/own.yaml", text)
     message = refused("--config-dir=mine", "policy=own")
-    assert all(each in message for each in told)
+    assert all(event in message for event in told)
 
 
 @pytest.mark.parametrize(
@@ -271,8 +271,8 @@ def test_a_job_too_large_for_training_and_loans_is_refused(
     pools = f"{{type: v100_8gpu, count: 1, pool: training}}, {{type: {kind}, count: 1, pool: inference}}"
     given = f"policy={policy}", "topology=v100_t4_pools", f"cluster.machines=[{pools}]"
     signals = "signals=file", "signals.path=use.csv", "signals.ahead=[inference]"
-    own = () if policy == "lyra_no_loans" else ("policy.headroom=0",)
-    result = artist("workload.path=big.csv", *given, *signals, *own)
+    headroom = () if policy == "lyra_no_loans" else ("policy.headroom=0",)
+    result = artist("workload.path=big.csv", *given, *signals, *headroom)
     assert result.code == 2 * refuses, result.err
     if refuses:
         told = "job 'big': it can never fit the machines for training and those that they borrow\n"

@@ -22,17 +22,17 @@ def test_dispersion_is_variance_over_mean() -> None:
     -4 / sqrt(8 x 8/3) = -0.866.
     """
     hours = [0, 1, 2, 3, 2 * 3600, 2 * 3600 + 60, 3 * 3600, 3 * 3600 + 60]
-    found = time_structure(jobs([float(each) for each in hours], [1] * 8, [10.0] * 8))
-    assert found.hourly_dispersion == pytest.approx(1.0)
-    assert found.daily_dispersion == 0
-    assert found.hourly_correlation == pytest.approx(-4 / np.sqrt(8 * 8 / 3))
+    result = time_structure(jobs([float(hour) for hour in hours], [1] * 8, [10.0] * 8))
+    assert result.hourly_dispersion == pytest.approx(1.0)
+    assert result.daily_dispersion == 0
+    assert result.hourly_correlation == pytest.approx(-4 / np.sqrt(8 * 8 / 3))
 
 
 def test_gaps() -> None:
     """0, 1, 6 and 9 s apart: mean 4, variance (16 + 9 + 4 + 25) / 4 = 13.5; two of four are at most 1 s."""
-    found = time_structure(jobs([0.0, 0.0, 1.0, 7.0, 16.0], [1] * 5, [10.0] * 5))
-    assert found.interarrival_cv == pytest.approx(np.sqrt(13.5) / 4)
-    assert found.together == 0.5
+    result = time_structure(jobs([0.0, 0.0, 1.0, 7.0, 16.0], [1] * 5, [10.0] * 5))
+    assert result.interarrival_cv == pytest.approx(np.sqrt(13.5) / 4)
+    assert result.together == 0.5
 
 
 def test_likeness_is_in_logarithms_and_in_order_of_arrival() -> None:
@@ -42,10 +42,10 @@ def test_likeness_is_in_logarithms_and_in_order_of_arrival() -> None:
     Durations 1, 100, 1, 100 s alternate: -1. The rows are not in order of arrival.
     """
     table = jobs([0.0, 10.0, 20.0, 30.0], [1, 2, 8, 2], [1.0, 100.0, 1.0, 100.0])
-    for each in (table, table.iloc[[2, 0, 3, 1]]):
-        found = time_structure(each)
-        assert found.gpus_correlation == pytest.approx(-6 / np.sqrt(42 * 24))
-        assert found.duration_correlation == pytest.approx(-1)
+    for value in (table, table.iloc[[2, 0, 3, 1]]):
+        result = time_structure(value)
+        assert result.gpus_correlation == pytest.approx(-6 / np.sqrt(42 * 24))
+        assert result.duration_correlation == pytest.approx(-1)
 
 
 def test_busy_hours_and_run_times_are_compared_in_logarithms() -> None:
@@ -56,8 +56,8 @@ def test_busy_hours_and_run_times_are_compared_in_logarithms() -> None:
     submit_s = [0.0, 60.0, 3700.0, 7200.0, 7300.0, 7400.0, 7500.0, 10_800.0]
     run_s = [8.0, 8.0, 16.0, 4.0, 4.0, 4.0, 4.0, 16.0]
     for power in (1.0, 0.5):
-        found = time_structure(jobs(submit_s, [1] * 8, [each**power for each in run_s]))
-        assert found.busy_duration_correlation == pytest.approx(-1)
+        result = time_structure(jobs(submit_s, [1] * 8, [run_**power for run_ in run_s]))
+        assert result.busy_duration_correlation == pytest.approx(-1)
     mixed = time_structure(jobs(submit_s[:3], [1] * 3, [1.0, 4.0, 2.0]))
     assert mixed.busy_duration_correlation == pytest.approx(0)
 
@@ -67,8 +67,8 @@ def test_work_of_a_day_is_gpu_time() -> None:
 
     Variance (900 + 900 + 0) / 3 = 600.
     """
-    found = time_structure(jobs([0.0, 5.0, 172_800.0], [2, 1, 3], [10.0, 40.0, 10.0]))
-    assert found.daily_work_cv == pytest.approx(np.sqrt(600) / 30)
+    result = time_structure(jobs([0.0, 5.0, 172_800.0], [2, 1, 3], [10.0, 40.0, 10.0]))
+    assert result.daily_work_cv == pytest.approx(np.sqrt(600) / 30)
 
 
 def test_jobs_without_gpus_have_no_logarithm() -> None:

@@ -34,7 +34,7 @@ TREE = replace(IDEAL, across_machines="tree")
 
 def shape(*racks):
     """Return a shape; a rack is the list of its machines' GPUs."""
-    return shape_of((rack, "a", gpus) for rack, each in enumerate(racks) for gpus in each)
+    return shape_of((rack, "a", gpus) for rack, item in enumerate(racks) for gpus in item)
 
 
 def collective(name, size, placed, system, fabric=FABRIC):
@@ -74,7 +74,7 @@ def test_packets_are_never_faster_than_ideal_links(name):
     """Even and uneven, few bytes and many."""
     for placed in (shape([2, 2]), shape([5, 3]), shape([7, 1], [4])):
         for size in (1000, 10**6, 10**9):
-            ideal, packets = (collective(name, size, placed, each) for each in (IDEAL, PACKETS))
+            ideal, packets = (collective(name, size, placed, value) for value in (IDEAL, PACKETS))
             assert ideal <= packets
 
 
@@ -104,7 +104,7 @@ def test_a_tree_beats_a_ring_where_latency_counts():
     """32 machines of 1 GPU and 1 kB: 10 hops and not 62; with 1 GB the ring sends as much and waits less."""
     placed = shape([1] * 32)
     few, many = (
-        [collective("all_reduce", size, placed, each) for each in (TREE, IDEAL)] for size in (1000, 10**9)
+        [collective("all_reduce", size, placed, value) for value in (TREE, IDEAL)] for size in (1000, 10**9)
     )
     assert few[0] < few[1]
     assert many[1] < many[0] < 1.1 * many[1]
@@ -196,16 +196,16 @@ def test_an_ideal_step_is_the_pace_of_gpus_that_wait_for_their_messages_alone(ma
         inner = [(part / 10, 200.0)] * (gpus - 1)
         hops += [*inner, (part, 2000.0)]
     ends = followed_ns(hops, steps + 4000 * count)
-    found = collective("all_reduce", size, placed, replace(IDEAL, endpoint_delay_ns=0))
-    assert (ends[-1] - ends[-1 - 2000 * count]) / (2000 * count) == pytest.approx(found / steps, rel=1e-4)
-    beyond = sum(max(sum(hop) - found / steps, 0) for hop in hops)
-    assert found - 1 <= ends[steps - 1] <= found + beyond + 1
+    result = collective("all_reduce", size, placed, replace(IDEAL, endpoint_delay_ns=0))
+    assert (ends[-1] - ends[-1 - 2000 * count]) / (2000 * count) == pytest.approx(result / steps, rel=1e-4)
+    beyond = sum(max(sum(hop) - result / steps, 0) for hop in hops)
+    assert result - 1 <= ends[steps - 1] <= result + beyond + 1
 
 
 def test_uneven_machines_of_one_port_cost_the_same_as_even_ones():
     """Ideal links, one port a machine: 4+4, 5+3 and 7+1 have two crossings of 1 byte/ns and 6 inner hops."""
     for size in (1000, 10**6, 10**8):
-        times = {collective("all_reduce", size, shape(each), IDEAL) for each in ([4, 4], [5, 3], [7, 1])}
+        times = {collective("all_reduce", size, shape(value), IDEAL) for value in ([4, 4], [5, 3], [7, 1])}
         assert len(times) == 1
 
 
@@ -214,7 +214,7 @@ def test_uneven_machines_of_a_port_per_gpu_cost_the_time_of_the_smallest():
     rack = replace(RACK, latency_ns=100.0, machine_bytes_per_ns=0.0)
     fabric = Fabric("ports", (MACHINE,), (rack,), (rack,))
     times = [
-        collective("all_reduce", 80_000, shape(each), IDEAL, fabric) for each in ([4, 4], [5, 3], [7, 1])
+        collective("all_reduce", 80_000, shape(value), IDEAL, fabric) for value in ([4, 4], [5, 3], [7, 1])
     ]
     assert times == [14 * 2500 + 150, round(14 * 10_000 / 3) + 150, 14 * 10_000 + 150]
 

@@ -42,7 +42,7 @@ def test_halving_doubling_outside_rings_takes_fewer_exchanges():
 def test_halving_doubling_adds_all_but_the_first_exchange():
     """As ASTRA-sim does: 2000 and 1000 of 8000 B are charged, 3 x 1000 and 3 x 500 ns."""
     plain, adding = (
-        cost("all_reduce", "halving_doubling", MESH, 8, 8000, each)[0] for each in (PLAIN, ADDING)
+        cost("all_reduce", "halving_doubling", MESH, 8, 8000, value)[0] for value in (PLAIN, ADDING)
     )
     assert adding - plain == 3000 + 1500
 
@@ -107,7 +107,7 @@ def test_many_sizes_at_once(algorithm, collective):
     sizes = np.array([8, 1001, 65_536])
     together = cost(collective, algorithm, SWITCH, 8, sizes, ADDING)
     alone = [cost(collective, algorithm, SWITCH, 8, int(size), ADDING) for size in sizes]
-    assert list(zip(*(each.tolist() for each in together), strict=True)) == alone
+    assert list(zip(*(times.tolist() for times in together), strict=True)) == alone
 
 
 @pytest.mark.parametrize(

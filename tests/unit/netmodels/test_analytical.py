@@ -66,13 +66,13 @@ def test_the_narrowest_gate_sets_the_pace():
     and back, 2 (100 + 750 / 0.1) + 30 between: 24910.
     """
     slow = Fabric("slow", (RING,), (Dimension("ring", 100, 0.1),), (RING,))
-    found = {
+    results = {
         shape: AnalyticalModel()
         .iteration(ONE, shape_of((0, "a", gpus) for gpus in shape), slow, SYSTEM)
         .exposed_ns
         for shape in ((7, 1), (1, 1), (4, 4))
     }
-    assert found == {(7, 1): 60_000, (1, 1): 60_230, (4, 4): 24_910}
+    assert results == {(7, 1): 60_000, (1, 1): 60_230, (4, 4): 24_910}
 
 
 def test_gates_slow_every_collective():
@@ -93,8 +93,8 @@ def test_gates_slow_every_collective():
 
 def test_mixed_machine_types_wait_for_the_slower_network():
     """Of 2 + 2 GPUs, two in a machine of type b with a rack port of a tenth: priced as if all were."""
-    own = ((RING,), (Dimension("ring", 100, 0.1),), (RING,))
-    fabric = Fabric("two types", (RING,), (RING,), (RING,), by_machine_type={"b": own})
+    tiers = ((RING,), (Dimension("ring", 100, 0.1),), (RING,))
+    fabric = Fabric("two types", (RING,), (RING,), (RING,), by_machine_type={"b": tiers})
     mixed, slow = (
         AnalyticalModel().iteration(ONE, shape_of([(0, first, 2), (0, "b", 2)]), fabric, SYSTEM)
         for first in "ab"
@@ -138,7 +138,8 @@ def test_consolidation_pays_on_the_shipped_fabrics(name, model):
     ]
     for spread in spreads:
         answers = [
-            AnalyticalModel().iteration(get_profile(model), shape_of(each), fabric, system) for each in spread
+            AnalyticalModel().iteration(get_profile(model), shape_of(machines), fabric, system)
+            for machines in spread
         ]
         exposed = [answer.exposed_ns for answer in answers]
         assert exposed == sorted(exposed)

@@ -21,21 +21,21 @@ WORKLOADS = Path(__file__).resolve().parents[3] / ".." / "shared" / "reference" 
 )
 def test_weights_are_those_of_the_measured_layers(name, file):
     """Layer by layer, the weight tensors must be the ones that were measured: generated, not copied."""
-    assert [4 * each.weights for each in ARCHITECTURES[name]()] == measured_bytes(file)
+    assert [4 * layer.weights for layer in ARCHITECTURES[name]()] == measured_bytes(file)
 
 
 def test_mobilenet_is_the_small_one():
     """The measured table declares 54 layers and lists 52: all the small model's, in its order."""
-    generated = [4 * each.weights for each in ARCHITECTURES["MobileNetV3"]()]
+    generated = [4 * item.weights for item in ARCHITECTURES["MobileNetV3"]()]
     rest = iter(generated)
     measured = measured_bytes("mobilenet_v3_B512_astra-sim.csv")
     assert (len(generated), len(measured)) == (54, 52)
-    assert all(any(each == size for each in rest) for size in measured)
+    assert all(any(item == size for item in rest) for size in measured)
 
 
 def test_bert_holds_the_measured_layers():
     """The measured table declares 145 layers (24 x 6, a head) and lists 66: all but the head ours."""
-    generated = {4 * each.weights for each in ARCHITECTURES["BERT-large"]()}
+    generated = {4 * item.weights for item in ARCHITECTURES["BERT-large"]()}
     measured = set(measured_bytes("BERT-large_B256_astra-sim2.csv"))
     assert measured - generated == {8192}  # qa_outputs: 1024 x 2
     assert len(ARCHITECTURES["BERT-large"]()) == 1 + 24 * 6 + 1
@@ -102,7 +102,7 @@ def test_parameters_are_near_rounded_ones(name, parameters, tolerance):
 )
 def test_multiply_accumulates_are_the_published_ones(name, giga_macs):
     """They divide the compute time over the layers; torchvision's documentation lists them as GFLOPS."""
-    assert sum(each.macs for each in ARCHITECTURES[name]()) / 1e9 == pytest.approx(giga_macs, abs=0.01)
+    assert sum(layer.macs for layer in ARCHITECTURES[name]()) / 1e9 == pytest.approx(giga_macs, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -116,17 +116,17 @@ def test_multiply_accumulates_are_the_published_ones(name, giga_macs):
 def test_work_of_transformers_follows_their_weights(name, tokens, attention_share):
     """Each token goes once through every weight; attention comes on top with its products of activations."""
     layers = ARCHITECTURES[name]()
-    worked = tokens * sum(each.weights for each in layers if each.macs)
-    assert sum(each.macs for each in layers) / worked == pytest.approx(1 + attention_share, rel=0.005)
+    worked = tokens * sum(layer.weights for layer in layers if layer.macs)
+    assert sum(layer.macs for layer in layers) / worked == pytest.approx(1 + attention_share, rel=0.005)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_layers_with_equal_names_or_negative_values_are_refused(name):
     """Two layers of one name could not be told apart; nothing weighs or works less than nothing."""
     layers = ARCHITECTURES[name]()
-    assert len({each.name for each in layers}) == len(layers)
-    assert all(min(each.weights, each.extras, each.macs) >= 0 for each in layers)
-    assert all(each.weights + each.extras + each.macs for each in layers)
+    assert len({layer.name for layer in layers}) == len(layers)
+    assert all(min(layer.weights, layer.extras, layer.macs) >= 0 for layer in layers)
+    assert all(layer.weights + layer.extras + layer.macs for layer in layers)
 
 
 def test_convolutions_by_hand():
@@ -147,9 +147,9 @@ def test_recurrent_layers_by_hand():
 def test_attention_by_hand():
     """Width 4, 3 tokens that ask 5 with keys 2 wide: 3 x 16, 5 x 8 twice, 3 x 16 + 2 x 3 x 5 x 4 = 168."""
     layers = attention("a", 4, 3, bias=1, norm=2, context=5, pair_width=2)
-    assert [each.weights for each in layers] == [16, 8, 8, 16]
-    assert [each.extras for each in layers] == [4, 2, 2, 12]
-    assert [each.macs for each in layers] == [48, 40, 40, 168]
+    assert [layer.weights for layer in layers] == [16, 8, 8, 16]
+    assert [layer.extras for layer in layers] == [4, 2, 2, 12]
+    assert [layer.macs for layer in layers] == [48, 40, 40, 168]
 
 
 def test_shared_weights_count_once():
@@ -160,7 +160,7 @@ def test_shared_weights_count_once():
 
 def parameters_of(name):
     """Return all parameters of a model."""
-    return sum(each.weights + each.extras for each in ARCHITECTURES[name]())
+    return sum(layer.weights + layer.extras for layer in ARCHITECTURES[name]())
 
 
 def measured_bytes(file):

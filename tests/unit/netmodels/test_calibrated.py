@@ -24,11 +24,11 @@ def test_a_few_words_will_do(file):
     text = (
         "models:\n  resnet-50: {compute_scale: 0.5, launch_ns: 20000}\n  VGG: {launch_ns: 7, update_ns: 9}\n"
     )
-    found = read_calibrated(file(text))
-    assert found("ResNet50") == get_profile("ResNet50").scaled(0.5).with_launch(20_000)
-    assert found("vgg11") == get_profile("VGG11").with_launch(7).with_update(9)
-    assert found("AlexNet") is get_profile("AlexNet")
-    assert found.topology == ""
+    result = read_calibrated(file(text))
+    assert result("ResNet50") == get_profile("ResNet50").scaled(0.5).with_launch(20_000)
+    assert result("vgg11") == get_profile("VGG11").with_launch(7).with_update(9)
+    assert result("AlexNet") is get_profile("AlexNet")
+    assert result.topology == ""
 
 
 def test_written_profiles_are_read_back(file):
@@ -43,9 +43,9 @@ def test_written_profiles_are_read_back(file):
             "VGG11": CalibratedModel(compute_scale=scale, measured=0.1, achieved=0.1, gpus=8, source="x: y")
         },
     )
-    found = read_calibrated(file(written.text()))
-    assert found("VGG11") == get_profile("VGG11").scaled(scale)
-    assert found.topology == "here"
+    result = read_calibrated(file(written.text()))
+    assert result("VGG11") == get_profile("VGG11").scaled(scale)
+    assert result.topology == "here"
 
 
 @pytest.mark.parametrize(

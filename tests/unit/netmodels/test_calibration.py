@@ -53,12 +53,12 @@ def test_calibration_methods_scale_to_slower_links():
     """
     slow = Fabric("slow", (RING,), (RING,), (Dimension("ring", 10_000, 1.0),))
     racks = shape_of([(0, "a", 1), (1, "a", 1)])
-    found = {
+    results = {
         method: overhead(MODEL, fitted(method, 0.623).profile, racks, slow, SYSTEM)
         for method in ("scale_compute", "launch_overhead")
     }
-    assert found["scale_compute"] == pytest.approx(2.603, rel=1e-4)
-    assert found["launch_overhead"] == 0.821
+    assert results["scale_compute"] == pytest.approx(2.603, rel=1e-4)
+    assert results["launch_overhead"] == 0.821
 
 
 @pytest.mark.parametrize("method", ["scale_compute", "launch_overhead"])

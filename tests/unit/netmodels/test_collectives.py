@@ -23,7 +23,7 @@ def levels(dims):
 def phases(dims, size_bytes, system=PLAIN, collective="all_reduce"):
     """Return (dimension, ns, bytes sent) of each phase."""
     priced = phases_of(collective, levels(dims), size_bytes, system)
-    return [(each.dimension, each.ns, each.sent_bytes) for each in priced]
+    return [(part.dimension, part.ns, part.sent_bytes) for part in priced]
 
 
 @pytest.mark.parametrize(("dimension", "hops"), [(RING, 1), (SWITCH, 2), (MESH, 1)])
@@ -66,8 +66,8 @@ def cut(dims, size_bytes, collective="all_reduce", **system):
     """Return the bytes of a chunk and the number of chunks."""
     sizes = np.array([size_bytes])
     return tuple(
-        int(each[0])
-        for each in chunks_of(
+        int(item[0])
+        for item in chunks_of(
             collective, prod(members for _, members in dims), sizes, SystemSettings(**system)
         )
     )
@@ -101,7 +101,7 @@ def test_a_tier_may_have_its_own_algorithm():
     )
     pair = [Level("machine", MESH, 4), Level("rack", SWITCH, 2)]
     priced = phases_of("all_reduce", pair, 4000, system)
-    assert [each.ns for each in priced] == [1100 + 20, 2 * (200 + 500) + 30, 1100 + 20]
+    assert [part.ns for part in priced] == [1100 + 20, 2 * (200 + 500) + 30, 1100 + 20]
 
 
 @pytest.mark.parametrize("optimization", ["baseline", "bandwidth_aware"])

@@ -42,14 +42,14 @@ def test_resnet50_is_estimated_as_it_was_measured():
     fp32 = TRAINING["InceptionV3"].compute
     assert isinstance(fp32, Estimated)
     assert float(fp32.operations_per_s) == pytest.approx(36.6e12, rel=0.001)
-    macs = 512 * sum(each.macs for each in ARCHITECTURES["ResNet50"]())
+    macs = 512 * sum(item.macs for item in ARCHITECTURES["ResNet50"]())
     assert fp32.iteration_ns(macs) == get_profile("ResNet50").compute_ns == 343_055_000
 
 
 @pytest.mark.parametrize(("name", "batch"), [("InceptionV3", 64), ("Transformer", 125), ("BAT", 60)])
 def test_an_estimate_follows_the_work(name, batch):
     """As long as ResNet50, times what it multiplies / what ResNet50's batch of 512 multiplies."""
-    macs = {each: sum(layer.macs for layer in ARCHITECTURES[each]()) for each in (name, "ResNet50")}
+    macs = {value: sum(layer.macs for layer in ARCHITECTURES[value]()) for value in (name, "ResNet50")}
     expected_ns = 343_055_000 * batch * macs[name] / (512 * macs["ResNet50"])
     assert get_profile(name).compute_ns == pytest.approx(expected_ns, abs=1)
 
@@ -61,7 +61,7 @@ def test_decoders_send_two_bytes_a_parameter(name, parameters):
     """Gradients in bf16, a sequence of 4096 tokens on each GPU, 40 % of 989.4 TFLOP/s."""
     profile = get_profile(name)
     assert profile.parameter_bytes == 2 * parameters
-    macs = sum(each.macs for each in ARCHITECTURES[name]())
+    macs = sum(layer.macs for layer in ARCHITECTURES[name]())
     assert profile.compute_ns == pytest.approx(6 * macs / (0.4 * 989.4e3), abs=1)  # 1e12 / s = 1e3 / ns
     assert "4096 tokens" in profile.source
 
@@ -79,7 +79,7 @@ def test_the_source_names_measured_and_estimated_times(name):
 def test_no_time_is_lost_in_the_division(name):
     """Layers and phases add up to the iteration; only work takes time, and layer 0 hands nothing back."""
     profile, shapes = get_profile(name), ARCHITECTURES[name]()
-    macs = TRAINING[name].batch * sum(each.macs for each in shapes)
+    macs = TRAINING[name].batch * sum(shape.macs for shape in shapes)
     assert profile.compute_ns == TRAINING[name].compute.iteration_ns(macs)
     assert profile.layers[0].input_gradient_ns == 0
     for layer, shape in zip(profile.layers, shapes, strict=True):

@@ -6,8 +6,8 @@ from netmodels.fabric.system import SystemSettings, idle_settings
 def test_nccl_takes_no_setting_but_its_buckets():
     """NCCL's model has no algorithm or chunks to choose; it joins gradients in buckets."""
     said = ("collectives", "chunks", "across_machines", "bucket_cap_mb")
-    found = idle_settings(SystemSettings(collectives="nccl"), said)
-    assert found == dict.fromkeys(("chunks", "across_machines"), "with collectives=nccl")
+    result = idle_settings(SystemSettings(collectives="nccl"), said)
+    assert result == dict.fromkeys(("chunks", "across_machines"), "with collectives=nccl")
 
 
 def test_one_ring_has_no_algorithm_inside_a_level():

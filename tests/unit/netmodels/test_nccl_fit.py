@@ -38,9 +38,9 @@ def test_a_fit_recovers_the_parameters_of_its_runs():
 
 def test_racks_that_no_run_joined_are_no_nearer_than_one():
     """Steps of 9 us fitted in a rack: a network of 2 us and 46 GB/s gets 9; one of 50 us and 5 GB/s stays."""
-    quick, slow = (replace(PRIOR, network=NcclTier(*each)) for each in ((2.0, 46.0), (50.0, 5.0)))
-    found = fit_nccl([run_of(TRUE, 2)], quick).nccl
-    assert found.network.step_us == found.rack.step_us == pytest.approx(9.0, rel=0.05)
+    quick, slow = (replace(PRIOR, network=NcclTier(*value)) for value in ((2.0, 46.0), (50.0, 5.0)))
+    result = fit_nccl([run_of(TRUE, 2)], quick).nccl
+    assert result.network.step_us == result.rack.step_us == pytest.approx(9.0, rel=0.05)
     assert fit_nccl([run_of(TRUE, 2)], slow).nccl.network == slow.network
 
 

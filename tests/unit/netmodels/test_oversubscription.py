@@ -89,8 +89,8 @@ def test_measured_parameters_are_limited_too():
     assert nccl_of(shipped("hgx_h100_ib400", rack=8).fabric).network.rack_gb_s == 8 * 44.8 * 32 / 8
     size, place = np.array([1e9]), ((8, 8), (8, 8))
     usual, same, narrow = (
-        collective_us("all_reduce", size, place, nccl_of(shipped("hgx_h100_ib400", rack=each).fabric))[0]
-        for each in (None, 32, 64)
+        collective_us("all_reduce", size, place, nccl_of(shipped("hgx_h100_ib400", rack=value).fabric))[0]
+        for value in (None, 32, 64)
     )
     assert same == usual
     assert 1.8 < narrow / usual < 2
@@ -99,7 +99,7 @@ def test_measured_parameters_are_limited_too():
 def test_one_job_of_nccl_has_all_of_an_uplink():
     """At 8:1 the 8 machines of a rack share one machine's bandwidth; rings and trees leave by one of them."""
     size, place = np.array([1e9]), ((8,) * 8, (8,) * 8)
-    wide, narrow = (nccl_of(shipped("cloud_ethernet", rack=each).fabric) for each in (1, 8))
+    wide, narrow = (nccl_of(shipped("cloud_ethernet", rack=value).fabric) for value in (1, 8))
     for collective in ("all_reduce", "all_gather"):
         assert collective_us(collective, size, place, wide) == collective_us(collective, size, place, narrow)
     assert collective_us("all_to_all", size, place, wide) < collective_us("all_to_all", size, place, narrow)

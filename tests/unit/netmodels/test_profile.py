@@ -43,9 +43,9 @@ def test_gradients_are_the_published_parameter_counts(name, parameters):
 )
 def test_skew(name, skew):
     """Tiresias's threshold 0.3 must separate the labels of the Dally paper's Table 1."""
-    found = get_profile(name).skew
-    assert found == pytest.approx(skew, abs=0.0005)
-    assert (found > 0.3) == (name in {"AlexNet", "VGG11", "MobileNetV3"})
+    result = get_profile(name).skew
+    assert result == pytest.approx(skew, abs=0.0005)
+    assert (result > 0.3) == (name in {"AlexNet", "VGG11", "MobileNetV3"})
 
 
 @pytest.mark.parametrize(

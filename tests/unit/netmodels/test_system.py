@@ -19,7 +19,7 @@ def test_null_keeps_the_topology_s_value():
 
 
 @pytest.mark.parametrize(
-    ("overrides", "found", "allowed"),
+    ("overrides", "expected", "allowed"),
     [
         ({"endpoint_delay": 3}, "endpoint_delay", "did you mean 'endpoint_delay_ns'?"),
         ({"collective_optimization": "base_line"}, "base_line", "did you mean 'baseline'?"),
@@ -35,12 +35,12 @@ def test_null_keeps_the_topology_s_value():
         ({"chunks_in_flight": True}, True, "a whole number from 1 to 1024"),
     ],
 )
-def test_wrong_overrides_are_refused_with_the_allowed_ones(overrides, found, allowed):
+def test_wrong_overrides_are_refused_with_the_allowed_ones(overrides, expected, allowed):
     """A typo in a setting must not silently price another network."""
     with pytest.raises(InputError) as error:
         merge_system(SystemSettings(), overrides)
     assert error.value.allowed.endswith(allowed)
-    assert str(error.value.found) == str(found)
+    assert str(error.value.found) == str(expected)
 
 
 def test_whole_and_fractional_numbers_are_the_same_setting():

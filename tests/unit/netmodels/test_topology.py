@@ -59,17 +59,15 @@ def test_default_fabric_has_the_vendor_s_figures():
 def test_dally_fabric_has_the_constants_of_the_program():
     """Slot 0 ns 600, machine 500 ns 600, rack 5 us 200, network 50 us 400 GiB/s, links with the members."""
     topology = load_topology(FOLDER / "dally_code.yaml")
-    dims = [each for _, dimensions in topology.fabric.tiers() for each in dimensions]
-    found = [
-        (each.kind, each.latency_ns, each.bandwidth_bytes_per_ns * 1e9 / 2**30, each.size) for each in dims
-    ]
-    assert found == [
+    dims = [dimension for _, dimensions in topology.fabric.tiers() for dimension in dimensions]
+    results = [(dim.kind, dim.latency_ns, dim.bandwidth_bytes_per_ns * 1e9 / 2**30, dim.size) for dim in dims]
+    assert results == [
         ("fully_connected", 0, 600, 4),
         ("ring", 500, 600, 0),
         ("ring", 5000, 200, 0),
         ("switch", 50000, 400, 0),
     ]
-    assert {each.links for each in dims} == {"members"}
+    assert {dim.links for dim in dims} == {"members"}
     assert topology.fabric.system.queue_order == "lowest_layer_first"
 
 

@@ -164,9 +164,9 @@ def reprice(performance, changed):
 def test_a_coupling_hears_of_those_whom_an_earlier_one_touched():
     """Job 1 joins job 0 on m0: both take 2000 from now on. Job 2, beside job 0 on m1, waits 200, not 100."""
     performance = chain(couplings=[Echo()])
-    found, anew = reprice(performance, [1]), reprice(performance, [0, 1, 2])
-    assert found == anew
-    assert found[2] == IterationParts(1000, contention_ns=200)
+    result, anew = reprice(performance, [1]), reprice(performance, [0, 1, 2])
+    assert result == anew
+    assert result[2] == IterationParts(1000, contention_ns=200)
 
 
 def test_a_coupling_asks_for_times_as_earlier_ones_left_them():

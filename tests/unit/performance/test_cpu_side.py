@@ -189,15 +189,15 @@ def test_the_best_case_is_the_optimum(model: str, gpus: int) -> None:
     The least at most 1 % slower is one less for 3 of ResNet50, with 8 of 8.1: 8.1 / 8 = 1.0125 times the
     compute, with 9 it is 1 / (1 - 0.01 x 0.3) = 1.0030.
     """
-    own = Cluster([box(), box()])
+    cluster = Cluster([box(), box()])
     spec = JobSpec("j", 0, Demand(gpus, measured_speed=SPEED), 1, 10**9, model)
-    best, _ = InputUse(InputStall(CODA, Compute())).best_case(spec, own)
+    best, _ = InputUse(InputStall(CODA, Compute())).best_case(spec, cluster)
     optimum = ceil(gpus * CODA[model].cpus[0])
     assert best == optimum - ((model, gpus) == ("ResNet50", 3))
     performance = PlacedPerformance(
         ZeroModel(), None, None, get_profile, input_stall=InputStall(CODA, Compute())
     )
-    grid = performance.at_resources(spec, on((0, gpus)), own, np.arange(1, 29), np.array(0))
+    grid = performance.at_resources(spec, on((0, gpus)), cluster, np.arange(1, 29), np.array(0))
     assert int(np.argmin(grid)) + 1 == optimum
 
 
@@ -231,10 +231,10 @@ def test_cpus_in_use_on_several_machines(
     """As many as prepare the samples at the speed at which it runs."""
     place = on(*slices)
     spec = JobSpec("j", 0, Demand(place.gpus, measured_speed=SPEED), 1, 10**9, "net")
-    found, _ = InputUse(InputStall(MODELS, Compute())).in_use(
+    result, _ = InputUse(InputStall(MODELS, Compute())).in_use(
         spec, place, CLUSTER, round(iteration_s * 10**9)
     )
-    assert found == close(used)
+    assert result == close(used)
 
 
 def measured(measured_with: MeasuredWith, gpus: int, *asked: int, model: str = "net") -> float:
@@ -282,13 +282,13 @@ def test_a_view_believes_run_times_as_they_were_measured() -> None:
     ]
     for believed in (performance, OptimisticProfiling().performance(performance)):
         assert isinstance(believed, AsMeasured)
-        found = believed.as_measured(specs, CLUSTER)
-        assert found is not None
-        assert found.tolist() == [4, 2, 1]
+        result = believed.as_measured(specs, CLUSTER)
+        assert result is not None
+        assert result.tolist() == [4, 2, 1]
 
 
 @pytest.mark.parametrize(
-    ("asked", "found", "allowed"),
+    ("asked", "expected", "allowed"),
     [
         (
             (1, 0),
@@ -298,13 +298,15 @@ def test_a_view_believes_run_times_as_they_were_measured() -> None:
         ((8, 20 * GIB), "5 CPUs and 12.5 GiB go with 5 GPUs", "and 50 GiB for these; or share"),
     ],
 )
-def test_a_job_that_asks_for_too_little_is_refused(asked: tuple[int, int], found: str, allowed: str) -> None:
+def test_a_job_that_asks_for_too_little_is_refused(
+    asked: tuple[int, int], expected: str, allowed: str
+) -> None:
     """8 GPUs on two machines: of one CPU none goes to the first; of 20 GiB 12.5, where processes need 50."""
     models = {"net": replace(NET, gpu_bytes=10 * GIB)}
     with pytest.raises(InputError, match="asks for too little input") as error:
         InputStall(models, Compute(), "request").as_measured("net", 8, SPEED, box(), asked)
     assert error.value.where == "performance.measured_with"
-    assert found in str(error.value.found)
+    assert expected in str(error.value.found)
     assert allowed in str(error.value.allowed)
     assert InputStall(models, Compute()).as_measured("net", 8, SPEED, box(), asked) > 1
 

@@ -45,15 +45,15 @@ def spec(gpus: int = 1, model: str = "net", **demand: int) -> JobSpec:
 )
 def test_cpus_used_prepare_input_at_the_jobs_speed(iteration_s: float, held: int, cpus: float) -> None:
     """The samples of an iteration are eaten at 1 s / iteration time."""
-    found, _ = use().in_use(spec(), on((0, 1, held, 0)), CLUSTER, seconds_to_ns(iteration_s))
-    assert found == pytest.approx(cpus, rel=1e-8)
+    result, _ = use().in_use(spec(), on((0, 1, held, 0)), CLUSTER, seconds_to_ns(iteration_s))
+    assert result == pytest.approx(cpus, rel=1e-8)
 
 
 @pytest.mark.parametrize(("held", "used"), [(15, 15), (50, 50), (200, 120)])
 def test_memory_of_processes_and_of_the_data_set(held: int, used: int) -> None:
     """20 GiB of processes on one machine with one GPU, and at most 100 GiB are cached."""
-    _, found = use().in_use(spec(), on((0, 1, 6, held * GIB)), CLUSTER, seconds_to_ns(1))
-    assert found == used * GIB
+    _, result = use().in_use(spec(), on((0, 1, 6, held * GIB)), CLUSTER, seconds_to_ns(1))
+    assert result == used * GIB
 
 
 def test_on_two_machines_each_counts() -> None:
@@ -62,8 +62,8 @@ def test_on_two_machines_each_counts() -> None:
     A machine with less than processes need caches nothing; the other all of the data set: 18 + 20 + 100.
     """
     places = on((0, 1, 4, 18 * GIB), (1, 1, 9, 150 * GIB))
-    found = use().in_use(spec(2), places, CLUSTER, seconds_to_ns(1))
-    assert found == (pytest.approx(10), 138 * GIB)
+    result = use().in_use(spec(2), places, CLUSTER, seconds_to_ns(1))
+    assert result == (pytest.approx(10), 138 * GIB)
 
 
 def test_gpus_that_share_work_by_speed_are_fed_by_speed() -> None:
@@ -75,10 +75,10 @@ def test_gpus_that_share_work_by_speed_are_fed_by_speed() -> None:
         Machine("m0", 0, "slow", 1, "slow", 1.0, 12, 200 * GIB),
         Machine("m1", 0, "fast", 1, "fast", 3.0, 12, 200 * GIB),
     ]
-    found, _ = use(Compute(mixed_types="sum")).in_use(
+    result, _ = use(Compute(mixed_types="sum")).in_use(
         spec(2), on((0, 1, 12), (1, 1, 12)), Cluster(machines), seconds_to_ns(1)
     )
-    assert found == pytest.approx(2 + 9)
+    assert result == pytest.approx(2 + 9)
 
 
 def test_jobs_without_a_model_or_gpus() -> None:

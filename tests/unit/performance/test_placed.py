@@ -347,4 +347,4 @@ def test_a_group_is_priced_at_once():
 
     counting, group = Counting(), Group("g", ((0, 2),))
     parts = price(*[member(1, group, gpu_utilization=0.5) for _ in range(8)], packed=counting)
-    assert (counting.asked, {sum(each) for each in parts}) == (1, {2000})  # 8 x 0.5 on 2 GPUs
+    assert (counting.asked, {sum(part) for part in parts}) == (1, {2000})  # 8 x 0.5 on 2 GPUs

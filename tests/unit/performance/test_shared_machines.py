@@ -66,7 +66,7 @@ def test_jobs_of_a_machine_count_where_any_draws_bandwidth(models, only):
 
 def times(*held, **where):
     """Return their iteration times in ns."""
-    return [sum(each) for each in parts(*held, **where)]
+    return [sum(part) for part in parts(*held, **where)]
 
 
 ONE_GPU, TWO_CPUS = on((0, 1, 1)), on((0, 0, 2))
@@ -120,8 +120,8 @@ def test_half_of_the_cpus_draw_half_and_a_cap_its_value():
 
 def test_a_job_s_own_demand_goes_before_that_of_its_model():
     """`half` would draw 10 on each of 2 GPUs, this job says 67.5 in all: beside 20, 87.5 % instead of 40."""
-    own = gpu_job("half", 2, memory_bandwidth_bytes_per_s=67_500_000_000)
-    models = (own, on((0, 2, 2))), (gpu_job("half", 2), on((0, 2, 2)))
+    half = gpu_job("half", 2, memory_bandwidth_bytes_per_s=67_500_000_000)
+    models = (half, on((0, 2, 2))), (gpu_job("half", 2), on((0, 2, 2)))
     assert times(*models) == [1333, 1333]
     drawn = performance().bandwidth(0, running(*models))
     assert drawn == {0: 67.5 * GB, 1: 20 * GB}
@@ -275,5 +275,5 @@ def test_tables_without_these_fields_couple_no_jobs():
         (cpu_job(190), TWO_CPUS),
         (cpu_job(90), TWO_CPUS),
     )
-    assert [each.interference_ns for each in parts(*held, models=synergy)] == [0, 0, 0]
+    assert [part.interference_ns for part in parts(*held, models=synergy)] == [0, 0, 0]
     assert performance(synergy).bandwidth(0, running(*held)) == {1: 190 * GB, 2: 90 * GB}

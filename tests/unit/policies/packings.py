@@ -72,5 +72,5 @@ def packed(
     """Return the slices (machine, GPUs, CPUs, bytes) of each job; nothing is handed out unless asked for."""
     needs = [job if isinstance(job, Need) else need(i, job) for i, job in enumerate(jobs)]
     cluster = tiny_cluster(machines, 4, cpus=12, memory_bytes=120)
-    found = (mechanism or Tune(hand_out=False)).pack(needs, whole(cluster), believed(needs, cluster, held))
-    return [tuple(map(tuple, found[n.job].slices)) if n.job in found else None for n in needs]
+    result = (mechanism or Tune(hand_out=False)).pack(needs, whole(cluster), believed(needs, cluster, held))
+    return [tuple(map(tuple, result[n.job].slices)) if n.job in result else None for n in needs]

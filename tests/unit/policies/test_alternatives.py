@@ -14,7 +14,7 @@ from artist.testing.tiny import on, tiny_cluster
 
 def view_of(cluster, gpus, demand, held=None):
     """Return what is seen of a cluster with so many free GPUs by machine, on which one job is to start."""
-    free = Free(cluster, gpus, [2 * each for each in gpus], gpus)
+    free = Free(cluster, gpus, [2 * gpu for gpu in gpus], gpus)
     return SimpleNamespace(
         cluster=cluster,
         free=lambda: free,
@@ -28,7 +28,7 @@ def view_of(cluster, gpus, demand, held=None):
 
 def test_all_fit_and_none_is_farther_apart():
     """500 random states of up to four racks: each place once, never the one chosen, with the same amounts."""
-    rng, found = random.Random(3), 0
+    rng, result = random.Random(3), 0
     for _ in range(500):
         per_rack = rng.randint(1, 3)
         cluster = tiny_cluster(n := rng.randint(2, 10), 4, per_rack=per_rack)
@@ -41,14 +41,14 @@ def test_all_fit_and_none_is_farther_apart():
         plan = Plan({0: chosen}, {})
         view = view_of(cluster, gpus, Demand(chosen.gpus))
         places = Alternatives(view, plan, {0: chosen}).of(0, chosen, 10)
-        maps = [each.gpu_map() for each in (chosen, *places)]
-        assert all(each not in maps[:i] for i, each in enumerate(maps))
-        for each in places:
-            assert (each.gpus, each.cpus) == (chosen.gpus, chosen.cpus)
-            assert all(s.gpus <= gpus[s.machine] and s.cpus <= 2 * gpus[s.machine] for s in each.slices)
-            assert span(each, cluster) <= span(chosen, cluster)
-        found += len(places)
-    assert found > 500
+        maps = [value.gpu_map() for value in (chosen, *places)]
+        assert all(map not in maps[:i] for i, map in enumerate(maps))
+        for place in places:
+            assert (place.gpus, place.cpus) == (chosen.gpus, chosen.cpus)
+            assert all(s.gpus <= gpus[s.machine] and s.cpus <= 2 * gpus[s.machine] for s in place.slices)
+            assert span(place, cluster) <= span(chosen, cluster)
+        result += len(places)
+    assert result > 500
 
 
 def test_elastic_workers_stay_whole_and_machines_are_no_more_than_allowed():
@@ -60,9 +60,9 @@ def test_elastic_workers_stay_whole_and_machines_are_no_more_than_allowed():
         view = view_of(cluster, [2, 2, third, 2, 1], demand)
         places = Alternatives(view, Plan({0: chosen}, {}), {0: chosen}).of(0, chosen, 10)
         assert places
-        for each in places:
-            assert len(each.slices) <= 2
-            assert demand is not worker or all(s.gpus % 2 == 0 for s in each.slices)
+        for place in places:
+            assert len(place.slices) <= 2
+            assert demand is not worker or all(s.gpus % 2 == 0 for s in place.slices)
 
 
 def test_a_job_that_moves_is_not_offered_its_allocation():
@@ -71,5 +71,5 @@ def test_a_job_that_moves_is_not_offered_its_allocation():
     before, chosen = on((2, 2), (3, 2)), on((0, 2), (1, 2))
     view = view_of(cluster, [2, 2, 0, 0], Demand(4), before)
     places = Alternatives(view, Plan({0: chosen}, {}), {0: chosen}).of(0, chosen, 10)
-    assert before.gpu_map() not in [each.gpu_map() for each in places]
-    assert {0: 2, 2: 2} in [each.gpu_map() for each in places]
+    assert before.gpu_map() not in [place.gpu_map() for place in places]
+    assert {0: 2, 2: 2} in [place.gpu_map() for place in places]

@@ -41,8 +41,8 @@ def test_more_machines_if_the_fewest_lack_memory():
     Each gives one CPU, and of the 5 others by what it has left, 1, 3, 3 of 7: 0, 2, 2, and the last one m2.
     Bytes by what is free, 90, 10, 10 of 110: 81, 9, 9, and the last one m2.
     """
-    found = place((4, 4, 2), (10, 10, 90), cpus=8, memory_bytes=100)
-    assert found == on((0, 0, 3, 9), (1, 0, 3, 9), (2, 0, 2, 82))
+    result = place((4, 4, 2), (10, 10, 90), cpus=8, memory_bytes=100)
+    assert result == on((0, 0, 3, 9), (1, 0, 3, 9), (2, 0, 2, 82))
     assert place((4, 4, 2), (10, 10, 90), cpus=8, memory_bytes=100, max_machines=2) is None
     assert place((4, 4, 2), (10, 10, 79), cpus=8, memory_bytes=100) is None  # 99 bytes are all there is
 

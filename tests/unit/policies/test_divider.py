@@ -20,9 +20,9 @@ def held(
     """Return what the jobs hold on machines of 2 GPUs."""
     cluster = tiny_cluster(4, 2, cpus=cpus, memory_bytes=memory)
     placed = [Placed(10 - number, points, where) for number, (points, where) in enumerate(jobs)]
-    found = divide(placed, dict.fromkeys(range(4), (cpus, memory)), cluster)
-    assert list(found) == [each.job for each in placed]
-    return list(found.values())
+    result = divide(placed, dict.fromkeys(range(4), (cpus, memory)), cluster)
+    assert list(result) == [item.job for item in placed]
+    return list(result.values())
 
 
 def test_machines_are_divided_each_for_itself():

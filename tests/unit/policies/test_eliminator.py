@@ -60,7 +60,9 @@ class Throttling:
 
 def placing(*allocations):
     """Return an act that starts jobs 0, 1, ... on these."""
-    return lambda view, plan: [plan.place(number, each) for number, each in enumerate(allocations)]
+    return lambda view, plan: [
+        plan.place(number, allocation) for number, allocation in enumerate(allocations)
+    ]
 
 
 def look(view, plan):
@@ -286,10 +288,10 @@ def test_a_gpu_job_that_starts_beside_a_job_that_draws_is_seen_at_once():
 
 def test_a_name_that_is_none_is_refused():
     """What is allowed is said; a part with a method `throttle` is taken as it is."""
-    own = Capping(0.5)
+    capping = Capping(0.5)
     adapter = TypeAdapter(AnyEliminator)
-    assert adapter.validate_python(own) is own
-    assert eliminator_of(own) is own
+    assert adapter.validate_python(capping) is capping
+    assert eliminator_of(capping) is capping
     with pytest.raises(ValidationError, match="no such part"):
         adapter.validate_python("mbs")
 

@@ -95,15 +95,15 @@ def test_schedules_are_those_of_a_full_search(make, seed, monkeypatch):
     cluster = tiny_cluster(3, 4, per_rack=2, cpus=8, memory_bytes=1 << 30)
     jobs = [
         replace(
-            each, user=f"u{i % 3}", demand=replace(each.demand, max_machines=-(-each.demand.gpus // 4) or 1)
+            spec, user=f"u{i % 3}", demand=replace(spec.demand, max_machines=-(-spec.demand.gpus // 4) or 1)
         )
-        for i, each in enumerate(generated_jobs(seed, 60, cpu_jobs=True))
+        for i, spec in enumerate(generated_jobs(seed, 60, cpu_jobs=True))
     ]
     events = [CapacityEvent(seconds_to_ns(at), kind, 0) for at, kind in ((9.5, "fail"), (40, "join"))]
 
     def finish():
         return run_checked(jobs, cluster, make(), capacity_events=events)[0].columns["finish_ns"].tolist()
 
-    found = finish()
+    result = finish()
     monkeypatch.setattr(Freed, "may_fit", lambda self, free, demand: True)
-    assert finish() == found
+    assert finish() == result

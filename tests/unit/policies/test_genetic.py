@@ -16,11 +16,11 @@ def rng(seed=0):
 
 
 def weight(weights, chosen):
-    return sum(int(each[place]) for each, place in zip(weights, chosen, strict=True))
+    return sum(int(weight[place]) for weight, place in zip(weights, chosen, strict=True))
 
 
 def worth(values, chosen):
-    return sum(float(each[place]) for each, place in zip(values, chosen, strict=True))
+    return sum(float(value[place]) for value, place in zip(values, chosen, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def random_case(chance):
     weights = [
         np.concatenate([[0], np.sort(chance.integers(0, 9, chance.integers(1, 5)))]) for _ in range(jobs)
     ]
-    values = [chance.normal(size=len(each)) for each in weights]
+    values = [chance.normal(size=len(weight)) for weight in weights]
     return int(chance.integers(0, 20)), weights, values
 
 
@@ -46,31 +46,31 @@ def test_it_finds_the_optimum_of_small_cases():
     chance = rng(7)
     for _ in range(60):
         capacity, weights, values = random_case(chance)
-        every = product(*(range(len(each)) for each in weights))
-        best = max(worth(values, each) for each in every if weight(weights, each) <= capacity)
-        found = Genetic().best(capacity, weights, values, [], chance)
-        assert weight(weights, found) <= capacity
-        assert worth(values, found) == pytest.approx(best)
+        every = product(*(range(len(weight)) for weight in weights))
+        best = max(worth(values, item) for item in every if weight(weights, item) <= capacity)
+        result = Genetic().best(capacity, weights, values, [], chance)
+        assert weight(weights, result) <= capacity
+        assert worth(values, result) == pytest.approx(best)
 
 
 def large_case(chance, jobs=80):
     weights = [np.arange(chance.integers(2, 9)) * chance.integers(1, 5) for _ in range(jobs)]
-    return 100, weights, [np.sqrt(each) * chance.random() for each in weights]
+    return 100, weights, [np.sqrt(weight) * chance.random() for weight in weights]
 
 
 def test_it_fits_and_comes_near_the_optimum_of_a_large_case():
     """Of 80 jobs what it returns fits 100 and is worth 98 % of what dynamic programming finds."""
     capacity, weights, values = large_case(rng(1))
     best = np.zeros(capacity + 1)
-    for each, value in zip(weights, values, strict=True):
+    for item, value in zip(weights, values, strict=True):
         with_it = [
             np.concatenate([np.full(w, -np.inf), best[: capacity + 1 - w] + v])
-            for w, v in zip(each, value, strict=True)
+            for w, v in zip(item, value, strict=True)
         ]
         best = np.max(with_it, axis=0)
-    found = Genetic().best(capacity, weights, values, [], rng())
-    assert weight(weights, found) <= capacity
-    assert 0.98 * best[-1] <= worth(values, found) <= best[-1] + 1e-9
+    result = Genetic().best(capacity, weights, values, [], rng())
+    assert weight(weights, result) <= capacity
+    assert 0.98 * best[-1] <= worth(values, result) <= best[-1] + 1e-9
 
 
 def test_the_result_is_never_worse_than_the_start():
@@ -94,15 +94,15 @@ def test_allocations_that_do_not_fit_are_repaired():
     options = [np.array([0, 1, 3])] * 2
     values = [np.array([0.0, 0.0, 0.0])] * 2
     only = Genetic(population=2, generations=0)
-    found = only.best(4, options, values, [np.array([2, 2])], rng())
-    assert sorted(found.tolist()) == [1, 2]
+    result = only.best(4, options, values, [np.array([2, 2])], rng())
+    assert sorted(result.tolist()) == [1, 2]
 
 
 def test_jobs_after_one_that_does_not_fit_get_nothing():
     """Three jobs of 2 and room for 3: the first has 2, of the next nothing fits, the last gets none."""
     options, values = [np.array([0, 2])] * 3, [np.array([0.0, 1.0])] * 3
-    found = Genetic(population=2, generations=0).best(3, options, values, [np.array([1, 1, 1])], rng())
-    assert sorted(found.tolist()) == [0, 0, 1]
+    result = Genetic(population=2, generations=0).best(3, options, values, [np.array([1, 1, 1])], rng())
+    assert sorted(result.tolist()) == [0, 0, 1]
 
 
 def test_children_mix_their_parents():

@@ -43,5 +43,5 @@ def test_proportional_gives_every_job_its_share():
 def test_proportional_gives_the_rest_that_cpu_jobs_leave():
     """2 CPUs and 40 bytes are free: the second finds none and 10."""
     free = Free(tiny_cluster(1, 4, cpus=12, memory_bytes=120), [4], [2], [40])
-    found = Proportional().pack([need(0, (1, 9, 9)), need(1, (1, 9, 9))], free, view())
-    assert found == {0: on((0, 1, 2, 30)), 1: on((0, 1, 0, 10))}
+    result = Proportional().pack([need(0, (1, 9, 9)), need(1, (1, 9, 9))], free, view())
+    assert result == {0: on((0, 1, 2, 30)), 1: on((0, 1, 0, 10))}

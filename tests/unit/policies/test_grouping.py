@@ -58,8 +58,8 @@ def test_groups_are_no_larger_than_the_limit(most, sizes):
     """
     seven = [CPU, GPU, NETWORK, STORAGE, CPU, GPU, NETWORK]
     for matching in ("blossom", "priority"):
-        found = grouped(seven, 1, max_jobs=most, matching=matching)
-        assert sorted(map(len, found), reverse=True) == sizes
+        result = grouped(seven, 1, max_jobs=most, matching=matching)
+        assert sorted(map(len, result), reverse=True) == sizes
 
 
 def test_only_jobs_of_equal_demand_share():
@@ -102,9 +102,9 @@ def test_a_plan_for_a_thousand_jobs_takes_less_than_a_second():
     rng = np.random.default_rng(0)
     drawn = [stages[kind] for kind in rng.integers(0, len(stages), 1000)]
     began = time.process_time()
-    found = grouped(drawn, 250)
+    result = grouped(drawn, 250)
     assert time.process_time() - began < 1
-    assert sum(map(len, found)) == 1000
+    assert sum(map(len, result)) == 1000
     assert len(grouped(drawn, 250, clock=Clock(MEASURED_SLOWDOWN))) >= 250
 
 
@@ -131,6 +131,6 @@ def test_the_time_of_a_plan_grows_with_the_jobs():
     """2,000 jobs, all different, on 500 GPUs: 16 matchings of 128 and 8 of pairs, some 10 ms each."""
     stages = np.random.default_rng(0).integers(10**8, 10**9, (2000, 4)).tolist()
     began = time.process_time()
-    found = grouped([tuple(each) for each in stages], 500)
+    result = grouped([tuple(row) for row in stages], 500)
     assert time.process_time() - began < 2
-    assert sum(map(len, found)) == 2000
+    assert sum(map(len, result)) == 2000

@@ -87,8 +87,8 @@ def instances(draw):
     unit = draw(st.sampled_from([1, 1, 2, 3]))
     groups = []
     for _ in range(draw(st.integers(0, 5))):
-        found = sorted(draw(st.lists(weights, max_size=4, unique=True)))
-        groups.append(group(*((unit * w, draw(st.integers(-2, 12))) for w in found)))
+        result = sorted(draw(st.lists(weights, max_size=4, unique=True)))
+        groups.append(group(*((unit * w, draw(st.integers(-2, 12))) for w in result)))
     return draw(st.integers(0, 30)), groups
 
 

@@ -13,7 +13,7 @@ Held = Sequence[tuple[int, int, int, int]]
 def handed(jobs: Sequence[Amounts], held: Sequence[Held], cpus: list[int], memory: list[int]) -> list[Held]:
     """Return the slices of jobs once what is left is handed out, with `cpus` and `memory` left."""
     needs = [need(i, job) for i, job in enumerate(jobs)]
-    slices = {i: tuple(Slice(*s) for s in each) for i, each in enumerate(held)}
+    slices = {i: tuple(Slice(*s) for s in item) for i, item in enumerate(held)}
     view = believed(needs, tiny_cluster(2, 4, cpus=24, memory_bytes=240))
     given = HandOut()(needs, slices, cpus, memory, view)
     return [[tuple(s) for s in given[i]] for i in range(len(jobs))]

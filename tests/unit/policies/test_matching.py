@@ -33,12 +33,12 @@ def best_of_all(counts, weights, most):
         if first is None or not allowed:
             return (0, 0.0)
         without = tuple(n - (k == first) for k, n in enumerate(left))
-        found = best(without, allowed)
+        result = best(without, allowed)
         for other, n in enumerate(without):
             if n and not np.isnan(weights[first, other]):
                 rest = best(tuple(m - (k == other) for k, m in enumerate(without)), allowed - 1)
-                found = max(found, (rest[0] + 1, rest[1] + weights[first, other]))
-        return found
+                result = max(result, (rest[0] + 1, rest[1] + weights[first, other]))
+        return result
 
     return best(tuple(counts), sum(counts) if most is None else most)
 
@@ -105,8 +105,8 @@ def test_many_alike_go_by_kinds():
 def test_three_odd_kinds_are_joined_where_it_costs_least():
     """Like jobs weigh 1, a with b 0.9, others 0.5. 101 each: 50 like pairs each, a with b, one c single."""
     weights = np.array([[1, 0.9, 0.5], [0.9, 1, 0.5], [0.5, 0.5, 1]])
-    found = heaviest_pairs([101, 101, 101], weights)
-    assert found == [Pairs(0, 0, 50), Pairs(0, 1, 1), Pairs(1, 1, 50), Pairs(2, 2, 50)]
+    result = heaviest_pairs([101, 101, 101], weights)
+    assert result == [Pairs(0, 0, 50), Pairs(0, 1, 1), Pairs(1, 1, 50), Pairs(2, 2, 50)]
 
 
 def test_half_pairs_are_not_rounded_up():
@@ -157,9 +157,9 @@ def test_equal_matchings_do_not_depend_on_the_order_of_jobs(monkeypatch):
         graph.add_weighted_edges_from((b, a, weight_fn(w)) for a, b, w in pairs.weighted_edge_list())
         return nx.max_weight_matching(graph, maxcardinality=max_cardinality)
 
-    found = heaviest_pairs([3] * 6, np.ones((6, 6)))
+    result = heaviest_pairs([3] * 6, np.ones((6, 6)))
     monkeypatch.setattr(matching.rx, "max_weight_matching", by_networkx)
-    assert heaviest_pairs([3] * 6, np.ones((6, 6))) == found
+    assert heaviest_pairs([3] * 6, np.ones((6, 6))) == result
 
 
 @settings(deadline=None, max_examples=25)
@@ -178,8 +178,8 @@ def test_all_different_jobs_weigh_as_much_as_with_networkx(n, seed, forbidden, f
     graph.add_edges_from((job, other, {"weight": 0}) for job in range(n) for other in stand_ins)
     for a, b in np.argwhere(~np.isnan(np.triu(weights, 1) + np.tril(np.full((n, n), FORBIDDEN)))).tolist():
         graph.add_edge(a, b, weight=round(weights[a, b] * 2**40))
-    found = [(min(p), max(p)) for p in nx.max_weight_matching(graph, maxcardinality=True)]
-    expected = [Pairs(a, b, 1) for a, b in found if b < n]
+    results = [(min(p), max(p)) for p in nx.max_weight_matching(graph, maxcardinality=True)]
+    expected = [Pairs(a, b, 1) for a, b in results if b < n]
     pairs = heaviest_pairs([1] * n, weights, allowed)
     assert max(used(pairs, n)) <= 1
     assert weight_of(pairs, weights) == pytest.approx(weight_of(expected, weights), abs=1e-6)

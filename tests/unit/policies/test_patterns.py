@@ -14,9 +14,9 @@ def packed(wishes: Sequence[Wish], *sites: tuple[int, int, int, int]) -> list[li
     return patterns(tuple(wishes), tuple(Site(*site, (True,) * len(wishes)) for site in sites))
 
 
-def left(wishes: Sequence[Wish], found: Sequence[Sequence[Pattern]]) -> int:
+def left(wishes: Sequence[Wish], patterns: Sequence[Sequence[Pattern]]) -> int:
     """Return how many jobs no machine takes whole."""
-    return sum(w.jobs for w in wishes) - sum(sum(p.jobs) * p.machines for site in found for p in site)
+    return sum(w.jobs for w in wishes) - sum(sum(p.jobs) * p.machines for site in patterns for p in site)
 
 
 def test_jobs_that_want_much_are_paired_with_jobs_that_want_little():
@@ -32,8 +32,8 @@ def test_memory_pairs_as_cpus_do():
 def test_large_jobs_keep_their_room():
     """8 GPUs on two machines for 4 + 2 + 1 + 1: one has the 4, or a job would be torn apart."""
     wishes = [Wish(1, 1, 0, 2), Wish(2, 2, 0, 1), Wish(4, 4, 0, 1)]
-    found = packed(wishes, (4, 4, 0, 2))
-    assert sorted((p.jobs, p.machines) for p in found[0]) == [((0, 0, 1), 1), ((2, 1, 0), 1)]
+    result = packed(wishes, (4, 4, 0, 2))
+    assert sorted((p.jobs, p.machines) for p in result[0]) == [((0, 0, 1), 1), ((2, 1, 0), 1)]
 
 
 def test_a_pattern_is_not_used_until_large_jobs_have_no_room():
@@ -64,9 +64,9 @@ def test_a_pattern_does_not_take_the_last_room_of_large_jobs():
 def test_jobs_that_fit_no_machine_are_left():
     """3 GPUs on machines of 2: for the caller to tear apart."""
     wishes = [Wish(3, 0, 0, 1), Wish(1, 0, 0, 1)]
-    found = packed(wishes, (2, 0, 0, 2))
-    assert sum(p.jobs[0] for p in found[0]) == 0
-    assert left(wishes, found) == 1
+    result = packed(wishes, (2, 0, 0, 2))
+    assert sum(p.jobs[0] for p in result[0]) == 0
+    assert left(wishes, result) == 1
 
 
 def fewest_left(sizes: Sequence[int], machines: int, gpus: int) -> int:

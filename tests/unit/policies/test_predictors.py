@@ -101,10 +101,10 @@ def test_it_is_better_than_the_last_sample():
 def test_odd_series_give_shares(values):
     """Constant, alternating, a jump: always a number from 0 to 1; a constant goes on, so does a change."""
     predictor = Autoregressive()
-    found = [predictor.following(np.array(values[: k + 1])) for k in range(100)]
-    assert all(0 <= use <= 1 for use in found)
+    results = [predictor.following(np.array(values[: k + 1])) for k in range(100)]
+    assert all(0 <= use <= 1 for use in results)
     if len(set(values)) == 1:
-        assert found == pytest.approx(values)
+        assert results == pytest.approx(values)
 
 
 def test_it_is_fitted_now_and_then():

@@ -34,14 +34,14 @@ FIGURE_5 = Loaned(range(1, 7), {A: {1: 8, 2: 8}, B: {3: 8}, C: {4: 8, 5: 2}, D: 
 
 def costs(loaned, fraction):
     """Return the sum over the jobs of each machine of what `fraction` says of a job there."""
-    found = jobs_by_machine(loaned)
-    return [float(sum(fraction(loaned.gpus[job], m) for job in found[m])) for m in loaned.machines]
+    result = jobs_by_machine(loaned)
+    return [float(sum(fraction(loaned.gpus[job], m) for job in result[m])) for m in loaned.machines]
 
 
 def greedy_costs(loaned):
     """Return the cost of each machine before anything is chosen."""
-    found = _Costs(loaned)
-    return [float(Fraction(cost, found._whole)) for cost in found._cost.values()]
+    result = _Costs(loaned)
+    return [float(Fraction(cost, result._whole)) for cost in result._cost.values()]
 
 
 def value(loaned, picked):

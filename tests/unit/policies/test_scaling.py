@@ -72,8 +72,8 @@ def test_marginal_gain_goes_worker_by_worker():
         return Growing(job, 0, 100.0, np.array([1, 2]), 100 - 100 / np.array(throughput))
 
     jobs = [measured(0, 1.5, 1.7), measured(1, 1.3, 1.6)]
-    found = [extra("marginal_gain", n, jobs) for n in range(1, 5)]
-    assert found == [[1, 0], [1, 1], [1, 2], [2, 2]]
+    results = [extra("marginal_gain", n, jobs) for n in range(1, 5)]
+    assert results == [[1, 0], [1, 1], [1, 2], [2, 2]]
     assert extra("marginal_gain", 9, [measured(0, 1.5, 1.4), measured(1, 0.9, 2.0)]) == [1, 0]
 
 
@@ -110,10 +110,10 @@ growing = st.builds(
 @given(st.integers(0, 40), st.lists(growing, max_size=6), st.booleans(), st.sampled_from(sorted(SCALINGS)))
 def test_no_rule_grants_more_than_there_is(capacity, jobs, pending, name):
     """Never more GPUs than the capacity, fewer workers than base, or more for a job than its most."""
-    found = extra(name, capacity, jobs, pending=pending)
-    assert all(0 <= count <= len(job.gpus) for count, job in zip(found, jobs, strict=True))
-    assert sum(int(j.gpus[n - 1]) for n, j in zip(found, jobs, strict=True) if n) <= capacity
-    assert len(found) == len(jobs)
+    result = extra(name, capacity, jobs, pending=pending)
+    assert all(0 <= count <= len(job.gpus) for count, job in zip(result, jobs, strict=True))
+    assert sum(int(j.gpus[n - 1]) for n, j in zip(result, jobs, strict=True) if n) <= capacity
+    assert len(result) == len(jobs)
 
 
 @given(st.integers(0, 40), st.lists(growing, max_size=6))
@@ -139,15 +139,15 @@ class Answers:
 
 def test_a_rule_of_ones_own():
     """It is taken by `_target_`, and its answers are used as they are if they are possible."""
-    own = TypeAdapter(AnyScaling, config={"arbitrary_types_allowed": True}).validate_python(Answers(2, 1))
-    assert scaling_of(own).extra(4, [A2, B], pending=False) == [2, 1]
+    rule = TypeAdapter(AnyScaling, config={"arbitrary_types_allowed": True}).validate_python(Answers(2, 1))
+    assert scaling_of(rule).extra(4, [A2, B], pending=False) == [2, 1]
 
 
 def test_a_rule_of_ones_own_may_answer_with_an_array():
     """Numbers of numpy are whole numbers, too; the policy gets plain ones."""
-    found = scaling_of(Answers(*np.array([2, 1]))).extra(4, [A2, B], pending=False)
-    assert found == [2, 1]
-    assert [type(count) for count in found] == [int, int]
+    result = scaling_of(Answers(*np.array([2, 1]))).extra(4, [A2, B], pending=False)
+    assert result == [2, 1]
+    assert [type(count) for count in result] == [int, int]
 
 
 @pytest.mark.parametrize(

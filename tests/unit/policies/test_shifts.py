@@ -19,9 +19,9 @@ def sends(ms, iteration_ms, *links, start_ms=0, share=1.0):
 def turned(*uses):
     """Return shifts in ms of jobs on one link, and its score before and after."""
     jobs = [(use, 0) for use in uses]
-    found = turns(LINK, [[job] for job in jobs])
-    after = score(LINK, [(use, shift_ns) for use, shift_ns in zip(uses, found, strict=True)])
-    return [ns / MS for ns in found], score(LINK, jobs), after
+    result = turns(LINK, [[job] for job in jobs])
+    after = score(LINK, [(use, shift_ns) for use, shift_ns in zip(uses, result, strict=True)])
+    return [ns / MS for ns in result], score(LINK, jobs), after
 
 
 def test_iterations_of_40_and_60_ms_on_a_circle_of_120():
@@ -30,16 +30,16 @@ def test_iterations_of_40_and_60_ms_on_a_circle_of_120():
     What counts is their distance modulo 20 ms, of which both together take all: only 10 ms fit, a turn of 30
     degrees of 120 ms.
     """
-    found, before, after = turned(sends(10, 40), sends(10, 60))
-    assert found == [0, 10]
+    result, before, after = turned(sends(10, 40), sends(10, 60))
+    assert result == [0, 10]
     assert (before, after) == (pytest.approx(11 / 12), pytest.approx(1))
 
 
 def test_two_of_the_paper_s_vgg16():
     """Computing 141 ms, sending 114 of 255: 228 fit; half a turn leaves the same gap on both sides."""
     job = sends(114, 255, start_ms=141)
-    found, before, after = turned(job, job)
-    assert found == [0, 127.5]
+    result, before, after = turned(job, job)
+    assert result == [0, 127.5]
     assert (before, after) == (pytest.approx(1 - 114 / 255, abs=0.005), pytest.approx(1))
 
 
@@ -60,17 +60,17 @@ def test_two_equal_jobs(ms, share, before, after):
 
 def test_three_jobs_fit_where_their_times_do():
     """3 x 30 of 100 ms fit if they are packed first and spaced out then; 3 x 40 exceed by 20 %."""
-    found, before, after = turned(*[sends(30, 100)] * 3)
+    result, before, after = turned(*[sends(30, 100)] * 3)
     assert (before, after) == (pytest.approx(1 - 0.3 * 2), pytest.approx(1))
     assert turned(*[sends(40, 100)] * 3)[2] == pytest.approx(0.8)
-    gaps = sorted(each % 100 for each in found)
+    gaps = sorted(item % 100 for item in result)
     assert all(later - earlier > 30 for earlier, later in zip(gaps, [*gaps[1:], 100], strict=True))
 
 
 def test_jobs_whose_iterations_share_no_short_multiple_are_left_alone():
     """120 and 119 steps meet at every distance in turn: no turn is better than another."""
-    found, before, after = turned(sends(30, 120), sends(30, 119))
-    assert found == [0, 0]
+    result, before, after = turned(sends(30, 120), sends(30, 119))
+    assert result == [0, 0]
     assert before == after < 1
 
 
@@ -79,16 +79,16 @@ def test_sending_at_different_times_of_an_iteration_needs_no_shift():
 
     0-30 and 60-90 of 100 ms: between the gaps of 30 and 10 ms the middle is 10 ms earlier.
     """
-    found, before, after = turned(sends(30, 100), sends(30, 100, start_ms=60))
+    result, before, after = turned(sends(30, 100), sends(30, 100, start_ms=60))
     assert before == after == pytest.approx(1)
-    assert found[1] % 100 == pytest.approx(90, abs=1.5)
+    assert result[1] % 100 == pytest.approx(90, abs=1.5)
 
 
 def test_a_chain_of_links_gives_each_job_one_shift():
     """A and b on one link, b and c on the other, 40 of 100 ms each: b half a turn off, c with a again."""
-    found = interleaved({7: sends(40, 100, LINK), 8: sends(40, 100, LINK, OTHER), 9: sends(40, 100, OTHER)})
-    assert {job: ns / MS for job, ns in found.shift_ns.items()} == {7: 0, 8: 50, 9: 0}
-    assert found.scores == {LINK: pytest.approx(1), OTHER: pytest.approx(1)}
+    result = interleaved({7: sends(40, 100, LINK), 8: sends(40, 100, LINK, OTHER), 9: sends(40, 100, OTHER)})
+    assert {job: ns / MS for job, ns in result.shift_ns.items()} == {7: 0, 8: 50, 9: 0}
+    assert result.scores == {LINK: pytest.approx(1), OTHER: pytest.approx(1)}
 
 
 def test_tied_jobs_are_shifted_together():
@@ -97,7 +97,7 @@ def test_tied_jobs_are_shifted_together():
     Of 100 ms a and d send 45, b and c 40. B is at 50 and d 50 after c; c is best 50 after b: at 0, d at 50.
     """
     last = LinkName("rack", 9, "in")
-    found = interleaved(
+    result = interleaved(
         {
             0: sends(45, 100, LINK),
             1: sends(40, 100, LINK, OTHER),
@@ -105,8 +105,8 @@ def test_tied_jobs_are_shifted_together():
             3: sends(45, 100, last),
         }
     )
-    assert found.worst == pytest.approx(1)
-    shifts = [found.shift_ns[job] / MS for job in range(4)]
+    assert result.worst == pytest.approx(1)
+    shifts = [result.shift_ns[job] / MS for job in range(4)]
     assert (shifts[2] - shifts[1]) % 100 == pytest.approx(50)
     assert shifts[0] == 0
     for one, other in ((0, 1), (3, 2)):  # the longer needs 45 before the shorter begins, the shorter 40
@@ -115,30 +115,30 @@ def test_tied_jobs_are_shifted_together():
 
 def test_a_loop_is_closed_with_the_shifts_that_there_are():
     """Three jobs of 40 in 100 ms, each two on a link of their own: on the third link both collide."""
-    found = interleaved(
+    result = interleaved(
         {
             0: sends(40, 100, LINK, OTHER),
             1: sends(40, 100, LINK, THIRD),
             2: sends(40, 100, OTHER, THIRD),
         }
     )
-    assert sorted(found.scores.values()) == [pytest.approx(0.6), pytest.approx(1), pytest.approx(1)]
-    assert found.worst == min(found.scores.values())
+    assert sorted(result.scores.values()) == [pytest.approx(0.6), pytest.approx(1), pytest.approx(1)]
+    assert result.worst == min(result.scores.values())
 
 
 def test_links_of_the_same_jobs_count_once():
     """Both ways of two ports: the one with most to carry stands for all."""
     ports = [LinkName("machine", m, way) for m in (0, 1) for way in ("in", "out")]
-    found = interleaved({0: sends(40, 100, *ports), 1: sends(40, 100, *ports)})
-    assert len(found.scores) == 1
-    assert found.worst == pytest.approx(1)
+    result = interleaved({0: sends(40, 100, *ports), 1: sends(40, 100, *ports)})
+    assert len(result.scores) == 1
+    assert result.worst == pytest.approx(1)
 
 
 def test_links_that_carry_all_are_not_shared():
     """Half of the link each: nobody is shifted."""
-    found = interleaved({0: sends(40, 100, share=0.5), 1: sends(40, 100, share=0.5)})
-    assert found == ({}, {})
-    assert found.worst == 1
+    result = interleaved({0: sends(40, 100, share=0.5), 1: sends(40, 100, share=0.5)})
+    assert result == ({}, {})
+    assert result.worst == 1
 
 
 def test_jobs_that_keep_their_shifts_are_not_turned():
@@ -147,6 +147,6 @@ def test_jobs_that_keep_their_shifts_are_not_turned():
     The link that only a and b share is not looked at.
     """
     a, b, c = sends(40, 100, LINK, OTHER), sends(40, 100, LINK, OTHER), sends(20, 100, LINK)
-    found = interleaved({0: a, 1: b, 2: c}, {0: 0, 1: 40 * MS})
-    assert {job: ns / MS for job, ns in found.shift_ns.items()} == {2: 80}
-    assert found.scores == {LINK: pytest.approx(1)}
+    result = interleaved({0: a, 1: b, 2: c}, {0: 0, 1: 40 * MS})
+    assert {job: ns / MS for job, ns in result.shift_ns.items()} == {2: 80}
+    assert result.scores == {LINK: pytest.approx(1)}

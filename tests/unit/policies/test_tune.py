@@ -196,10 +196,10 @@ def test_a_job_below_its_share_keeps_its_allocation():
     """One CPU is free, and the first takes it, of its 3, with 30 bytes; the second has none, and 30 bytes."""
     free = Free(tiny_cluster(1, 4, cpus=12, memory_bytes=120), [4], [1], [120])
     for lowered in ("fewest", "in_order"):
-        found = Tune(lowered=lowered, hand_out=False).pack(
+        result = Tune(lowered=lowered, hand_out=False).pack(
             [need(0, (1, 9, 120)), need(1, (1, 9, 40))], free, view()
         )
-        assert found == {0: on((0, 1, 1, 30)), 1: on((0, 1, 0, 30))}
+        assert result == {0: on((0, 1, 1, 30)), 1: on((0, 1, 0, 30))}
 
 
 def test_jobs_get_the_rest_if_others_may_not_shrink():
@@ -207,26 +207,26 @@ def test_jobs_get_the_rest_if_others_may_not_shrink():
     cluster = tiny_cluster(1, 4, cpus=12, memory_bytes=120)
     free = Free(cluster, [4], [2], [20])
     jobs = [need(0, (1, 9, 10)), need(1, (1, 9, 40))]
-    found = Tune().pack(jobs, free, believed(jobs, cluster))
-    assert found == {0: on((0, 1, 2, 10)), 1: on((0, 1, 0, 10))}
+    result = Tune().pack(jobs, free, believed(jobs, cluster))
+    assert result == {0: on((0, 1, 2, 10)), 1: on((0, 1, 0, 10))}
 
 
 def test_shares_are_those_of_the_machine():
     """Machine 1 has 2 CPUs a GPU: a job that wants 9 gets 2 there, one that wants 1 gets 1."""
     machines = [Machine("a", 0, "a", 1, cpus=4), Machine("b", 0, "b", 2, cpus=4)]
     free = whole(Cluster(machines))
-    found = Tune(hand_out=False).pack(
+    result = Tune(hand_out=False).pack(
         [need(0, (1, 4, 0)), need(1, (1, 9, 0)), need(2, (1, 1, 0))], free, view()
     )
-    assert found == {0: on((0, 1, 4)), 1: on((1, 1, 2)), 2: on((1, 1, 1))}
+    assert result == {0: on((0, 1, 4)), 1: on((1, 1, 2)), 2: on((1, 1, 1))}
 
 
 def test_a_machine_of_another_kind_is_not_as_good():
     """2 GPUs and 4 CPUs are left of both: a share on machine 0; where the job is, 6 CPUs are one."""
     machines = [Machine("a", 0, "a", 2, cpus=4), Machine("b", 0, "b", 4, cpus=12)]
     jobs = [need(0, (2, 8, 0), among=0b10), need(1, (2, 12, 0))]
-    found = Tune(hand_out=False).pack(jobs, whole(Cluster(machines)), view({1: on((1, 2))}))
-    assert found[1] == on((0, 2, 4))
+    result = Tune(hand_out=False).pack(jobs, whole(Cluster(machines)), view({1: on((1, 2))}))
+    assert result[1] == on((0, 2, 4))
 
 
 @pytest.mark.parametrize(("several_ns", "is_split"), [(79, True), (80, False), (81, False)])
@@ -244,7 +244,7 @@ def test_a_job_is_split_only_if_it_is_faster(several_ns: int, is_split: bool):
     job = need(0, (2, 12, 20), unbounded=(20, 20))
     cluster = tiny_cluster(2, 4, cpus=12, memory_bytes=120)
     seen = view(cluster=cluster, performance=SimpleNamespace(alone=alone))
-    found = Tune(split="when_faster").pack([job], whole(cluster), seen)
+    result = Tune(split="when_faster").pack([job], whole(cluster), seen)
     two = on((0, 1, 10, 10), (1, 1, 10, 10))
     assert [on((0, 2, 12, 20)), two] in asked
-    assert found[0] == (two if is_split else on((0, 2, 12, 20)))
+    assert result[0] == (two if is_split else on((0, 2, 12, 20)))

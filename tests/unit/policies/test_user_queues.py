@@ -235,6 +235,6 @@ def test_it_is_a_scan_of_all_users_made_cheap(holdings):
             alone.clear()
             alike.clear()
         elif what == "some":
-            queues.look_again(lambda each: each == ONE)
+            queues.look_again(lambda value: value == ONE)
             alone -= {u for u in alone if waiting[u][0][1] == ONE}
             alike.discard(ONE)

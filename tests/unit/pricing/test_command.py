@@ -89,19 +89,21 @@ def test_a_collective_by_hand(network):
     """1000 B over 2 GPUs, 1 byte/ns: all-reduce 2 x 500 + 30; others 500 + 20; bandwidths of nccl-tests."""
     Path("mine/topology").mkdir(parents=True)
     Path("mine/topology/mine.yaml").write_text(OWN)
-    own = ("--config-dir=mine", "topology=mine", "bytes=1000", "shape=2", "csv=c.csv")
-    own += ("network.system.transport=ideal",)
-    found = {}
+    options = ("--config-dir=mine", "topology=mine", "bytes=1000", "shape=2", "csv=c.csv")
+    options += ("network.system.transport=ideal",)
+    results = {}
     for collective in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
-        assert network(*own, f"collective={collective}").code == 0
-        (found[collective],) = read("c.csv")
-    assert {name: int(row["time_ns"]) for name, row in found.items()} == {
+        assert network(*options, f"collective={collective}").code == 0
+        (results[collective],) = read("c.csv")
+    assert {name: int(row["time_ns"]) for name, row in results.items()} == {
         "all_reduce": 1030, "all_gather": 520, "reduce_scatter": 520, "all_to_all": 520,
     }  # fmt: skip
     assert (
-        float(found["all_reduce"]["algorithm_gb_s"]) == float(found["all_reduce"]["bus_gb_s"]) == 1000 / 1030
+        float(results["all_reduce"]["algorithm_gb_s"])
+        == float(results["all_reduce"]["bus_gb_s"])
+        == 1000 / 1030
     )
-    assert float(found["all_gather"]["bus_gb_s"]) == 1000 / 520 / 2
+    assert float(results["all_gather"]["bus_gb_s"]) == 1000 / 520 / 2
 
 
 def test_a_faster_fabric_hides_communication_that_a_slower_one_exposes(network):

@@ -120,8 +120,8 @@ def test_jobs_that_meet_nowhere_stay_alone(topology):
 )
 def test_machines_are_filled_in_order(topology, texts, machines):
     """One job after the other; the machines of a job are different ones."""
-    found = placed(parse_jobs(texts, topology), topology)
-    assert tuple(tuple(machine for _, machine, _, _ in slices) for slices in found) == machines
+    result = placed(parse_jobs(texts, topology), topology)
+    assert tuple(tuple(machine for _, machine, _, _ in slices) for slices in result) == machines
 
 
 @pytest.mark.parametrize(

@@ -37,5 +37,5 @@ def test_texts_as_pyarrow_makes_them() -> None:
 def test_few_and_many_texts_are_taken_alike(repeats: int) -> None:
     """Three rows, and 3 * 8,192 of them, which `pyarrow.compute` takes: a place beyond the end is missing."""
     index, missing = np.array([1, 9, 0] * repeats), np.array([False, True, False] * repeats)
-    found = arrow.taken(arrow.texts(["a", "\u20ac"]), index, missing)
-    assert found.equals(pa.array(["\u20ac", None, "a"] * repeats))
+    result = arrow.taken(arrow.texts(["a", "\u20ac"]), index, missing)
+    assert result.equals(pa.array(["\u20ac", None, "a"] * repeats))

@@ -31,7 +31,7 @@ def test_the_timers_of_dally_are_in_the_run_folder_and_in_the_report(
     monkeypatch.chdir(tmp_path)
     every = contents.drawings  # the others take seconds and are not looked at
     monkeypatch.setattr(
-        contents, "drawings", lambda *rows: [each for each in every(*rows) if each.name == "policy_series"]
+        contents, "drawings", lambda *rows: [item for item in every(*rows) if item.name == "policy_series"]
     )
     small = ("workload.jobs=60", "workload.load=1.3", "cluster.racks=1", "workload.max_gpus=16")
     for policy in ("dally", "fifo"):

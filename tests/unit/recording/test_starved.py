@@ -17,9 +17,9 @@ def machine(gpus: int = 4, cpus: int = 8, gpu_type: str = "v", worth: float = 1.
 
 def starved(*machines: Machine, waiting: Demand, least: float | None = None) -> int:
     """Return the GPUs of empty machines that starve while a job waits."""
-    made = Starved(Cluster(machines), least)
-    made.wait(waiting)
-    return made.count()
+    counter = Starved(Cluster(machines), least)
+    counter.wait(waiting)
+    return counter.count()
 
 
 @pytest.mark.parametrize(("cpus", "expected"), [(8, 0), (9, 4)])
@@ -31,10 +31,10 @@ def test_a_job_needs_the_cpus_that_it_asks_for(cpus: int, expected: int) -> None
 def test_a_job_that_lacks_gpus_starves_none() -> None:
     """2 of 4 GPUs are idle: a job of 3 and 9 CPUs does not starve them, one of 2 does."""
     for gpus, expected in ((3, 0), (2, 2)):
-        made = Starved(Cluster([machine()]))
-        made.take(0, 2, 0)
-        made.wait(Demand(gpus, cpus=9))
-        assert made.count() == expected
+        counter = Starved(Cluster([machine()]))
+        counter.take(0, 2, 0)
+        counter.wait(Demand(gpus, cpus=9))
+        assert counter.count() == expected
 
 
 @pytest.mark.parametrize(("cpus", "expected"), [(16, 0), (17, 4)])
@@ -45,10 +45,10 @@ def test_a_large_job_needs_its_part_on_each_machine(cpus: int, expected: int) ->
 
 def test_a_large_job_starves_no_machine_that_is_not_empty() -> None:
     """It needs all 4 GPUs of a machine, of which 3 are idle."""
-    made = Starved(Cluster([machine()]))
-    made.take(0, 1, 0)
-    made.wait(Demand(8, cpus=99))
-    assert made.count() == 0
+    counter = Starved(Cluster([machine()]))
+    counter.take(0, 1, 0)
+    counter.wait(Demand(8, cpus=99))
+    assert counter.count() == 0
 
 
 @pytest.mark.parametrize(("most", "expected"), [(1, 0), (2, 4), (0, 4)])
@@ -77,10 +77,10 @@ def test_a_fungible_job_needs_the_gpus_that_replace_its_own() -> None:
     Where there are 9 CPUs none starve.
     """
     assert starved(machine(cpus=9, worth=0.5), waiting=Demand(2, cpus=9, fungible=True)) == 0
-    made = Starved(Cluster([machine(worth=0.5), machine(worth=0.5)]))
-    made.take(1, 1, 0)
-    made.wait(Demand(2, cpus=9, fungible=True))
-    assert made.count() == 4
+    counter = Starved(Cluster([machine(worth=0.5), machine(worth=0.5)]))
+    counter.take(1, 1, 0)
+    counter.wait(Demand(2, cpus=9, fungible=True))
+    assert counter.count() == 4
 
 
 def test_a_job_that_asks_for_no_cpus_starves_none() -> None:
@@ -96,34 +96,34 @@ def test_cpus_enough_to_start_count_instead_of_the_demand(least: float, expected
 
 def test_none_starve_when_no_job_waits() -> None:
     """Nor after the last has gone; and again, when the next one waits."""
-    made, demand = Starved(Cluster([machine()])), Demand(1, cpus=9)
-    counts = [made.count()]
-    for change in (made.wait, made.go, made.wait):
+    counter, demand = Starved(Cluster([machine()])), Demand(1, cpus=9)
+    counts = [counter.count()]
+    for change in (counter.wait, counter.go, counter.wait):
         change(demand)
-        counts.append(made.count())
+        counts.append(counter.count())
     assert counts == [0, 4, 0, 4]
 
 
 def test_the_neediest_waiting_job_counts() -> None:
     """9 and 5 CPUs on 8, twice 9: the first of the two that goes changes nothing, the second does."""
-    made, much, little = Starved(Cluster([machine()])), Demand(1, cpus=9), Demand(1, cpus=5)
+    counter, much, little = Starved(Cluster([machine()])), Demand(1, cpus=9), Demand(1, cpus=5)
     for demand in (much, little, much):
-        made.wait(demand)
+        counter.wait(demand)
     counts = []
     for demand in (much, much):
-        made.go(demand)
-        counts.append(made.count())
+        counter.go(demand)
+        counts.append(counter.count())
     assert counts == [4, 0]
 
 
 def test_closed_machines_do_not_starve() -> None:
     """One takes no work from the start, one for a while."""
-    made = Starved(Cluster([machine(), machine(2, present=False)]))
-    made.wait(Demand(1, cpus=9))
-    counts = [made.count()]
+    counter = Starved(Cluster([machine(), machine(2, present=False)]))
+    counter.wait(Demand(1, cpus=9))
+    counts = [counter.count()]
     for number, takes_work in ((1, True), (0, False), (0, True)):
-        made.open(number, takes_work)
-        counts.append(made.count())
+        counter.open(number, takes_work)
+        counts.append(counter.count())
     assert counts == [4, 6, 2, 6]
 
 
@@ -133,21 +133,21 @@ def test_counts_are_those_from_scratch(seed: int) -> None:
     random = np.random.default_rng(seed)
     machines = [machine(int(g), 8, "vt"[i % 2]) for i, g in enumerate(random.integers(0, 5, 6))]
     cluster = Cluster(machines)
-    made, taken, waiting = Starved(cluster), [(0, 0)] * 6, list[Demand]()
+    counter, taken, waiting = Starved(cluster), [(0, 0)] * 6, list[Demand]()
     for _ in range(400):
         number = int(random.integers(6))
         if random.random() < 0.5:
             held = int(random.integers(machines[number].gpus + 1)), int(random.integers(9))
-            made.take(number, held[0] - taken[number][0], held[1] - taken[number][1])
+            counter.take(number, held[0] - taken[number][0], held[1] - taken[number][1])
             taken[number] = held
         elif waiting and random.random() < 0.5:
-            made.go(waiting.pop(int(random.integers(len(waiting)))))
+            counter.go(waiting.pop(int(random.integers(len(waiting)))))
         else:
             gpus, cpus = int(random.integers(1, 9)), int(random.integers(12))
             waiting.append(Demand(gpus, cpus=cpus, gpu_types=("v",) * int(random.integers(2))))
-            made.wait(waiting[-1])
+            counter.wait(waiting[-1])
         if random.random() < 0.7:
-            assert made.count() == from_scratch(machines, taken, waiting)
+            assert counter.count() == from_scratch(machines, taken, waiting)
 
 
 def from_scratch(machines: list[Machine], taken: list[tuple[int, int]], waiting: list[Demand]) -> int:

@@ -65,8 +65,8 @@ def test_jobs_are_on_as_few_machines_as_users_ask_for(month: pd.DataFrame) -> No
 
 def test_gpus_are_as_busy_as_their_model_keeps_them(month: pd.DataFrame) -> None:
     """The file of CODA's models has 0.7 for BAT, 0.8 for Transformer; CPU jobs have the default, 1."""
-    found = month.groupby("model")["gpu_utilization"].unique().map(list)
-    assert (found["BAT"], found["Transformer"], found[""]) == ([0.7], [0.8], [1.0])
+    result = month.groupby("model")["gpu_utilization"].unique().map(list)
+    assert (result["BAT"], result["Transformer"], result[""]) == ([0.7], [0.8], [1.0])
 
 
 @pytest.mark.parametrize("seed", [0, 1])

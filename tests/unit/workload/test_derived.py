@@ -95,7 +95,7 @@ def test_classes_that_lack_the_same_go_in_their_order() -> None:
 def test_without_a_rate_all_arrive_at_once(rate: float | None) -> None:
     """A static trace: the jobs are those of any rate, at 0 s."""
     static, dynamic = (
-        DerivedTrace(jobs=50, jobs_per_hour=each, seed=3).table().frame() for each in (rate, 9)
+        DerivedTrace(jobs=50, jobs_per_hour=value, seed=3).table().frame() for value in (rate, 9)
     )
     assert static["submit_s"].tolist() == [0.0] * 50
     assert static.drop(columns="submit_s").equals(dynamic.drop(columns="submit_s"))
@@ -172,12 +172,12 @@ REPLAY = "0,alexnet,0.0,3349,1\n1,gnmt,0.001,26435,1\n2,m5,12,10,4\n"
 def test_job_files_of_the_authors_program(tmp_path: Path) -> None:
     """3349 x 0.6 s; 26,435 x 0.12 s; 10 x 0.6 s: iterations by the file, their time by the model."""
     (tmp_path / "jobs.csv").write_text(REPLAY)
-    base, own = (
+    base, files = (
         OmegaConf.load(data_path("conf", f"workload/{name}.yaml")) for name in ("columns", "synergy_replay")
     )
-    del own["defaults"]
+    del files["defaults"]
     node = OmegaConf.merge(
-        {"seed": 0}, {"workload": OmegaConf.merge(base, own, {"path": str(tmp_path / "jobs.csv")})}
+        {"seed": 0}, {"workload": OmegaConf.merge(base, files, {"path": str(tmp_path / "jobs.csv")})}
     )
     jobs = instantiate(node)["workload"].table().frame()
     assert jobs[["job_id", "submit_s", "gpus", "model"]].values.tolist() == [
@@ -186,4 +186,4 @@ def test_job_files_of_the_authors_program(tmp_path: Path) -> None:
         ["2", 12.0, 4, "M5"],
     ]
     assert work_s(jobs).tolist() == pytest.approx([2009.4, 3172.2, 6.0])
-    assert {NAMES[name]: time for name, time in own["constants"]["compute_s"].items()} == ITERATIONS_S
+    assert {NAMES[name]: time for name, time in files["constants"]["compute_s"].items()} == ITERATIONS_S

@@ -25,13 +25,13 @@ NAMES = [field.name for field in FIELDS]
 
 def test_every_property_of_a_job_has_one_column() -> None:
     """A property without a column could never be set; two columns for one would overwrite each other."""
-    own = {each.name for each in fields(JobSpec)} - {"demand", "stages", "delays_ns"}
-    demand = {f"demand.{each.name}" for each in fields(Demand) if each.init}
+    properties = {field.name for field in fields(JobSpec)} - {"demand", "stages", "delays_ns"}
+    demand = {f"demand.{field.name}" for field in fields(Demand) if field.init}
     stages = {f"stages.{name}" for name in Stages._fields}
     delays = {f"delays_ns.{change}" for change in CHANGES}
     reached = [field.to for field in FIELDS if field.to]
     assert len(set(reached)) == len(reached)
-    assert set(reached) | MADE == own | demand | stages | delays
+    assert set(reached) | MADE == properties | demand | stages | delays
 
 
 def test_the_yaml_of_columns_names_every_column() -> None:

@@ -57,5 +57,5 @@ def test_bounds_are_whole_workers(
     gpus: int, worker: int, least: float, most: float, expected: tuple[int, int]
 ) -> None:
     """Bounds as multiples of the GPUs, rounded towards these."""
-    found = bounds_of(np.array([gpus]), np.array([worker]), least, most)
-    assert tuple(int(each[0]) for each in found) == expected
+    result = bounds_of(np.array([gpus]), np.array([worker]), least, most)
+    assert tuple(int(item[0]) for item in result) == expected

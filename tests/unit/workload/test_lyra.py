@@ -152,9 +152,9 @@ def test_arrivals_follow_the_rates() -> None:
 def test_days_come_in_the_order_drawn() -> None:
     """Days 1, 1, 0 of jobs at 100 s of day 0, 50 and 60 s of day 1: each keeps its time of day."""
     table = Table({"submit_s": [100.0, 86_450.0, 86_460.0], "gpus": [1, 2, 3]})
-    found = days_of(table, [1, 1, 0])
-    assert found["submit_s"].tolist() == [50, 60, 86_450, 86_460, 172_900]
-    assert found["gpus"].tolist() == [2, 3, 2, 3, 1]
+    result = days_of(table, [1, 1, 0])
+    assert result["submit_s"].tolist() == [50, 60, 86_450, 86_460, 172_900]
+    assert result["gpus"].tolist() == [2, 3, 2, 3, 1]
 
 
 def test_bootstrapped_traces_are_days_of_the_one() -> None:
@@ -203,7 +203,7 @@ def test_workers_have_up_to_8_gpus_and_those_of_elastic_jobs_2() -> None:
 @pytest.mark.parametrize("name", ["lyra_advanced", "lyra_heterogeneous", "lyra_ideal", "lyra_testbed"])
 def test_presets_are_complete(name: str) -> None:
     """Each inherits all of conf/workload/lyra.yaml, which lists every parameter of the class."""
-    base, preset = (OmegaConf.load(data_path("conf", f"workload/{each}.yaml")) for each in ("lyra", name))
+    base, preset = (OmegaConf.load(data_path("conf", f"workload/{value}.yaml")) for value in ("lyra", name))
     config = OmegaConf.merge(
         base, {key: value for key, value in preset.items() if key != "defaults"}, {"seed": 0}
     )

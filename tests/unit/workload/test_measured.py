@@ -139,7 +139,7 @@ def test_each_row_may_name_its_measured_gpu(write: Write) -> None:
 
     100 s on H100 are 400 here, on the cluster's own 100, on half of an H100 200, on a V100 100.
     """
-    rows = "".join(f"{i},0,1,100,,VGG11,{each}\n" for i, each in enumerate(("", "cluster", "0.5", " V100")))
+    rows = "".join(f"{i},0,1,100,,VGG11,{value}\n" for i, value in enumerate(("", "cluster", "0.5", " V100")))
     path = write(HEAD.replace("\n", ",measured_on\n") + rows + "9,0,0,100,2,,H100\n")
     table = read_table(CanonicalCsv(path=path, measured_on="H100"), V100)
     assert table["duration_s"].tolist() == [400, 100, 200, 100, 100]
@@ -250,7 +250,7 @@ def test_topologies_that_ship_agree_on_the_speed_of_a_gpu() -> None:
     for file in data_path("topologies").glob("*.yaml"):
         for kind in load_topology(file).machine_types.values():
             speeds.setdefault(kind.gpu_type, set()).add(kind.speed)
-    assert {name: len(found) for name, found in speeds.items()} == dict.fromkeys(speeds, 1)
+    assert {name: len(speed) for name, speed in speeds.items()} == dict.fromkeys(speeds, 1)
 
 
 def test_the_cluster_s_own_gpus_of_several_types() -> None:

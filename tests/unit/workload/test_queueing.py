@@ -55,8 +55,8 @@ def test_batches_and_silence_can_have_all_published_figures_of_lyra() -> None:
         begin_s = 100_000.0 * len(jobs)
         jobs += [(begin_s, 104, 8, wait_s + 1.0), *[(begin_s + 1, 1, 1, 1.0)] * count]
     waited = waits(13, *jobs)
-    found = [np.percentile(waited, p, method="inverted_cdf") for p in (50, 75, 95, 99)]
-    assert found == [55, 1892, 8357, 14323]
+    results = [np.percentile(waited, p, method="inverted_cdf") for p in (50, 75, 95, 99)]
+    assert results == [55, 1892, 8357, 14323]
     assert sum(waited) == 307_200
     assert waits(13, *jobs, (jobs[-1][0] + 18_669, 1, 1, 1.0))[-1] == 14324
 
@@ -68,9 +68,9 @@ def test_a_bisection_finds_the_mean() -> None:
 
 def test_a_jump_of_the_mean_is_searched_on_a_grid() -> None:
     """Only from 3.25 to 3.35 is the mean 1: above, it is 0, so a bisection looks below 2 and misses it."""
-    found, mean = steer(lambda x: float(3.25 <= x <= 3.35) + 2 * (x < 3.25), 1.0, 4.0)
+    result, mean = steer(lambda x: float(3.25 <= x <= 3.35) + 2 * (x < 3.25), 1.0, 4.0)
     assert mean == 1
-    assert 3.25 <= found <= 3.35
+    assert 3.25 <= result <= 3.35
 
 
 def test_an_unreachable_mean_ends_at_the_nearest() -> None:

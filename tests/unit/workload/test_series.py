@@ -89,8 +89,8 @@ def test_levels_are_lognormal_and_autoregressive() -> None:
 def test_jobs_repeat_their_series() -> None:
     """Never, always, or half of them: of a series of 10,000 jobs 5,000 within 4 x 50."""
     draws, member_of = random().random(20_000), np.repeat([0, 1], 10_000)
-    own, all_of, some = (repeated(draws, chance, member_of, random()) for chance in (0, 1, 0.5))
-    assert (own == draws).all()
+    repeats, all_of, some = (repeated(draws, chance, member_of, random()) for chance in (0, 1, 0.5))
+    assert (repeats == draws).all()
     assert len(set(all_of[:10_000])) == len(set(all_of[10_000:])) == 1
     assert all_of[0] != all_of[-1]
     assert (some == all_of)[:10_000].sum() == pytest.approx(5000, abs=200)

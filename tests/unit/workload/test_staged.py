@@ -25,7 +25,7 @@ def test_a_job_has_the_stages_of_its_model_and_gpus():
 
 def test_the_network_stage_can_be_left_to_a_model():
     """VGG16 on 8 GPUs: 214 - 66 ms, as many iterations; its GPUs are busy for 75 of the 148."""
-    keep, subtract = (staged(network=each, structure="none") for each in ("keep", "subtract"))
+    keep, subtract = (staged(network=value, structure="none") for value in ("keep", "subtract"))
     vgg = (keep["model"] == "VGG16") & (keep["gpus"] == 8)
     assert subtract[vgg]["compute_s"].iloc[0] == pytest.approx(0.148)
     assert subtract[vgg]["gpu_utilization"].iloc[0] == pytest.approx(75 / 148)
@@ -73,7 +73,7 @@ def test_job_types_are_bottlenecks():
 
 def test_models_without_stages_are_refused():
     """ResNet50 was not measured; A2C is bound by the CPU, the fourth type. The error says what is left."""
-    for models, found in (("ResNet50", "ResNet50"), ("A2C", "A2C")):
+    for models, value in (("ResNet50", "ResNet50"), ("A2C", "A2C")):
         with pytest.raises(InputError, match="no stages measured") as caught:
             staged(models={"rule": "fixed", "name": models}, job_types=2)
-        assert (caught.value.found, caught.value.allowed) == (found, "BERT-large, GPT-2, VGG16, VGG19")
+        assert (caught.value.found, caught.value.allowed) == (value, "BERT-large, GPT-2, VGG16, VGG19")
