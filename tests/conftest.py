@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
-    """Tell whether golden files are to be written instead of compared."""
+    """Return whether golden files are to be written instead of compared."""
     return bool(request.config.getoption("--update-golden"))
 
 

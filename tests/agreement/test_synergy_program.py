@@ -40,7 +40,7 @@ def test_each_difference_shifts_the_mean_jct_by_the_amount_of_the_table(shared):
     """Of 3.675 h whole iterations are 0.003, finishes noticed late 0.042, and all differences 0.168.
 
     That there are two speeds matters only where jobs get something between their share and their best case:
-    where tune hands out what is left.
+    where tune hands out the rest.
     """
     case = agreement_synergy.CASES["fifo-tune"]
     hours = {label: agreement_synergy.run(case, shared, values).mean_h for label, values in case.steps()}

@@ -148,7 +148,7 @@ def test_faster_gpus_want_more_cpus(speed, cpus, expected):
 
 
 class TestSteppedStall(PerformanceConformance):
-    """What a grid says is what a run has, with 64 CPUs a machine and on several machines."""
+    """A grid's answers equal a run's, with 64 CPUs per machine and on several machines."""
 
     models = ("images", "text", "nearly", "")
 

@@ -33,7 +33,7 @@ def chain(round_ns=ROUND_NS, **parts):
 
 
 class TestWholeIterations(PerformanceConformance):
-    """What a grid says is what a run has, groups, CPU-only jobs and a stall included."""
+    """A grid's answers equal a run's, groups, CPU-only jobs and a stall included."""
 
     def make_performance(self):
         return chain(10_000_000, packed=Packed(0.2), effects=[Stall()])

@@ -114,12 +114,12 @@ def imports() -> dict[str, list[str]]:
 
 
 def is_ours(name: str) -> bool:
-    """Tell whether a module belongs to this project."""
+    """Return whether a module belongs to this project."""
     return name.partition(".")[0] in {"artist", "netmodels"}
 
 
 def inside(name: str, parts: tuple[str, ...]) -> bool:
-    """Tell whether a module is one of some modules or lies in one of some packages."""
+    """Return whether a module is one of some modules or in one of some packages."""
     return any(name == part or name.startswith(f"{part}.") for part in parts)
 
 

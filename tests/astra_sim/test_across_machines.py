@@ -1,4 +1,4 @@
-"""How `across_machines` is put to each program, and the settings that mean nothing to it."""
+"""`across_machines` in the terms of each program, and settings without meaning for it."""
 
 import json
 from dataclasses import replace

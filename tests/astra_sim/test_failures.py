@@ -60,7 +60,7 @@ def test_a_good_run_leaves_nothing(astra, toy, switches, tmp_path):
 
 
 def test_a_hang_ends_at_the_timeout(astra, toy, switches, monkeypatch):
-    """What it had said until then is told."""
+    """The error quotes the program's output up to then."""
     monkeypatch.setenv("FAKE_MODE", "hang")
     started = time.monotonic()
     with pytest.raises(ProgramError, match=r"no answer within 1\.5 s") as failure:
@@ -176,7 +176,7 @@ def test_a_program_is_not_taken_for_another(tmp_path):
 
 
 def test_files_of_a_program_are_part_of_its_version(fake, tmp_path):
-    """What a wrapper starts may change while the wrapper does not."""
+    """A program behind a wrapper may change while the wrapper does not."""
     inner = tmp_path / "inner"
     versions = set()
     for content in (b"one", b"two"):

@@ -1,4 +1,4 @@
-"""What the programs read: every file against a small placement worked by hand."""
+"""Input files of the programs, against a small placement worked by hand."""
 
 import json
 from dataclasses import replace

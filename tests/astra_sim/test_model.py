@@ -1,4 +1,4 @@
-"""What is asked about a placement, and what becomes of placements that a back end has no words for."""
+"""Questions about placements, and the handling of placements that a back end cannot express."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def test_an_irregular_placement_is_stretched_as_its_neighbour(astra, switches, m
 
 @pytest.mark.parametrize("backend", ["unaware", "aware"])
 def test_less_compute_never_hides_more(astra, toy, switches, monkeypatch, backend):
-    """Whether the neighbour hides its communication says nothing of this placement."""
+    """A neighbour that hides its communication is no evidence for this placement."""
     monkeypatch.setenv("FAKE_NS", "100000")
     shape = shape_of([(0, "box", 3), (0, "box", 1)])
     model = astra(backend)

@@ -1,4 +1,4 @@
-"""What the programs say."""
+"""Output of the programs."""
 
 import pytest
 

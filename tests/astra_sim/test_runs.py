@@ -55,7 +55,7 @@ def run(fake: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def calls() -> int:
-    """Return how often the program ran."""
+    """Return the number of runs of the program."""
     log = Path("log")
     return len(log.read_text().splitlines()) if log.exists() else 0
 
@@ -194,7 +194,7 @@ def test_a_fallback_is_counted_and_reported(run, monkeypatch):
 
 
 def test_without_a_program_nothing_starts(monkeypatch, capsys):
-    """Where to get one is said."""
+    """The error names a source of the program."""
     monkeypatch.delenv("ASTRA_SIM_BIN", raising=False)
     assert main([*RUN, "output.dir=none"]) == 2
     err = capsys.readouterr().err

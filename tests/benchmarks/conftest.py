@@ -1,4 +1,4 @@
-"""Where the reference material lies."""
+"""Folder of the reference material."""
 
 from pathlib import Path
 

@@ -69,7 +69,7 @@ def test_work_once_per_step_weighs_more_in_a_short_step() -> None:
 def test_fitted_terms_grow_with_the_doublings_of_the_machines() -> None:
     """Of a step of 1 s on 8 machines, three doublings: 10 ms of waiting are 0.03, 1 % of straggling 0.03.
 
-    From 4 machines on, one more: 0.01 of each, on what is left of the second: (1 - 0.02) + 0.03 = 1.01.
+    From 4 machines on, one more: 0.01 of each, on the rest of the second: (1 - 0.02) + 0.03 = 1.01.
     """
     assert case(8, 1.0).unit_losses == pytest.approx([0.03, 0.03])
     four = replace(ONE, machines=4, gpus=32, rate=4 * 320.0)

@@ -74,7 +74,7 @@ def test_every_measured_fabric_prices_as_nccl_by_default() -> None:
 
 
 def test_a_fabric_is_fitted_to_runs_that_were_seen() -> None:
-    """What was kept aside, and what is no healthy run, must not be in a shipped figure."""
+    """Runs kept aside and unhealthy runs must not be in a shipped figure."""
     listed = read_list()
     seen = {name for kind in listed["seen"].values() for name in kind}
     assert all({*runs} <= seen for runs in FABRICS.values())

@@ -30,7 +30,7 @@ NARROWEST = 500  # Chromium makes no narrower window than that, but narrower fra
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What a browser made of a page.
+    """A page as rendered by a browser.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Visit:
 
     @property
     def said(self) -> Any:
-        """What the test's script said."""
+        """Return the output of the test's script."""
         result = re.search(r'data-said="([^"]*)"', self.document)
         assert result, "the script said nothing"
         return json.loads(unescape(result[1]))

@@ -67,7 +67,7 @@ def test_clicking_a_heading_sorts_and_typing_filters(visit: Callable[..., Visit]
 
 
 def test_notes_on_hidden_columns_are_hidden_too(visit: Callable[..., Visit], page: Path) -> None:
-    """What "GPUs held" means is said where that column is shown."""
+    """The note on "GPUs held" is shown only with its column."""
     script = "say(getComputedStyle(document.querySelector('p.note.more')).display);"
     shown = [visit(page, fragment, script).said for fragment in ("", "#columns=all")]
     assert shown == ["none", "block"]

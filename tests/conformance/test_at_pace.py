@@ -476,7 +476,7 @@ class TestSynergyThatTunes(PolicyConformance):
 
 
 def _short_of_cpus(spec: JobSpec, allocation: Allocation) -> float:
-    """Return how much slower a job is for want of CPUs; machines without any are not short of them."""
+    """Return the slowdown of a job by lack of CPUs; machines without CPU counts cause none."""
     wanted = 8 if spec.user[1:] in ("0", "2") else 2
     return max([1.0, *(wanted * s.gpus / s.cpus for s in allocation.slices if s.cpus)])
 

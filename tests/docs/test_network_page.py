@@ -1,4 +1,4 @@
-"""What netmodels/README.md says is what the program says."""
+"""Figures of netmodels/README.md equal the program's."""
 
 import re
 from dataclasses import replace

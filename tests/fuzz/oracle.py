@@ -1,4 +1,4 @@
-"""What is expected of any input: a valid result or a refusal in words, soon, and in little memory."""
+"""Oracle for any input: a valid result or a refusal in words, soon, and in little memory."""
 
 import os
 import re
@@ -57,7 +57,7 @@ def guarded() -> Iterator[None]:
 
 
 def result_of(do: Callable[[], Result]) -> Result | None:
-    """Return what a function makes of an input; None if it refuses it in two lines.
+    """Return a function's result for an input; None if it refuses it in two lines.
 
     Any other exception, a warning among them, is a fault of the program.
     """

@@ -78,7 +78,7 @@ def files(folder: Path) -> None:
 
 
 def built(raw: Any) -> Simulation:
-    """Return what a run needs, by the way that a run takes."""
+    """Return the parts of a run, built as by a run."""
     simulation = build(check_config(raw))
     assert simulation.jobs
     assert simulation.cluster.total_gpus >= 0
@@ -112,7 +112,7 @@ def test_a_wrong_section_is_refused_before_the_run(section: str, data: st.DataOb
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_configurations_are_good(name: str) -> None:
-    """Or the mutations would only ever be refused for what was wrong before."""
+    """Otherwise the mutations would only be refused for faults of the original."""
     assert built(json.loads(composed("config", name, *RUNS[name])))
 
 
@@ -122,7 +122,7 @@ def test_the_configurations_are_good(name: str) -> None:
 def test_a_wrong_configuration_of_a_command_is_refused(
     kind: str, model: type[Any], data: st.DataObject
 ) -> None:
-    """What artist-network and artist-trace are asked comes the same way."""
+    """Options of artist-network and artist-trace are composed the same way."""
     good = json.loads(composed(kind, kind))
     wrong = data.draw(trees(good, 3, kept=("_target_", "topology", "")))
 

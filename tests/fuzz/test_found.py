@@ -1,4 +1,4 @@
-"""What fuzzing has found, one case each: by now refused in words, or read right."""
+"""Faults that fuzzing revealed, one case per fault: by now refused in words, or read right."""
 
 import json
 import logging
@@ -282,7 +282,7 @@ def test_a_capacity_event_beyond_all_bounds(folder: Path, row: str, told: str) -
 
 
 def test_a_capacity_event_without_its_last_cells(folder: Path) -> None:
-    """What a short row lacks is empty: `nan` was no rack, and no pool."""
+    """Missing cells of a short row are empty: `nan` was no rack, and no pool."""
     (folder / "found.csv").write_text(f"{HEADER}\n5,join,new,\n")
     cluster, _ = build_cluster(ClusterConfig(machines=2, events=folder / "found.csv"), load_topology(DEFAULT))
     assert (cluster.machines[2].rack, cluster.machines[2].pool) == (0, "default")

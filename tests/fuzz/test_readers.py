@@ -91,7 +91,7 @@ def test_a_damaged_trace_is_read_or_refused(folder: Path, name: str, data: st.Da
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_samples_are_good(folder: Path, name: str) -> None:
-    """Or the mutations would only ever be refused for what was wrong before."""
+    """Otherwise the mutations would only be refused for faults of the original."""
     (folder / "trace").write_text(SAMPLES[name].text)
     (folder / "speeds.json").write_text(json.dumps(SPEEDS))
     reader = SAMPLES[name].reader(path=folder / "trace", **SAMPLES[name].needs)

@@ -47,7 +47,7 @@ def used(raw: Any) -> Topology:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_shipped_topologies_are_good(path: Path) -> None:
-    """Or the mutations would only ever be refused for what was wrong before."""
+    """Otherwise the mutations would only be refused for faults of the original."""
     assert used(read(path))
 
 
@@ -93,7 +93,7 @@ def placements(draw: st.DrawFn) -> str:
 @fuzzed(150)
 @given(text=placements())
 def test_a_placement_in_words_is_understood_or_refused(text: str) -> None:
-    """What is understood is shown in words that mean the same placement."""
+    """A parsed placement is printed in words that mean the same placement."""
     topology = load_topology(data_path("topologies", "v100_t4_pools.yaml"))
     shape = result_of(lambda: parse_shape(text, topology))
     if shape is not None:

@@ -73,7 +73,7 @@ Run = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def run_under(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return how to run the golden workload under a preset, with more overrides if any: the run folder."""
+    """Return a function from a preset and overrides to the folder of its run of the golden workload."""
     register_topologies()
     scratch = tmp_path_factory.mktemp("golden")
     frames: dict[tuple[str, ...], DictConfig] = {}

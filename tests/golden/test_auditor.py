@@ -1,4 +1,4 @@
-"""What the auditor says of three jobs on two machines, whole and damaged.
+"""The auditor on three jobs on two machines, whole and damaged.
 
 a and b have 8 GPUs, c has 16; a needs 100 iterations of 1 s, b 200, c 50. FIFO: a on m0 and b on m1 at 0 s.
 m1 fails at 150.5 s, when b has done 150 iterations and loses half of one; b restarts on m0, which takes 5 s

@@ -51,7 +51,7 @@ def test_no_two_presets_have_the_same_schedule():
     ],
 )
 def test_runs_with_other_settings_are_recounted(preset, setting, run_under):
-    """What a stop loses, runs that end early, and runs without rates, whose iterations are left out."""
+    """Losses at stops, runs that end early, and runs without rates, whose iterations are left out."""
     audited = audit.audit(run_under(preset, setting))
     assert audited.faults == {}
     assert ("iterations done, by the rates" in audited.compared) == ("rates" not in setting)

@@ -16,7 +16,7 @@ FAKE = (sys.executable, str(Path(__file__).with_name("fake_worker.py")))
 
 @pytest.fixture
 def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Return how often the fake worker was started."""
+    """Return the number of starts of the fake worker."""
     log = tmp_path / "starts"
     monkeypatch.setenv("FAKE_LOG", str(log))
     return lambda: len(log.read_text().splitlines()) if log.exists() else 0

@@ -1,4 +1,4 @@
-"""What ns-3 is asked: ways through the fabric, windows, messages and packets."""
+"""Questions to ns-3: routes through the fabric, windows, messages and packets."""
 
 from netmodels.collectives.hosts import Network
 from netmodels.contention.links import Link

@@ -1,4 +1,4 @@
-"""What a user installs carries the data, and finds it without a checkout."""
+"""The installed package contains the data, and reads it without a checkout."""
 
 import subprocess
 import sys

@@ -60,7 +60,7 @@ def is_legal(
     capacity: Sequence[Sequence[int]],
     open_: Sequence[bool],
 ) -> bool:
-    """Return whether a cluster may go from one state to another; `capacity` counts all machines."""
+    """Return whether a cluster may change from one state to another; `capacity` counts all machines."""
     use, was = used(after, len(capacity)), used(before, len(capacity))
     if any(u > c for us, cs in zip(use, capacity, strict=True) for u, c in zip(us, cs, strict=True)):
         return False

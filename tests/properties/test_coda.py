@@ -1,4 +1,4 @@
-"""What holds of CODA whatever jobs come: none waits for borrowed CPUs, shares are fair, all start."""
+"""Invariants of CODA for any jobs: none waits for lent CPUs, shares are fair, all start."""
 
 from collections import Counter
 from dataclasses import replace
@@ -54,12 +54,12 @@ def workload(seed: int, load: float, n: int = 160) -> list[JobSpec]:
 
 
 def needs_three() -> Performance:
-    """Return what makes jobs with fewer than 3 CPUs a GPU slower."""
+    """Return the slowdown of jobs with fewer than 3 CPUs per GPU."""
     return PlainPerformance(lambda spec, held: max(1.0, *(3 * s.gpus / max(s.cpus, 1) for s in held.slices)))
 
 
 def left(view: ClusterView, plan: Plan) -> Free:
-    """Return what is free once a plan is carried out."""
+    """Return the free resources after a plan is carried out."""
     free = view.free()
     for number, after in plan.changes.items():
         before = view.allocation(number)
@@ -71,7 +71,7 @@ def left(view: ClusterView, plan: Plan) -> Free:
 
 
 def fits(free: Free, gpus: int, cpus: int) -> bool:
-    """Return whether some machine has so many GPUs and CPUs."""
+    """Return whether one machine has these numbers of free GPUs and CPUs."""
     return bool(((free.gpus >= gpus) & (free.cpus >= cpus)).any())
 
 
@@ -81,7 +81,7 @@ def firsts(queues: UserQueues) -> list[tuple[str, int]]:
 
 
 def left_beside(policy: Coda, view: ClusterView, plan: Plan) -> Free:
-    """Return what is free once a plan is carried out; CPUs that a job gives up for a try are its own."""
+    """Return the free resources after a plan is carried out; CPUs given up for a try remain the job's."""
     free = left(view, plan)
     for held in policy._gpus.jobs.values():
         free.take(

@@ -81,7 +81,7 @@ class Audited(Coda):
             assert noted.tolist() == there.tolist()
 
     def _audit_arrays(self, view: ClusterView) -> None:
-        """What is left of the CPU array, and what is borrowed, are sums over jobs."""
+        """Remaining and lent CPUs of the CPU array are sums over jobs."""
         left, borrowed = view.cluster.cpus - self._arrays.reserve, np.zeros(len(view.cluster), dtype=np.int64)
         for held in self._cpus.jobs.values():
             for s in held.allocation.slices:
@@ -160,7 +160,7 @@ def events_of(rng: np.random.Generator, cluster: Cluster) -> list[CapacityEvent]
 
 
 def slow(spec: JobSpec, allocation: Any) -> float:
-    """Return how many times as long an iteration takes with the CPUs that a job has."""
+    """Return the slowdown of an iteration by the CPUs that a job has."""
     if not allocation.gpus:
         return 1.0
     cpus = sum(s.cpus for s in allocation.slices) / allocation.gpus

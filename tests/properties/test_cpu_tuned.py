@@ -48,7 +48,7 @@ POLICIES: dict[str, Callable[[str], Policy]] = {
 
 
 def slower(spec: JobSpec, allocation: Allocation) -> float:
-    """Return how much slower a job is than with all CPUs and memory that it wants."""
+    """Return a job's slowdown relative to all CPUs and memory that it wants."""
     cpus, memory = WANTS[spec.model]
     lacking = [1.0]
     for s in allocation.slices:

@@ -1,4 +1,4 @@
-"""What must hold for all jobs that share links, beside solvers as a textbook has them."""
+"""Invariants of jobs that share links, checked against textbook solvers."""
 
 from fractions import Fraction
 from math import inf

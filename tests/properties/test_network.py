@@ -1,4 +1,4 @@
-"""What must hold for every profile, shape and fabric."""
+"""Invariants for every profile, shape and fabric."""
 
 from dataclasses import replace
 from itertools import product
@@ -64,7 +64,7 @@ systems = st.builds(
 
 
 def same_everywhere(system):
-    """Tell whether all tiers run the same algorithm."""
+    """Return whether all tiers run the same algorithm."""
     return isinstance(system.collective_algorithm, str)
 
 
@@ -255,7 +255,7 @@ def shape_of_racks(racks):
 
 
 def lost_ns(profile, speed):
-    """Return what the integers of two answers may differ by: some bytes and ns in every phase."""
+    """Return the rounding difference that two answers may have: some bytes and ns in every phase."""
     return len(profile.layers) * 5 * 100 / min(1.0, speed)
 
 

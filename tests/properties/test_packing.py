@@ -1,4 +1,4 @@
-"""What mechanisms promise, on random machines and jobs: no job slower than with its share, no GPU idle."""
+"""Invariants of mechanisms on random machines and jobs: no job slower than with its share, no GPU idle."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -63,7 +63,7 @@ def _fit(cluster: Cluster, needs: Sequence[Need]) -> list[Need]:
 
 
 def pack(mechanism: Mechanism, cluster: Cluster, needs: Sequence[Need], held: Packed) -> Packed:
-    """Return what a mechanism makes of an empty cluster."""
+    """Return a mechanism's packing of an empty cluster."""
     return mechanism.pack(needs, whole(cluster), believed(needs, cluster, held))
 
 

@@ -1,4 +1,4 @@
-"""What `view.performance` answers: consolidated, on a grid, beside what runs; and beliefs that replace it."""
+"""Answers of `view.performance`: consolidated, on a grid, beside running jobs; and estimates in its place."""
 
 import random
 from dataclasses import replace
@@ -239,7 +239,7 @@ SHARED = Group("g", ((0, 2),))
 
 
 def beside(question, **b):
-    """Return what `question` answers at 1, when a shares m0 alone, c has m1, and b waits."""
+    """Return the answer of `question` at 1, when a holds m0 alone, c has m1, and b waits."""
     seen = {}
 
     def start(v, p):

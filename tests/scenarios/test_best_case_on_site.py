@@ -24,7 +24,7 @@ HOW = {
 
 
 def started(jobs, cluster, policy, slower):
-    """Return what each job holds at first, as (machine, GPUs, CPUs, GiB) by slice."""
+    """Return each job's first allocation, as (machine, GPUs, CPUs, GiB) by slice."""
     named = [replace(spec, model=spec.job_id) for spec in jobs]
     _, events = run_checked(named, cluster, policy, PlainPerformance(slower))
     return {
@@ -62,7 +62,7 @@ def test_machines_as_large_may_be_of_two_kinds(how):
 def test_a_job_on_two_machines_keeps_the_memory_that_it_needs_on_each(how):
     """W needs 30 GiB on each machine: 40 for 2 GPUs are enough on one, 20 + 20 on two are not: 50 + 50.
 
-    W is on two, as x and y hold 2 of the 3 GPUs of each, and their least, 40 GiB, or what is left.
+    W is on two, as x and y hold 2 of the 3 GPUs of each, and their least, 40 GiB, or the rest.
     """
 
     def slower(spec, allocation):

@@ -48,7 +48,7 @@ def cpu(name, cpus, seconds=100, at=0, **demand):
 
 
 def of(told, name):
-    """Return what happens to one job, without its name."""
+    """Return the events of one job, without its name."""
     return [(event[0], *event[2:]) for event in told if event[1] == name]
 
 

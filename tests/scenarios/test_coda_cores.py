@@ -25,7 +25,7 @@ FAST = {"step_s": 10, "eliminator": "off"}
 
 
 def slow(need):
-    """Return how many times as long an iteration takes, where a GPU needs so many CPUs."""
+    """Return the slowdown of an iteration, given the CPUs that a GPU needs."""
 
     def factor(spec, allocation):
         if not allocation.gpus or not any(s.cpus for s in allocation.slices):
@@ -37,7 +37,7 @@ def slow(need):
 
 
 def run(jobs, machines=1, *, gpus=4, cpus=16, need=4, events=(), **parameters):
-    """Return what happens to jobs: (time in s, name, CPUs by machine, kind of change), or a stop's reason."""
+    """Return the events of jobs: (time in s, name, CPUs by machine, type of change), or a stop's reason."""
     policy = Coda(**FAST | parameters)
     result, log = run_checked(
         jobs,

@@ -46,7 +46,7 @@ POLICIES = {
 
 
 def slower(spec, allocation):
-    """Return how much slower a job is than with all CPUs that it wants."""
+    """Return a job's slowdown relative to all CPUs that it wants."""
     wants = WANTS[spec.model]
     lacking = max(1.0, *(wants * s.gpus / max(s.cpus, 0.1) for s in allocation.slices)) if wants else 1.0
     return lacking**2 if spec.model == "eager" else lacking
@@ -353,7 +353,7 @@ def test_jobs_that_share_gpus_keep_their_shares():
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_victim_stays_where_it_is_though_it_was_tuned(name):
-    """What a policy compares are shares: as with the proportional fill, whoever holds more of them.
+    """Policies compare shares, as with the proportional fill, whatever CPUs a job was given.
 
     Jobs that want no CPUs: all that a policy does is the same, at the same times.
     """

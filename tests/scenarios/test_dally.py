@@ -392,7 +392,7 @@ def test_a_timer_is_mean_plus_two_sample_deviations():
 
 
 def test_tiers_and_demands_have_lists_of_their_own():
-    """What pairs waited for machines says nothing of racks, or of fours."""
+    """Waits of pairs for machines are no evidence for racks, or for jobs of four."""
     tuned = timers()
     for wait in (10, 10):
         tuned.accepted("machine", 2, wait, 0)

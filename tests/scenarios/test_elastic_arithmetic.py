@@ -78,7 +78,7 @@ class Asks(Scripted):
 
 
 def believed(jobs, cluster, *at, performance=None, estimates=None, **asks):
-    """Return what is believed at 0 and at some times in s, and the finish times in s."""
+    """Return estimates at 0 and at some times in s, and the finish times in s."""
     policy = Asks(*at, **asks)
     options = {"estimates": estimates} if estimates else {}
     result, _ = run_checked(jobs, cluster, policy, performance or linear(), **options)
@@ -86,7 +86,7 @@ def believed(jobs, cluster, *at, performance=None, estimates=None, **asks):
 
 
 def linear(**compute):
-    """Return linear scaling of compute, but for what is given, and no communication."""
+    """Return linear scaling of compute, but for the given values, and no communication."""
     return PlacedPerformance(ZeroModel(), None, None, None, compute=Compute(**compute))
 
 

@@ -1,4 +1,4 @@
-"""What jobs get beside GPUs under each policy, and jobs that could never get it."""
+"""CPUs and memory of jobs under each policy, and jobs whose demand never fits."""
 
 import random
 from dataclasses import replace

@@ -50,7 +50,7 @@ def held(machine, gpus, cpus, gib):
 
 
 def close(value):
-    """Equal but for what the times of the data and of the job are rounded to."""
+    """Equal but for the rounding of the times of the data and of the job."""
     return pytest.approx(value, rel=1e-5)
 
 
@@ -93,7 +93,7 @@ def test_a_job_is_retuned_while_it_runs():
 
 
 def looking(**options):
-    """Return what a policy sees at 0 and when 10 iterations are done at 2.4 times the share's speed."""
+    """Return a policy's view at 0 and when 10 iterations are done at 2.4 times the share's speed."""
     seen = {}
 
     def look(view, plan):
@@ -351,7 +351,7 @@ def test_run_times_hold_for_the_cpus_that_jobs_ask_for(
 
 
 def test_requests_without_needs_are_refused(tmp_path: Path) -> None:
-    """Where no job depends on CPUs the setting would do nothing, so it is a slip."""
+    """If no job depends on CPUs the setting has no effect, so it is a slip."""
     told = r"measured_with=request does nothing without a sensitivity\n.*=synergy \(or coda, or a file\)"
     with pytest.raises(InputError, match=told):
         simulation(tmp_path / "jobs.csv", "performance.sensitivity=null", "performance.measured_with=request")

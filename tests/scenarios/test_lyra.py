@@ -82,7 +82,7 @@ def test_base_workers_take_idle_gpus_first():
 def test_base_workers_take_idle_gpus_and_then_those_of_flexible_workers():
     """E holds 2 + 4 of 8 GPUs, in workers of 2. B wants 4: the 2 that are idle, and one of e's workers.
 
-    What is left at 5 s, 1 worker, e has: 4 GPUs, until b ends at 15 s.
+    The rest at 5 s, 1 worker, e has: 4 GPUs, until b ends at 15 s.
     """
     jobs = [job("e", 2, 90, min_gpus=2, max_gpus=6, step=2), job("b", 4, 10, 5)]
     assert trained(jobs)[1] == [(0, 0, {0: 6}), (5, 1, {0: 4}), (5, 0, {0: 4}), (15, 0, {0: 6})]
@@ -139,7 +139,7 @@ def test_the_knapsack_divides_the_gpus_beyond_base_demands(most, run_s, workers,
 def test_flexible_workers_stay_where_they_are():
     """A and b have their bases on machine 0 and grow on machine 1. C takes what b has there.
 
-    What is left is worth more to b, whose rest is longer: a shrinks, and b has what it had. When c ends, a
+    The rest is worth more to b, whose rest is longer: a shrinks, and b has what it had. When c ends, a
     has its worker back.
     """
     elastic = {"min_gpus": 2, "max_gpus": 4, "step": 2}

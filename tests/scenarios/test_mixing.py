@@ -50,7 +50,7 @@ def composed(policy: str) -> dict[str, Any]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Return how to run jobs under a preset with some of its fields changed.
+    """Return a function that runs jobs under a preset with some of its fields changed.
 
     With a mechanism for a fill the preset is inside `cpu_tuned`.
     """
@@ -74,7 +74,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def ran_s(result: RunResult) -> npt.NDArray[np.float64]:
-    """Return how long each job made progress, in seconds."""
+    """Return each job's time in progress, in seconds."""
     ran: npt.NDArray[np.float64] = result.columns["running_ns"] / 1e9
     return ran
 

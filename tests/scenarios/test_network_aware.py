@@ -220,7 +220,7 @@ COLLIDES = on((3, 2), (4, 2), (5, 2))
 
 
 def placed(b, chosen=COLLIDES, cluster=RACKS, more=None, also=lambda v, p: None, **options):
-    """Return where b, put by a policy where it collides with a, starts at 1 s; more jobs from number 2 on."""
+    """Return b's placement at 1 s under a policy that lets it collide with a; more jobs from number 2 on."""
 
     def start(v, p):
         p.place(1, chosen)

@@ -210,7 +210,7 @@ def test_a_job_grows_on_the_type_that_it_is_on():
 
 
 def test_more_workers_that_are_no_faster_are_not_taken():
-    """Where a third GPU makes the job slower it stays at 2, though all 4 are idle."""
+    """If a third GPU makes the job slower it stays at 2, though all 4 are idle."""
     slow = PlainPerformance(lambda spec, allocation: 1.0 if allocation.gpus < 3 else 2.0)
     _, events = run_checked([job("a", 1, 10, min_gpus=1, max_gpus=4)], tiny_cluster(), Pollux(), slow)
     assert gpus(events, 0) == {0: 2}

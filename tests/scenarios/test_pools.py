@@ -1,4 +1,4 @@
-"""What an observer counts of pools, loans and reclaims, by hand, of what the engine does.
+"""Pools, loans and reclaims as counted by an observer of the engine, worked by hand.
 
 The story: two training machines and four inference machines, of 2 GPUs each; by seconds
 
@@ -41,7 +41,7 @@ POOLS = ("training",) * 2 + ("inference",) * 4
 
 
 class Rounds:
-    """A policy that plans what a test says, by time in seconds and round of that instant."""
+    """A policy that plans by a test's script, by time in seconds and round of that instant."""
 
     interval_s = None
     on_events = True
@@ -231,7 +231,7 @@ def test_metrics_of_the_story(story: tuple[Pools, RunResult, Recorder]) -> None:
 
 
 def reclaims(script: Mapping[float, Sequence[Act]], *jobs: JobSpec) -> dict[str, Any]:
-    """Return what was reclaimed."""
+    """Return the reclaims."""
     return dict(observed(jobs, script)[0].summary()["reclaims"])
 
 

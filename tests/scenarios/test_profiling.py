@@ -68,7 +68,7 @@ def net(name="a", gpus=1, iterations=10, speed=1.0):
 
 
 def believed(cluster, gpus=1, performance=None, **parameters):
-    """Return what policies believe, and the CPU counts measured for it."""
+    """Return the policies' estimate, and the CPU counts measured for it."""
     belief = OptimisticProfiling(**parameters).performance(performance or truth())
     return belief, list(belief.input_stall.profile("net", gpus, cluster).throughput)
 
@@ -269,7 +269,7 @@ def test_no_job_pays_unless_charged():
 
 
 class TestBelief(PerformanceConformance):
-    """What is believed is a source of iteration times like any other."""
+    """An estimate is a source of iteration times like any other."""
 
     models = ("", "net")
 

@@ -1,4 +1,4 @@
-"""What is in use over time, and how blocked those are that wait: rows of the observer, worked out by hand."""
+"""Resources in use over time and the blocking index: rows of the observer, worked out by hand."""
 
 from dataclasses import replace
 from itertools import pairwise

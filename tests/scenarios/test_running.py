@@ -1,4 +1,4 @@
-"""What the engine tells performance of the jobs that run, and policies of what these draw."""
+"""Running jobs as passed to performance, and their bandwidth as passed to policies."""
 
 from functools import partial
 

@@ -33,7 +33,7 @@ class Stalled(PlainPerformance):
 
 
 class Needs:
-    """What every job uses, and needs at best."""
+    """Every job's use of resources, and its best case."""
 
     def in_use(self, spec, allocation, cluster, iteration_ns):
         return 4.0, 30.0

@@ -34,7 +34,7 @@ def wants(cpus, gpus=1, seconds=10, at=0, **demand):
 
 
 def slowed(spec, allocation):
-    """Return how much longer an iteration takes than with all the CPUs that the job can use."""
+    """Return the slowdown of an iteration relative to all the CPUs that the job can use."""
     return max([1.0, *(float(spec.model) * s.gpus / max(s.cpus, 1) for s in allocation.slices if s.gpus)])
 
 
@@ -47,7 +47,7 @@ def run(jobs, machines=1, *, cluster=None, capacity_events=(), **parameters):
 
 
 def started(events):
-    """Return what each job got at its first start, as (machine, GPUs, CPUs)."""
+    """Return each job's allocation at its first start, as (machine, GPUs, CPUs)."""
     results = {}
     for event in events:
         if isinstance(event, Start):
@@ -345,7 +345,7 @@ class _Log:
 
 
 def example(policy, tmp_path):
-    """Return what the jobs of Table 1 get in the first round, and the times of their iterations."""
+    """Return the allocations of Table 1's jobs in the first round, and their iteration times."""
     path = tmp_path / "jobs.csv"
     path.write_text(EXAMPLE, encoding="utf-8")
     cluster = [

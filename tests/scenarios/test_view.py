@@ -1,4 +1,4 @@
-"""What a policy sees: columns at an instant, beliefs instead of truth, and nothing undeclared."""
+"""A policy's view: columns at an instant, estimates instead of truth, and nothing undeclared."""
 
 from copy import copy
 

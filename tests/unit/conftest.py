@@ -83,7 +83,7 @@ def jobs() -> list[JobSpec]:
 
 @pytest.fixture
 def result(cluster: Cluster, jobs: list[JobSpec]) -> RunResult:
-    """What an engine returns of the run above."""
+    """The engine's result of the run above."""
     columns = {name: np.zeros(3, dtype=np.int64) for name in JOB_COLUMNS}
     half = S // 2
     columns["submit_ns"][:] = (0, S, 2 * S)
@@ -126,7 +126,7 @@ def none_finished(result: RunResult) -> RunResult:
 
 @pytest.fixture
 def story() -> list[tuple[int, list[Event], Gauges]]:
-    """What an engine tells its observers of the run above."""
+    """The events of the run above that observers receive."""
     m0, m1 = Allocation((Slice(0, 2),)), Allocation((Slice(1, 2),))
     both = Allocation((Slice(0, 2), Slice(1, 2)))
     last = 45 * S // 2
@@ -156,7 +156,7 @@ def recorder(jobs: list[JobSpec], cluster: Cluster, story: list[tuple[int, list[
 def resources(
     jobs: list[JobSpec], cluster: Cluster, story: list[tuple[int, list[Event], Gauges]]
 ) -> Resources:
-    """What was in use in the run above: jobs read for a tenth of their iteration, and compute for half of it.
+    """Resources in use in the run above: jobs read for a tenth of their iteration, compute for half of it.
 
     b waits from 1 s to 10 s, its rest takes 10 s: (t - 1) / 10.
     """
@@ -220,7 +220,7 @@ def paper_run(run_folder: Callable[..., Path], tmp_path: Path) -> Run:
 
 @pytest.fixture
 def rewrite() -> Callable[[Run, list[tuple[float, str, str, str | None]]], None]:
-    """Return how to replace the events of a run."""
+    """Return a function that replaces the events of a run."""
 
     def replace_events(run: Run, rows: list[tuple[float, str, str, str | None]]) -> None:
         time_s, kind, job_id, allocation = map(list, zip(*rows, strict=True))
@@ -237,7 +237,7 @@ def rewrite() -> Callable[[Run, list[tuple[float, str, str, str | None]]], None]
 
 @pytest.fixture
 def with_pools() -> Callable[[Run], Run]:
-    """Return how to give a run the pools below; a machine has 2 GPUs.
+    """Return a function that adds the pools below to a run; a machine has 2 GPUs.
 
         s                      0   5  10  15  22.5
         training machines      2   2   2   2   2
@@ -322,7 +322,7 @@ def elastic_run(paper_run: Run, rewrite: Callable[..., None]) -> Callable[..., R
 
 @pytest.fixture
 def printed_log() -> Callable[..., str]:
-    """Return what nccl-tests prints of (bytes, us) measured on so many machines and GPUs a machine.
+    """Return the output of nccl-tests for (bytes, us) measured on machines of some GPUs.
 
     `style`: `2.0` (`error` columns, and none for redop and root where they mean nothing), `2.13`, `2.19`
     (names the program and NCCL) or `rccl`. In place all takes half as long, so that no one mistakes it.

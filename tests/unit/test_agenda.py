@@ -1,4 +1,4 @@
-"""What comes due at one instant, in order."""
+"""Order of the entries that are due at one instant."""
 
 from artist.engine.agenda import ARRIVAL, FINISH, TIMER, Agenda
 

@@ -12,7 +12,7 @@ from artist.calibrating.command import main
 
 @dataclass(frozen=True)
 class Result:
-    """What the command did."""
+    """Result of the command."""
 
     code: int
     out: str

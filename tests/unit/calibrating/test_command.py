@@ -259,7 +259,7 @@ def test_the_content_of_the_file_is_part_of_the_run_key(called, tmp_path, monkey
 
 
 def test_a_calibration_from_another_fabric_is_warned_about(calibrate, called):
-    """Who calibrates on one fabric and simulates another should know; a file that says nothing is silent."""
+    """A user who calibrates on one fabric and simulates another is warned, unless the file names none."""
     assert calibrate("topology=dally_code", measured("MobileNetV3,8,,0.42,")).code == 0
     Path("job.csv").write_text(JOB)
     run = ("workload=csv", "workload.path=job.csv", "policy=fifo", "network.profiles=calibrated.yaml")

@@ -16,7 +16,7 @@ TINY = ("workload=csv", f"workload.path={data_path('traces', 'tiny.csv')}", "net
 
 @dataclass(frozen=True)
 class Result:
-    """What a command did."""
+    """Result of a command."""
 
     code: int
     out: str

@@ -159,7 +159,7 @@ def test_an_unknown_name_is_refused_with_the_near_one(
     ],
 )
 def test_a_bad_value_is_refused(refused: Refused, override: str, told: list[str]) -> None:
-    """The field, the value found and what is allowed are named."""
+    """The field, the value found and the allowed values are named."""
     message = refused(override)
     for words in told:
         assert words in message
@@ -238,7 +238,7 @@ def test_a_sweep_over_experiments_is_refused(refused: Refused) -> None:
 
 
 def test_a_class_that_is_no_policy_is_refused(refused: Refused) -> None:
-    """What the YAML's `_target_` builds must be a part of its group."""
+    """The object of the YAML's `_target_` must be a part of its group."""
     Path("mine/policy").mkdir(parents=True)
     Path("mine/policy/odd.yaml").write_text("_target_: collections.OrderedDict\n")
     assert "decide" in refused("--config-dir=mine", "policy=odd")

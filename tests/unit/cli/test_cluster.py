@@ -21,7 +21,7 @@ def topology() -> Topology:
 
 
 def racks(topology: Topology, **fields: object) -> list[int]:
-    """Return how many machines stand in each rack."""
+    """Return the number of machines per rack."""
     cluster, _ = build_cluster(ClusterConfig.model_validate(fields), topology)
     return [int((cluster.rack == rack).sum()) for rack in range(cluster.n_racks)]
 

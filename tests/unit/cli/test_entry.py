@@ -1,4 +1,4 @@
-"""What surrounds every command: signals and streams. A process of a tenth of a second stands for the five."""
+"""Signals and streams of every command, tested on one process of a tenth of a second for all five."""
 
 import os
 import signal

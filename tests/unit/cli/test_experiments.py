@@ -151,7 +151,7 @@ def test_no_claim_takes_runs_of_two_kinds_for_one(paper, points, tmp_path):
 
 
 def kinds_of(paper, tmp_path, without=()):
-    """Return what claims ask of each point of a paper's sweeps, once, whatever the seed."""
+    """Return the facts of each point of a paper's sweeps that claims read, once for all seeds."""
     kinds = {}
     for name in (name for name in NAMES if name.startswith(f"{paper}_") and name not in without):
         given = named(name, tmp_path)

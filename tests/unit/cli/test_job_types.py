@@ -29,7 +29,7 @@ f,120,1,8,40,ResNet18,ann
 
 @pytest.fixture
 def run_of(artist: Artist, tmp_path: Path) -> Callable[..., Run]:
-    """Return how to run jobs on the machine."""
+    """Return a function that runs jobs on the machine."""
 
     def run(policy: str, jobs: str = JOBS) -> Run:
         path = tmp_path / "jobs.csv"

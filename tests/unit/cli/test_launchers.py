@@ -201,7 +201,7 @@ def test_a_signal_is_raised_after_the_protected_block() -> None:
 
 
 def installed(*names: str) -> bool:
-    """Tell whether modules can be imported."""
+    """Return whether modules can be imported."""
     return all(importlib.util.find_spec(name) is not None for name in names)
 
 

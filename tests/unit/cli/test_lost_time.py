@@ -52,7 +52,7 @@ def test_a_run_without_progress_is_warned_about_at_start_and_end(artist: Artist,
 
 
 def told_before(caplog: pytest.LogCaptureFixture, policy: dict[str, Any], **overheads: Any) -> str:
-    """Return what is said of two jobs, of 100 iterations of 1 s and of one iteration of 1000 s."""
+    """Return the warnings on two jobs, of 100 iterations of 1 s and of one iteration of 1000 s."""
     caplog.clear()
     jobs = [
         JobSpec("many", 0, Demand(1), iterations=100, compute_ns=S),

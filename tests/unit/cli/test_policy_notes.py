@@ -1,4 +1,4 @@
-"""What a run says of a policy that these jobs, or this cluster, give nothing to do."""
+"""Notes of a run on a policy whose parts have no effect on these jobs or this cluster."""
 
 import json
 from collections.abc import Callable

@@ -9,7 +9,7 @@ CONFIG = {"seed": 0, "policy": {"_target_": "a.B", "x": 1.0}, "network": {"model
 
 
 def test_settings_without_effect_on_results_do_not_change_the_key() -> None:
-    """Where results and answers are kept is no part of what was simulated."""
+    """Folders of results and answers are no part of the simulation."""
     key = run_key(CONFIG)
     assert run_key({**CONFIG, "output": {"dir": "elsewhere"}, "hydra": {}}) == key
     assert run_key({**CONFIG, "network": {"model": {}, "cache": "elsewhere"}}) == key

@@ -133,7 +133,7 @@ def test_a_file_may_be_based_on_the_table_of_coda() -> None:
     ],
 )
 def test_a_bad_file_is_refused(text: str, told: list[str]) -> None:
-    """File, field, the value found and what is allowed are named."""
+    """File, field, the value found and the allowed values are named."""
     Path("own.yaml").write_text(text)
     with pytest.raises(InputError) as error:
         read_sensitivities(Path("own.yaml"))

@@ -128,7 +128,7 @@ def test_a_policy_that_misses_values_of_a_forecast_does_not_start(refused: Calla
 def test_bad_signals_are_refused(
     refused: Callable[..., str], arguments: tuple[str, ...], told: list[str]
 ) -> None:
-    """Field or file, the value found and what is allowed, before the clock starts."""
+    """Field or file, the value found and the allowed values, before the clock starts."""
     message = refused(*arguments)
     for words in told:
         assert words in message

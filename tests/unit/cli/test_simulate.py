@@ -88,7 +88,7 @@ def test_the_second_call_repeats_nothing() -> None:
     ],
 )
 def test_errors_are_raised_with_the_text_of_the_command(overrides: list[str], said: str) -> None:
-    """Two lines: what and where; what was found and what is allowed."""
+    """Two lines: what and where; the value found and the allowed values."""
     with pytest.raises(artist.RunError, match=said) as caught:
         artist.simulate(overrides)
     assert "\n  found " in str(caught.value)

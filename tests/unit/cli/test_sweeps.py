@@ -191,7 +191,7 @@ def test_a_worker_ends_at_sigterm_that_comes_where_python_drops_exceptions(tmp_p
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether a process runs; one that ended and was not yet waited for does not."""
+    """Return whether a process runs; one that ended and was not yet waited for does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

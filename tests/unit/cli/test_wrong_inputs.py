@@ -1,4 +1,4 @@
-"""What was silently accepted, or blamed on something else: each is refused where it stands, or taken."""
+"""Inputs once accepted silently or blamed on another setting: now refused at their field, or accepted."""
 
 import os
 from collections.abc import Callable

@@ -20,7 +20,7 @@ from artist.workload.table import check
 
 @dataclass(frozen=True)
 class Result:
-    """What a command did."""
+    """Result of a command."""
 
     code: int
     out: str

@@ -231,7 +231,7 @@ def test_a_demand_series(own):
     ],
 )
 def test_bad_input_ends_in_two_lines(own, arguments, first):
-    """What, where, what was found and what is allowed; never a traceback."""
+    """Message, field, value found and values allowed; never a traceback."""
     result = own(*arguments)
     assert result.code == 2
     assert len(result.err.splitlines()) == 2

@@ -1,4 +1,4 @@
-"""What is said of three jobs that a person can add up, and of clusters."""
+"""Statistics of three jobs that a person can add up, and of clusters."""
 
 from typing import Any
 

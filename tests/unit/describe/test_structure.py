@@ -1,4 +1,4 @@
-"""How jobs follow each other, of tables that a person can count."""
+"""Time structure of job tables that a person can count."""
 
 import numpy as np
 import pandas as pd

@@ -171,7 +171,7 @@ def test_ideal_hierarchies_know_no_packets():
 
 
 def followed_ns(hops, steps):
-    """Return when the last message of each step arrives; a hop is (transmission, latency)."""
+    """Return the arrival of each step's last message; a hop is (transmission, latency)."""
     starts, ends = [0.0] * len(hops), []
     for _ in range(steps):
         arrivals = [start + sum(hop) for start, hop in zip(starts, hops, strict=True)]

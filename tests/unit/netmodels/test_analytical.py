@@ -113,7 +113,7 @@ def test_explicit_dimensions_are_the_same_model():
 
 @pytest.mark.parametrize("model", [AnalyticalModel(), ZeroModel()])
 def test_models_are_network_models(model):
-    """What a config's `_target_` builds must be a network model, checked at run time."""
+    """The object of a config's `_target_` must be a network model, checked at run time."""
     assert isinstance(model, NetworkModel)
     assert model.version
 
@@ -184,7 +184,7 @@ def test_resnet50_on_64_gpus_is_cheap():
 
 
 def launched_ns(*racks, system=SYSTEM, launch_ns=5000):
-    """Return what a start-up of each collective adds to the exposed time of the one-layer model."""
+    """Return the exposed time that each collective's start-up adds to the one-layer model."""
     shape = shape_of((rack, "a", gpus) for rack, machines in enumerate(racks) for gpus in machines)
     answer = AnalyticalModel().iteration(ONE.with_launch(launch_ns), shape, FABRIC, system)
     assert max(span.end_ns for span in answer.spans) == answer.total_ns  # the details say the same

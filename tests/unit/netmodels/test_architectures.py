@@ -65,7 +65,7 @@ def test_bert_holds_the_measured_layers():
     ],
 )
 def test_parameters_are_the_published_ones(name, parameters):
-    """What is all-reduced follows from them; to the last one where an exact count is public."""
+    """The all-reduced bytes follow from them; exact to the last one if the exact count is public."""
     assert parameters_of(name) == parameters
 
 
@@ -81,7 +81,7 @@ def test_parameters_are_the_published_ones(name, parameters):
     ],
 )
 def test_parameters_are_near_rounded_ones(name, parameters, tolerance):
-    """Where a paper only rounds, or leaves sizes open, the choices made must still give its figure."""
+    """If a paper rounds, or leaves sizes open, our choices must still give its figure."""
     assert parameters_of(name) == pytest.approx(parameters, rel=tolerance)
 
 

@@ -19,12 +19,12 @@ def model(*gradients_bytes, **figures):
 
 
 def gradients(profile):
-    """Return what each layer all-reduces, first to last."""
+    """Return the bytes that each layer all-reduces, first to last."""
     return [layer.gradient_bytes for layer in profile.layers]
 
 
 def test_a_bucket_closes_with_the_gradient_that_reaches_its_cap():
-    """Cap 100, from the last layer: 60 + 50 >= 100; 100 alone; what is left, 30 + 40, at the first layer."""
+    """Cap 100, from the last layer: 60 + 50 >= 100; 100 alone; the rest, 30 + 40, at the first layer."""
     assert gradients(bucketed(model(40, 30, 100, 50, 60), 100)) == [70, 0, 100, 110, 0]
 
 

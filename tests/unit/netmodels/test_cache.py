@@ -44,7 +44,7 @@ def test_memory(tmp_path):
 
 
 def test_disk_round_trip(tmp_path):
-    """What one run wrote the next one reads, equal: here a new cache on the same folder."""
+    """Answers of one run are read by the next, equal: here a new cache on the same folder."""
     first = CachedModel(AnalyticalModel(), tmp_path / "new" / "folder")
     written = first.iteration(*QUESTION)
     second = CachedModel(AnalyticalModel(), tmp_path / "new" / "folder")

@@ -66,7 +66,7 @@ def test_written_profiles_are_read_back(file):
     ],
 )
 def test_a_wrong_file_is_refused(file, text, told):
-    """With the file, the field, the value found and what is allowed."""
+    """With the file, the field, the value found and the allowed values."""
     with pytest.raises(InputError, match=r"mine\.yaml") as error:
         read_calibrated(file(text))
     assert told in str(error.value)

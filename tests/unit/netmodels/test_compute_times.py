@@ -1,4 +1,4 @@
-"""Where the time of an iteration comes from: measured here, measured on a V100, estimated."""
+"""Sources of iteration times: measured here, measured on a V100, estimated."""
 
 import pytest
 

@@ -32,7 +32,7 @@ def kinds(graph):
 
 
 def links(graph):
-    """Return what is left of a graph without mere membership."""
+    """Return a graph's links without those of mere membership."""
     return graph.edge_subgraph([(a, b) for a, b, link in graph.edges(data="link") if link])
 
 

@@ -18,6 +18,6 @@ def test_one_ring_has_no_algorithm_inside_a_level():
 
 
 def test_one_queue_serves_in_order_of_issue():
-    """Which phase a dimension takes next matters only where every dimension has a queue."""
+    """The order of phases matters only if every dimension has a queue."""
     assert list(idle_settings(SystemSettings(), ("queue_order",))) == ["queue_order"]
     assert idle_settings(SystemSettings(collective_queue="per_dimension"), ("queue_order",)) == {}

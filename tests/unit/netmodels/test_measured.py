@@ -164,7 +164,7 @@ def test_runs_without_an_all_reduce_are_refused(printed_log, tmp_path):
     ],
 )
 def test_a_bad_row_of_a_table_is_refused_with_its_line(tmp_path, row, what):
-    """File, line and column, what was found and what is allowed."""
+    """File, line and column, the value found and the allowed values."""
     table = tmp_path / "runs.csv"
     table.write_text(f"collective,machines,gpus_per_machine,bytes,time_us\nall_reduce,2,8,512,20\n{row}\n")
     with pytest.raises(InputError, match=what) as caught:

@@ -110,7 +110,7 @@ def test_one_gpu_has_nothing_to_do():
 
 
 def test_an_all_gather_starts_with_a_part():
-    """What a GPU starts with, times 4 GPUs, is what nccl-tests counts."""
+    """The bytes that a GPU starts with, times 4 GPUs, are the size that nccl-tests counts."""
     fabric = load_topology(TINY).fabric
     asked = AnalyticalModel().collective_ns("all_gather", 1000, SHAPE, fabric, NCCL)
     (time_us,) = collective_us("all_gather", np.array([4000.0]), ((2, 2),), nccl_of(fabric))

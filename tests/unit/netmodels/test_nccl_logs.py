@@ -181,7 +181,7 @@ def test_rows_of_zero_bytes_are_left_out_and_wrong_results_reported(printed_log,
     ],
 )
 def test_malformed_rows_are_refused_with_their_line(printed_log, read, old, new, what):
-    """Each wrong cell ends in an error that names file, line, what was found and what is allowed."""
+    """Each wrong cell ends in an error that names file, line, the value found and the allowed values."""
     with pytest.raises(InputError, match=what) as caught:
         read(printed_log(POINTS).replace(old, new), "all_reduce.log")
     assert "all_reduce.log, line " in str(caught.value)

@@ -98,7 +98,7 @@ def test_dally_fabric_has_the_constants_of_the_program():
     ],
 )
 def test_wrong_fields_are_refused_by_name(path, value, where, allowed):
-    """Each mistake ends before the clock starts, with field, value and what is allowed."""
+    """Each mistake ends before the clock starts, with field, value and the allowed values."""
     raw = copy.deepcopy(TINY)
     *parents, last = (int(part) if part.isdigit() else part for part in path.split("."))
     place = raw

@@ -1,4 +1,4 @@
-"""Which CPU counts are measured: the paper's eight points, and where the search turns."""
+"""Measured CPU counts: the paper's eight points, and the turns of the search."""
 
 import pytest
 

@@ -80,7 +80,7 @@ class TestCouplingsThatReadEachOther(PerformanceConformance):
 
 
 class TestChainWithPartsOfOnesOwn(PerformanceConformance):
-    """What holds of every source of times holds with an effect and a coupling of the user's own, too."""
+    """The suite of every source of times, with an effect and a coupling of the user's own."""
 
     def make_performance(self):
         return chain(effects=[Stall()], couplings=[Crowd()])

@@ -127,7 +127,7 @@ def test_waiting_for_storage_and_too_many_cpus_do_not_add_up() -> None:
 
 
 def test_members_of_a_group_are_not_slowed_down_by_cpus() -> None:
-    """What they hold together says how long they keep it busy: 8 CPUs prepare for 0.5 s in each second."""
+    """Their CPUs together decide how long they keep it busy: 8 CPUs prepare for 0.5 s in each second."""
     stall, spec = (
         InputStall(MODELS, Compute()),
         JobSpec("j", 0, Demand(1, measured_speed=SPEED), 1, 10**9, "net"),

@@ -57,7 +57,7 @@ def times_ms(*members, gpus=1, mode="packed", guests=(), performance=None, serve
 
 
 def close(times):
-    """Equal but for what the times of the data and of the job are rounded to."""
+    """Equal but for the rounding of the times of the data and of the job."""
     return pytest.approx(times, rel=1e-5)
 
 

@@ -56,7 +56,7 @@ def test_the_gain_by_workers():
 
 
 def test_a_batch_that_is_noiseless_is_not_grown():
-    """Where phi is below m0, samples of larger batches teach little: with fixed = 0.05 the best is m0."""
+    """If phi is below m0, samples of larger batches teach little: with fixed = 0.05 the best is m0."""
     assert Goodput(50, 100, 0.05).best_batch(8) == 100
     assert Goodput(900, 100, 0.0).gain(8) == 1  # nothing to spread
 

@@ -41,7 +41,7 @@ def iteration_ms(model, share_ms, *slices, gpus=1, compute=None, **demand):
 
 
 def close(ms):
-    """Equal but for what the times of the data and of the job are rounded to."""
+    """Equal but for the rounding of the times of the data and of the job."""
     return pytest.approx(ms, rel=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""What jobs use of CPUs and memory, and need at best, worked out by hand.
+"""CPUs and memory in use by jobs, and their best case, worked out by hand.
 
 1, 3, 6 CPUs a GPU prepare 0.25, 0.75, 1 of what a GPU eats, whose speed is 1. The data set has 100 GiB, of
 which storage alone delivers 0.5; processes need 10 GiB on each machine and 10 for each GPU.
@@ -23,7 +23,7 @@ CLUSTER = tiny_cluster(cpus=12, memory_bytes=200 * GIB)
 
 
 def use(compute: Compute | None = None) -> InputUse:
-    """Return what is asked."""
+    """Return the question's object."""
     return InputUse(InputStall({"net": MODEL}, compute or Compute()))
 
 

@@ -1,4 +1,4 @@
-"""What jobs of a machine take from each other: memory bandwidth and PCIe, worked out by hand.
+"""Contention of a machine's jobs for memory bandwidth and PCIe, worked out by hand.
 
 A machine has four GPUs and 100 GB/s, of which GPU jobs notice what is drawn beyond 75. A GPU of `half` draws
 10 GB/s, and loses half of its speed where all is used; `greedy` and `quiet` draw nothing. Iterations compute

@@ -1,4 +1,4 @@
-"""How groups share is what the plan says of each; how long that takes is what the configuration says."""
+"""The plan decides how a group shares its GPUs; the configuration decides the times."""
 
 from dataclasses import replace
 

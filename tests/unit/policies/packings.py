@@ -46,7 +46,7 @@ def believed(needs: Sequence[Need], cluster: Cluster, held: Mapping[int, Allocat
 
 
 def speed(need: Need, slices: Iterable[tuple[int, int, int, int]]) -> float:
-    """Return how fast a job is on slices of (machine, GPUs, CPUs, bytes); with its best case 1."""
+    """Return a job's relative speed on slices of (machine, GPUs, CPUs, bytes); 1 in its best case."""
     by_slice = [
         min(
             1.0,

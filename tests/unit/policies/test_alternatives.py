@@ -13,7 +13,7 @@ from artist.testing.tiny import on, tiny_cluster
 
 
 def view_of(cluster, gpus, demand, held=None):
-    """Return what is seen of a cluster with so many free GPUs by machine, on which one job is to start."""
+    """Return the view of a cluster with these free GPUs by machine, on which one job is to start."""
     free = Free(cluster, gpus, [2 * gpu for gpu in gpus], gpus)
     return SimpleNamespace(
         cluster=cluster,

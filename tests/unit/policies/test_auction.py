@@ -1,4 +1,4 @@
-"""Who wins an auction."""
+"""Winners of auctions."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Where jobs without GPUs run: machines of 8 CPUs and 100 bytes."""
+"""Placement of jobs without GPUs: machines of 8 CPUs and 100 bytes."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from artist.testing.tiny import on, tiny_cluster
 
 
 def place(free_cpus, free_memory, *, among=ALL, **asked):
-    """Return where a job goes, given what is free by machine."""
+    """Return the machine of a job, given the free resources by machine."""
     n = len(free_cpus)
     cluster = tiny_cluster(n, 2, cpus=8, memory_bytes=100)
     return place_cpus(Free(cluster, [0] * n, free_cpus, free_memory), Demand(0, **asked), among)

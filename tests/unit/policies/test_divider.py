@@ -17,7 +17,7 @@ KEEN_PAIR = (Point(6, 20, 2.0), Point(8, 20, 2.6), Point(12, 20, 3.8))  # the sa
 def held(
     *jobs: tuple[tuple[Point, ...], Mapping[int, int]], cpus: int = 6, memory: int = 100
 ) -> list[Allocation]:
-    """Return what the jobs hold on machines of 2 GPUs."""
+    """Return the jobs' holdings on machines of 2 GPUs."""
     cluster = tiny_cluster(4, 2, cpus=cpus, memory_bytes=memory)
     placed = [Placed(10 - number, points, where) for number, (points, where) in enumerate(jobs)]
     result = divide(placed, dict.fromkeys(range(4), (cpus, memory)), cluster)

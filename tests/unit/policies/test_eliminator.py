@@ -1,4 +1,4 @@
-"""Which CPU-only jobs are throttled, and by how much, worked out by hand.
+"""Caps of CPU-only jobs, worked out by hand.
 
 Machines have 4 GPUs, 32 CPUs and 100 bytes/s of memory bandwidth: beside GPU jobs, 75 may be drawn. Job g
 draws 15 and trains for 20 s. A job that starts is observed in another call at the same instant.
@@ -287,7 +287,7 @@ def test_a_gpu_job_that_starts_beside_a_job_that_draws_is_seen_at_once():
 
 
 def test_a_name_that_is_none_is_refused():
-    """What is allowed is said; a part with a method `throttle` is taken as it is."""
+    """The error names the allowed values; a part with a method `throttle` is taken as it is."""
     capping = Capping(0.5)
     adapter = TypeAdapter(AnyEliminator)
     assert adapter.validate_python(capping) is capping

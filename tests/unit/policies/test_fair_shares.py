@@ -17,7 +17,7 @@ def drawn(seed):
 
 
 def feasible(rho, stayed, needed, isolated, gpus, capacity):
-    """Return whether HiGHS finds shares with which no job is worse off than `rho`."""
+    """Return whether HiGHS finds shares under which every job has at most `rho`."""
     least = np.diag(-(rho * isolated - stayed))
     a, b = np.vstack([least, gpus]), np.append(-needed, capacity)
     return linprog(np.zeros(len(gpus)), a, b, bounds=(0, 1), method="highs").status == 0

@@ -1,4 +1,4 @@
-"""Which refused jobs may fit since jobs ended: 3 machines of 2 GPUs, 4 CPUs and 10 bytes."""
+"""Refused jobs that may fit since jobs ended: 3 machines of 2 GPUs, 4 CPUs and 10 bytes."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ FREE = Free(tiny_cluster(3, 2, cpus=4, memory_bytes=10), [2, 1, 0], [4, 2, 4], [
 
 
 def freed(*news, placement="consolidate", fill="as_asked"):
-    """Return what is known after some news, job 0 having run on machines 1 and 2, and job 1 on 2."""
+    """Return the knowledge after some news, job 0 having run on machines 1 and 2, and job 1 on 2."""
     freed = Freed(placement, fill)
     for job in RUNNING:
         freed.hold(job)
@@ -33,7 +33,7 @@ def freed(*news, placement="consolidate", fill="as_asked"):
 
 
 def seen(*news):
-    """Return what a policy sees of it."""
+    """Return a policy's view of it."""
     return SimpleNamespace(news=news, allocation=RUNNING.get)
 
 

@@ -1,4 +1,4 @@
-"""Who is on which GPU, and which jobs are one group for it."""
+"""Jobs by GPU, and the groups that they form."""
 
 import numpy as np
 from hypothesis import given

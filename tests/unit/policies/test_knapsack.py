@@ -59,7 +59,7 @@ def test_ties_favor_earlier_groups():
 
 
 def test_small_differences_count():
-    """Where all fits, 10,001 is taken and not the lighter 10,000; where one of two fits, the better one."""
+    """If all fits, 10,001 is taken and not the lighter 10,000; if one of two fits, the better one."""
     first, second = group((1, 10_000), (2, 10_001)), group((2, 10_002))
     assert multiple_choice(4, [first, second]) == [1, 0]
     assert multiple_choice(2, [first, second]) == [-1, 0]
@@ -93,7 +93,7 @@ def instances(draw):
 
 
 def key(groups, answer):
-    """Return what the documented rule compares: most value, least weight, last groups' lightest items."""
+    """Return the key of the documented rule: most value, least weight, last groups' lightest items."""
     value, weight = sums(groups, answer)
     return -value, weight, answer[::-1]
 

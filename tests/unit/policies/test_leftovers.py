@@ -1,4 +1,4 @@
-"""What is left goes to jobs that gain: part of its CPUs or bytes slows a job, the scarcer of them counts."""
+"""The rest is given to jobs that gain: a part of its CPUs or bytes slows a job, by the scarcer of them."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ Held = Sequence[tuple[int, int, int, int]]
 
 
 def handed(jobs: Sequence[Amounts], held: Sequence[Held], cpus: list[int], memory: list[int]) -> list[Held]:
-    """Return the slices of jobs once what is left is handed out, with `cpus` and `memory` left."""
+    """Return the slices of jobs once the rest is handed out, with `cpus` and `memory` left."""
     needs = [need(i, job) for i, job in enumerate(jobs)]
     slices = {i: tuple(Slice(*s) for s in item) for i, item in enumerate(held)}
     view = believed(needs, tiny_cluster(2, 4, cpus=24, memory_bytes=240))

@@ -60,7 +60,7 @@ def used(pairs, kinds):
 
 
 def drawn(kinds, jobs, seed, *, few=False):
-    """Return how many jobs are of each kind, and symmetric weights: four values where `few`."""
+    """Return the number of jobs per class, and symmetric weights: four values if `few`."""
     rng = np.random.default_rng(seed)
     half = rng.integers(0, 4, (kinds, kinds)) / 4 if few else rng.random((kinds, kinds))
     weights = np.triu(half) + np.triu(half, 1).T

@@ -36,7 +36,7 @@ def packed(
     opt: Opt | None = None,
     **needs: Any,
 ) -> dict[int, Allocation]:
-    """Return what jobs hold."""
+    """Return the jobs' holdings."""
     wanted = [Need(job, Demand(gpus, **needs), gpus, 0, 0) for job, (gpus, _) in enumerate(jobs)]
     return (opt or Opt(POINTS)).pack(wanted, all_free(cluster), view_of(cluster, jobs, held))
 

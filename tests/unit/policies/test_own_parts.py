@@ -24,7 +24,7 @@ NOTHING = [0, 0, 0]
 
 
 class Mine:
-    """An order or a chooser that returns what a test says."""
+    """An order or a chooser that returns a test's values."""
 
     knows_stages = True
 

@@ -1,4 +1,4 @@
-"""Which jobs share a machine: the second program of Synergy, 4.1.2, and who takes which pattern."""
+"""Jobs that share a machine: the second program of Synergy, 4.1.2, and the patterns of jobs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ def packed(wishes: Sequence[Wish], *sites: tuple[int, int, int, int]) -> list[li
 
 
 def left(wishes: Sequence[Wish], patterns: Sequence[Sequence[Pattern]]) -> int:
-    """Return how many jobs no machine takes whole."""
+    """Return the number of jobs that no machine takes whole."""
     return sum(w.jobs for w in wishes) - sum(sum(p.jobs) * p.machines for site in patterns for p in site)
 
 

@@ -19,7 +19,7 @@ def series(values):
 
 
 def view_at(step, **signals):
-    """Return what a predictor sees at a sample; `next` stands for `inference.next`."""
+    """Return a predictor's view at a sample; `next` stands for `inference.next`."""
     named = {"inference" + ".next" * (name == "next"): series(values) for name, values in signals.items()}
     return SimpleNamespace(now_ns=step * STEP_NS, signals=named)
 
@@ -78,7 +78,7 @@ def test_a_recurrence_is_found_exactly():
 
 
 def test_only_the_past_is_used():
-    """What comes after a sample changes nothing, whatever was asked before."""
+    """Later samples change nothing, whatever was asked before."""
     one, other = days(2, 0.02), days(2, 0.02)
     other[300:] = 0.1
     answers = [
@@ -136,7 +136,7 @@ def test_fifteen_days_cost_little():
 
 
 class Mine:
-    """A predictor that returns what a test says."""
+    """A predictor that returns a test's values."""
 
     def __init__(self, answer):
         self.answer = answer

@@ -210,7 +210,7 @@ def test_five_hundred_machines_take_some_milliseconds():
 
 
 class Mine:
-    """A way that returns what a test says."""
+    """A way that returns a test's values."""
 
     def __init__(self, answer):
         self.answer = answer

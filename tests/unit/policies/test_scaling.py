@@ -1,4 +1,4 @@
-"""How many workers beyond base demand jobs get: the shipped rules, and rules of one's own."""
+"""Workers of jobs beyond base demand: the shipped rules, and rules of one's own."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ def test_idle_grows_jobs_in_order_of_arrival_when_none_waits():
 
 
 def test_only_idle_stops_for_waiting_jobs():
-    """A job that waits does not fit, or phase one would have started it: others may use what is left."""
+    """A job that waits does not fit, or phase one would have started it: others may use the rest."""
     for name in ("knapsack", "marginal_gain"):
         assert extra(name, 4, [A2, B], pending=True) == extra(name, 4, [A2, B])
 

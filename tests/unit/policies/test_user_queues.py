@@ -1,4 +1,4 @@
-"""Who is next among users: the one who holds least; a user's own jobs keep their order."""
+"""The next user is the one with the smallest holdings; a user's own jobs keep their order."""
 
 import random
 

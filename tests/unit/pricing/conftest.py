@@ -12,7 +12,7 @@ from artist.pricing.command import main
 
 @dataclass(frozen=True)
 class Result:
-    """What a command did."""
+    """Result of a command."""
 
     code: int
     out: str

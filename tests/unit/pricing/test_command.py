@@ -59,7 +59,7 @@ def test_the_csv_has_the_models_answers(network):
 
 
 def test_lists_are_priced_one_after_the_other(network):
-    """What differs beside the usual columns leads the rows."""
+    """Columns that differ beside the usual ones lead the rows."""
     result = network("model=VGG16,GPT-2", "topology=dgx_h100_3tier,pcie_10g", "shape=4,2+2")
     assert len(result.rows) == 8
     assert {row[0] for row in result.rows} == {"dgx_h100_3tier", "pcie_10g"}
@@ -191,7 +191,7 @@ def test_a_plot_of_one_gpu_and_of_placements(network):
     ],
 )
 def test_bad_input_ends_in_two_lines(network, arguments, first):
-    """What, where, what was found and what is allowed; never a traceback."""
+    """Message, field, value found and values allowed; never a traceback."""
     result = network(*arguments)
     assert result.code == 2
     assert len(result.err.splitlines()) == 2

@@ -1,4 +1,4 @@
-"""What the pictures of fabrics show, read back from their axes."""
+"""Pictures of fabrics, read back from their axes."""
 
 from collections import Counter
 from dataclasses import replace
@@ -112,7 +112,7 @@ def test_texts_of_the_column_do_not_touch(name: str) -> None:
     ],
 )
 def test_the_column_lists_the_figures(name: str, expected: list[str]) -> None:
-    """Who looks at the picture need not open the YAML file."""
+    """The picture alone gives the figures of the YAML file."""
     written = texts(draw_fabric(shipped(name), 2))
     assert [line for line in expected if line not in written] == []
 

@@ -204,7 +204,7 @@ def test_jobs_that_share_no_link_are_reported(network):
     ],
 )
 def test_bad_input_ends_in_two_lines(network, arguments, first):
-    """What, where, what was found and what is allowed."""
+    """Message, field, value found and values allowed."""
     result = network("jobs=[GPT-2 4|4, VGG16 4|4]", *arguments)
     assert (result.code, len(result.err.splitlines())) == (2, 2)
     assert result.err.startswith(first)

@@ -1,4 +1,4 @@
-"""What a policy notes of itself is kept, and drawn."""
+"""Series noted by a policy are kept, and drawn."""
 
 from pathlib import Path
 

@@ -79,7 +79,7 @@ NUMBERS = "5,1000,61000,1\n2,0,5000,0\n"
 
 
 def test_stages_in_ms(write: Write) -> None:
-    """What an iteration uses of each resource, in a unit of its own each."""
+    """Times of an iteration on each resource, in one unit per column."""
     path = write("t,n,d,read,prepare,train,send\n0,1,10,600,0.2,150,50\n")
     stages = {"storage_s": "read", "cpu_s": "prepare", "gpu_s": "train", "network_s": "send"}
     columns = {"submit_s": "t", "gpus": "n", "duration_s": "d", **stages}
@@ -164,7 +164,7 @@ def test_dates_in_a_format_and_another_zone(write: Write) -> None:
     ],
 )
 def test_bad_maps(write: Write, change: dict[str, Any], words: str) -> None:
-    """What the user most likely writes wrong."""
+    """The user's most likely mistakes."""
     with pytest.raises(InputError, match=words):
         ColumnsCsv(path=write(LOG), **MAP | change).table().frame()
 

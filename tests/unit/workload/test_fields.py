@@ -165,7 +165,7 @@ def test_units_and_constants_of_optional_columns(write: Write) -> None:
     ],
 )
 def test_a_bad_value_is_named(write: Write, column: str, value: str, words: str, allowed: str) -> None:
-    """File, line 3 of it, the column, the value found, what is allowed; a good job stands before it."""
+    """File, line 3 of it, the column, the value found, the allowed values; a good job stands before it."""
     with pytest.raises(InputError) as caught:
         CanonicalCsv(path=write(csv_of(BASE | {"job_id": "a"}, BASE | {column: value}))).table().frame()
     assert str(caught.value.where).endswith("line 3")

@@ -25,7 +25,7 @@ GPUS = Gpus(Gpu(), (), {}.__getitem__)  # the reference
 
 
 def built(group: str, name: str, **overrides: object) -> object:
-    """Return what a config file builds, as Hydra does, with the seed of the run."""
+    """Return the object of a config file, built as by Hydra, with the seed of the run."""
     node = OmegaConf.load(data_path("conf", f"{group}/{name}.yaml"))
     return instantiate(OmegaConf.create({"seed": 5, group: OmegaConf.merge(node, overrides)})[group])
 
@@ -67,7 +67,7 @@ def test_the_default_workload_fits_the_demo() -> None:
 
 
 def test_overrides_reach_the_reader() -> None:
-    """What workload=csv workload.path=FILE workload.first=3 does."""
+    """Effect of workload=csv workload.path=FILE workload.first=3."""
     jobs = load_jobs(
         built("workload", "csv", path=str(TINY), first=3), TraceArrivals(), 4, tenth_of_a_second, GPUS
     )

@@ -32,7 +32,7 @@ def made(**parameters: Any) -> pd.DataFrame:
 
 
 def waits_s(jobs: pd.DataFrame, gpus: int) -> np.ndarray:
-    """Return how long the jobs wait under strict FIFO."""
+    """Return the jobs' waits under strict FIFO."""
     columns = (jobs[name].to_numpy() for name in ("submit_s", "gpus", "step", "duration_s"))
     return fifo_waits_s(*columns, gpus // 8)
 

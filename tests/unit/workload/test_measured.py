@@ -168,7 +168,7 @@ def test_the_source_is_not_asked_if_all_rows_name_their_gpu(write: Write) -> Non
     ],
 )
 def test_a_row_with_a_wrong_gpu_is_named(write: Write, value: str, words: str, allowed: str) -> None:
-    """File, line, column, the value found and what is allowed."""
+    """File, line, column, the value found and the allowed values."""
     path = write(HEAD.replace("\n", ",measured_on\n") + f"a,0,1,9,,VGG11,V100\nb,0,1,9,,VGG11,{value}\n")
     with pytest.raises(InputError, match=words) as error:
         read_table(CanonicalCsv(path=path), V100)

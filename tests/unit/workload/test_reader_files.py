@@ -14,7 +14,7 @@ HYDRAS_OWN = {"_target_", "_convert_"}
 
 @pytest.mark.parametrize("path", YAMLS, ids=lambda path: path.stem)
 def test_a_yaml_lists_every_parameter_with_its_default(path: Path) -> None:
-    """What the YAML says is what the reader does without it, but for the path and the seed."""
+    """The YAML's values are the reader's defaults, but for the path and the seed."""
     values = {key: value for key, value in yaml.safe_load(path.read_text()).items() if key not in HYDRAS_OWN}
     parameters = locate(yaml.safe_load(path.read_text())["_target_"]).Parameters  # type: ignore[attr-defined, union-attr]
     assert set(values) == set(parameters.model_fields)

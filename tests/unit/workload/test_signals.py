@@ -17,7 +17,7 @@ GOOD = "time_s,inference,inference.next\n0,0.42,0.5\n300,5e-1,0.95\n600.5,-1,0\n
 
 
 def known(source: FileSignals, name: str, at_s: float) -> list[tuple[float, float]]:
-    """Return what is known of a signal at a time, as (seconds, value)."""
+    """Return the known part of a signal at a time, as (seconds, value)."""
     times, values = source.series()[name].up_to(round(at_s * NS_PER_S))
     return list(zip((times / NS_PER_S).tolist(), values.tolist(), strict=True))
 
@@ -32,7 +32,7 @@ def test_a_value_is_known_from_its_time_on(write: Write) -> None:
 
 
 def test_names_choose_columns(write: Write) -> None:
-    """What is not taken need not be a number; plain or gzipped."""
+    """Columns that are not taken need not be numbers; plain or gzipped."""
     path = write(gzip.compress(GOOD.replace("-1,0\n", "-1,?\n").encode()), "series.csv.gz")
     assert list(FileSignals(path=path, names=["inference"]).series()) == ["inference"]
     assert FileSignals(path=path).input_files == (path,)
@@ -80,7 +80,7 @@ def test_no_policy_can_change_a_series(write: Write) -> None:
     ],
 )
 def test_a_bad_file_is_refused(write: Write, text: str, told: list[str]) -> None:
-    """File, line and column, the value found, and what is allowed."""
+    """File, line and column, the value found, and the allowed values."""
     with pytest.raises(InputError) as error:
         FileSignals(path=write(text)).series()
     for words in told:

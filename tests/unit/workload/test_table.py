@@ -68,7 +68,7 @@ def test_a_checked_table_passes_again() -> None:
     ],
 )
 def test_a_bad_value_is_named(field: str, value: object, words: str) -> None:
-    """A wrong value anywhere must end in a message with file, line, field, value and what is allowed."""
+    """A wrong value anywhere must end in a message with file, line, field, value and the allowed values."""
     with pytest.raises(InputError) as caught:
         check(row(**{field: value}), "t.csv")
     assert caught.value.where == "t.csv, line 3"
