@@ -98,7 +98,7 @@ def test_the_ends_of_every_sweep_can_be_built(name, tmp_path, request):
     """Policies, workloads and fabrics exist and fit each other; with --slow in all combinations of ends."""
     given = named(name, tmp_path)
     given += ["stop.jobs=[1,4]"] * (FILES.get(name) == VENUS_FILE)
-    given += ["workload.days=2"] * name.startswith("coda_")  # of 30: 100,000 jobs less a point
+    given += ["workload.days=2"] * name.startswith(("coda_", "lyra_"))  # of 30, and 15
     _, params = compose(*given)
     points = corners(params, thorough=request.config.getoption("--slow"))
     assert len(points) > 1

@@ -97,9 +97,10 @@ def test_without_it_nothing_is_said(paper_run: Run, tmp_path: Path) -> None:
     """No figure, no table, no column, no sentence."""
     comparison = compare([paper_run])
     assert not {"link_use", "contention"} & set(drawn(comparison))
+    text = page(comparison, tmp_path)
     for word in ("ontention", "contended", "links"):
-        assert word not in page(comparison, tmp_path).partition("<nav>")[0]
-    assert "Most contended links" not in page(comparison, tmp_path)
+        assert word not in text.partition("<nav>")[0]
+    assert "Most contended links" not in text
 
 
 def test_use_of_links_over_time(shared_run: Callable[..., Run]) -> None:

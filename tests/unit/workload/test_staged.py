@@ -72,7 +72,7 @@ def test_job_types_are_bottlenecks():
 
 
 def test_models_without_stages_are_refused():
-    """ResNet50 was not measured; A2C is bound by the CPU, the fourth type. The error lists the remaining models."""
+    """ResNet50 was not measured; A2C is bound by the CPU, the fourth type: the error lists the others."""
     for models, value in (("ResNet50", "ResNet50"), ("A2C", "A2C")):
         with pytest.raises(InputError, match="no stages measured") as caught:
             staged(models={"rule": "fixed", "name": models}, job_types=2)
