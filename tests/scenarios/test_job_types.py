@@ -85,9 +85,9 @@ def changes(kinds: JobTypes, name: str) -> list[tuple[float, float]]:
 
 
 def numbers(kinds: JobTypes, result: RunResult) -> dict[str, Any]:
-    """Return what the summary says."""
-    made: dict[str, Any] = summarise_job_types(result, kinds)["kinds"]
-    return made
+    """Return the summary's numbers."""
+    section: dict[str, Any] = summarise_job_types(result, kinds)["kinds"]
+    return section
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def story() -> tuple[JobTypes, RunResult]:
         job("d", 0, 10, at=5, cpus=2),
         job("e", 0, 1, at=20, cpus=1),
     ]
-    jobs = [replace(each, user=user) for each, user in zip(jobs, "uvvuw", strict=True)]
+    jobs = [replace(spec, user=user) for spec, user in zip(jobs, "uvvuw", strict=True)]
     c, g, h, d, e = range(5)
     script = {
         0: {c: on((0, 0, 3)), g: on((1, 1, 2))},
@@ -299,7 +299,7 @@ def test_jobs_outside_the_window_do_not_count() -> None:
     jobs = [job("b", 1, 5, cpus=1), job("g", 1, 5, cpus=1), job("d", 0, 5, cpus=1)]
     jobs += [job("h", 1, 1, at=0.5, cpus=1), job("c", 0, 1, at=0.5, cpus=1)]
     jobs = [
-        replace(each, user=user) for each, user in zip(jobs, ("bob", "ann", "ann", "bob", "cy"), strict=True)
+        replace(spec, user=user) for spec, user in zip(jobs, ("bob", "ann", "ann", "bob", "cy"), strict=True)
     ]
     script = {
         0: {0: on((0, 1, 2))},
@@ -555,7 +555,7 @@ def test_lost_work_of_cpu_jobs_counts_by_the_cpus_asked_for() -> None:
     G loses 4 s as well, but is no CPU job.
     """
     jobs = [job("c", 0, 10, cpus=3), job("d", 0, 10, cpus=1), job("g", 1, 10, cpus=1)]
-    jobs = [replace(each, on_stop="lose_all") for each in jobs]
+    jobs = [replace(spec, on_stop="lose_all") for spec in jobs]
     script = {
         0: {0: on((0, 0, 3)), 1: on((1, 0, 1)), 2: on((1, 1, 1))},
         4: {0: None, 2: None},

@@ -36,7 +36,7 @@ def described() -> Described:
     return describe
 
 
-def test_everything_that_is_known_is_said(described: Described) -> None:
+def test_every_known_setting_is_described(described: Described) -> None:
     """Policy, trace, machines, network, and what costs nothing; 2 racks of 8 machines with 8 GPUs."""
     assert described("policy=tiresias") == (
         "Policy: Tiresias: discretised two-dimensional least-attained-service with placement by skew. "

@@ -53,7 +53,7 @@ def test_without_windows_messages_queue_and_even_rings_lose_nothing():
     of 7 the two crossings follow each other, 7 and 1 in turn, but in order of arrival, so less is lost.
     """
     times = [
-        round_ns(tuple(block(each, windows=False) for each in gpus), MESSAGE, 14, STEPS) / carried_ns(MESSAGE)
+        round_ns(tuple(block(gpu, windows=False) for gpu in gpus), MESSAGE, 14, STEPS) / carried_ns(MESSAGE)
         for gpus in ((4, 4), (7, 1))
     ]
     assert times[0] == pytest.approx(14, rel=0.01)
@@ -96,7 +96,7 @@ def test_a_long_ring_is_stood_for_by_fewer_blocks():
     few = representative(blocks)
     assert 2 <= len(few) <= 20
     assert blocks[0] in few
-    assert list(few) == sorted(few, key=lambda each: each.out.bytes_per_ns)
+    assert list(few) == sorted(few, key=lambda value: value.out.bytes_per_ns)
     assert representative(blocks[:4]) == blocks[:4]
 
 
@@ -121,8 +121,8 @@ def test_a_long_ring_waits_for_each_of_its_own_links():
     inside, near, far = way(100.0), way(3000.0), way(9000.0)
     blocks = (*[Block(8, inside, near)] * 7, Block(8, inside, far), Block(3, inside, far))
     assert len(representative(blocks)) == 5
-    (found,) = steps_ns(blocks, STEPS, np.array([0.0]))
-    assert found == pytest.approx(2 * (2 * 9000 + 7 * 3000 + 58 * 100) - 2 * 100, rel=1e-3)
+    (result,) = steps_ns(blocks, STEPS, np.array([0.0]))
+    assert result == pytest.approx(2 * (2 * 9000 + 7 * 3000 + 58 * 100) - 2 * 100, rel=1e-3)
 
 
 def test_more_bytes_are_never_faster():
