@@ -23,9 +23,9 @@ def test_a_packet_takes_the_sum_of_its_links_times(real):
     Two such messages in turn, since two GPUs all-reduce in two steps, and 3 endpoint delays of 10 ns.
     """
     tree = Tree([0, 0], [0], [Wire(800, 500)] * 2, [Wire(1, 1)], [Wire(1, 1)])
-    ((found,),) = real.together([RingJob((0, 1), (Layer(0, 8000),), 1)], tree)
+    ((result,),) = real.together([RingJob((0, 1), (Layer(0, 8000),), 1)], tree)
     step = 2 * 4042 * 8 / 800 + 2 * 42 * 8 / 800 + 2000
-    assert found == pytest.approx(2 * step + 3 * 10, abs=4)
+    assert result == pytest.approx(2 * step + 3 * 10, abs=4)
 
 
 @pytest.mark.parametrize("windows", [True, False])
@@ -56,9 +56,9 @@ def test_a_last_packet_of_few_bytes_stays_behind_the_others(real, rest):
 def test_jobs_that_share_an_uplink_slow_each_other_as_our_packets_do(real):
     """Two jobs over one uplink take 1.27 times as long; the second answer is the first one."""
     jobs = [RingJob(gpus, (Layer(300_000, 1 << 20),), 2) for gpus in ACROSS]
-    ours = [each[-1] for each in together(jobs, TREE)]
+    ours = [times[-1] for times in together(jobs, TREE)]
     first = real.together(jobs, TREE)
-    assert [each[-1] for each in first] == pytest.approx(ours, rel=0.03)
+    assert [times[-1] for times in first] == pytest.approx(ours, rel=0.03)
     assert real.together(jobs[:1], TREE)[0][-1] < 0.9 * first[0][-1]
     assert real.together(jobs, TREE) == first
 
@@ -67,8 +67,8 @@ def test_parallel_uplinks_are_taken_message_by_message(real):
     """Half of the bandwidth on each of two: by the same hashes as our packets, within 3 %."""
     tree = Tree(TREE.machine_of, TREE.rack_of, TREE.gpus, TREE.machines, [Wire(50, 2000)] * 2, cores=2)
     jobs = [RingJob(gpus, (Layer(100_000, 1 << 20),), 2) for gpus in ((0, 8), (4, 12))]
-    ours = [each[-1] for each in together(jobs, tree)]
-    assert [each[-1] for each in real.together(jobs, tree)] == pytest.approx(ours, rel=0.03)
+    ours = [times[-1] for times in together(jobs, tree)]
+    assert [times[-1] for times in real.together(jobs, tree)] == pytest.approx(ours, rel=0.03)
 
 
 class Mixed:
@@ -78,12 +78,12 @@ class Mixed:
 
     def path(self, sender, receiver, from_port, to_port):
         """Return own link, uplinks, and own link."""
-        own, uplink = Wire(400, 500), Wire(50, 500 if sender % 2 else 2000)
+        port, uplink = Wire(400, 500), Wire(50, 500 if sender % 2 else 2000)
         racks = Link("rack", sender // 2, "out"), Link("rack", receiver // 2, "in")
         return (
-            Channel(PrivateLink(sender, "out"), own),
-            *(Channel(each, uplink) for each in racks),
-            Channel(PrivateLink(receiver, "in"), own),
+            Channel(PrivateLink(sender, "out"), port),
+            *(Channel(rack, uplink) for rack in racks),
+            Channel(PrivateLink(receiver, "in"), port),
         )
 
     def unshared(self, sender, receiver):
@@ -93,9 +93,9 @@ class Mixed:
 def test_each_job_has_the_latency_of_a_link_that_it_sees(real):
     """2 us and 500 ns on the same uplinks: as our packets, within 3 %; both at 2 us are 5 and 16 % off."""
     jobs = [RingJob(gpus, (Layer(20_000, 400_000),), 4) for gpus in ((0, 2), (1, 3))]
-    ours = [each[-1] for each in together(jobs, Mixed(), windows=False)]
+    ours = [times[-1] for times in together(jobs, Mixed(), windows=False)]
     assert ours[1] < 0.93 * ours[0]
-    theirs = [each[-1] for each in real.together(jobs, Mixed(), windows=False)]
+    theirs = [times[-1] for times in real.together(jobs, Mixed(), windows=False)]
     assert theirs == pytest.approx(ours, rel=0.03)
 
 

@@ -34,12 +34,12 @@ MODELS = {
 
 
 def asks(model="VGG16", user="ann", gpus=1, cpus=2):
-    """Return what an allocator knows of a job."""
+    """Return an allocator's knowledge of a job."""
     return GpuJob(0, user, model, gpus, cpus)
 
 
 def utilization(model, cpus):
-    """Return how busy a GPU is: in proportion to CPUs up to the need, then 0.01 less each, at most 0.05."""
+    """Return a GPU's utilisation: in proportion to CPUs up to the need, then 0.01 less each, at most 0.05."""
     need, full, _, _ = MODELS[model]
     return full * min(cpus / need, 1 - min(0.05, 0.01 * max(0, cpus - need)))
 
@@ -261,10 +261,10 @@ def test_each_run_has_an_allocator_of_its_own():
     """History of one run must not reach another in the same process; one of the user's own stays hers."""
     assert allocator_of("tuned") is not allocator_of("tuned")
     assert type(allocator_of("requested")) is Requested
-    own = allocator_of(TunedCores(tolerance=0.1))
-    own.finished(asks(), 7, 1)
-    assert own.start(asks()) == 7
-    assert walked(own.search(asks(), 3, 1), {2: 0.55, 3: 0.5, 4: 0.6}.get) == ([3, 2, 4], 3)
+    own_part = allocator_of(TunedCores(tolerance=0.1))
+    own_part.finished(asks(), 7, 1)
+    assert own_part.start(asks()) == 7
+    assert walked(own_part.search(asks(), 3, 1), {2: 0.55, 3: 0.5, 4: 0.6}.get) == ([3, 2, 4], 3)
 
 
 @pytest.mark.parametrize("answer", [-1, nan, inf, "4", None, True + 0j])

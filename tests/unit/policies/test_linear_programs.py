@@ -18,7 +18,7 @@ def kind(jobs: int, *options: tuple[float, int, int]) -> JobClass:
 
 
 def worth(kinds: Sequence[JobClass], counts: Sequence[Sequence[int]]) -> float:
-    """Return what the chosen options are worth."""
+    """Return the value of the chosen options."""
     return sum(
         option.value * n
         for k, of_kind in zip(kinds, counts, strict=True)
@@ -27,7 +27,7 @@ def worth(kinds: Sequence[JobClass], counts: Sequence[Sequence[int]]) -> float:
 
 
 def taken(kinds: Sequence[JobClass], counts: Sequence[Sequence[int]]) -> list[int]:
-    """Return what the chosen options take of each row."""
+    """Return the use of each row by the chosen options."""
     return [
         sum(
             o.amounts[row] * n
@@ -110,7 +110,7 @@ Kinds = st.lists(st.tuples(st.integers(1, 3), Options), min_size=1, max_size=3)
 def test_as_good_as_trying_everything(
     drawn: list[tuple[int, list[tuple[int, int, int]]]], cpus: int, memory: int
 ):
-    """What it exists for: the optimum, within what is there, one option a job; random tiny instances."""
+    """Its purpose: the optimum within capacity, one option per job; random tiny instances."""
     kinds = [kind(jobs, *((w / 10, c, m) for w, c, m in options)) for jobs, options in drawn]
     least = taken(kinds, [[k.jobs] + [0] * (len(k.options) - 1) for k in kinds])
     limits = [least[0] + cpus, least[1] + memory]
