@@ -1,7 +1,7 @@
 """A simulator of GPU clusters that train deep-learning jobs: scheduler and network together.
 
 `simulate` runs, `read_run` and `read_sweep` read finished runs (artist/results/README.md). `artist.api` has
-these and everything that policies and parts of your own import.
+these and all other names that policies, parts and notebooks of your own import.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["InputError", "RunError", "__version__", "api", "read_run", "read_sweep", "simulate"]
+__all__ = ["InputError", "RunError", "read_run", "read_sweep", "simulate"]
 
 
 def __getattr__(name: str) -> Any:
@@ -20,11 +20,11 @@ def __getattr__(name: str) -> Any:
 
     if name == "__version__":
         return import_module("artist.data").version_number()
-    if name not in __all__:
+    if name not in (*__all__, "api"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     api = import_module("artist.api")
     return api if name == "api" else getattr(api, name)
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "__version__", "api"]

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"interrupted; {GOES_ON}", file=sys.stderr)
         return INTERRUPTED
     except SystemExit as leaving:  # --help and the like
-        if leaving.code == 1:  # Hydra has said that --package names nothing
+        if leaving.code == 1:  # after Hydra's message that --package does not exist
             print("  allowed: what `artist --cfg job` shows, such as policy", file=sys.stderr)
         return BAD_INPUT if leaving.code else SUCCESS
     except Exception as error:
@@ -101,7 +101,7 @@ def _request(config: DictConfig, settings: Any, folder: Path) -> "Request | Outc
     try:
         launcher = next((o for o in settings.overrides.hydra if o.startswith("hydra/launcher=")), "")
         if launcher and settings.mode != hydra.types.RunMode.MULTIRUN:
-            what = "one run is not launched elsewhere"
+            what = "a single run has no launcher"
             raise InputError(what, where="hydra/launcher", found=launcher, allowed="-m, for a sweep")
         return request_of(config, settings, folder)
     except (InputError, OmegaConfBaseException) as error:

@@ -188,7 +188,7 @@ def _check_reachable(address: str) -> None:
         try:
             socket.create_connection((match[1], int(match[2])), timeout=_PATIENCE_S).close()
         except OSError as error:
-            where, allowed = "hydra.launcher.ray.init.address", "the address that `ray start --head` said"
+            where, allowed = "hydra.launcher.ray.init.address", "the address that `ray start --head` printed"
             what = f"no Ray cluster answers: {(error.strerror or str(error)).lower()}"
             raise InputError(what, where=where, found=address, allowed=allowed) from None
 

@@ -35,13 +35,13 @@ def warn_of_jobs_without_cpus(topics: Sequence[Topic], jobs: Sequence[JobSpec]) 
         _log.warning(note, len(job_types.without_cpus), gpu_jobs, cause, extra={"note": True})
 
 
-def warn_of_unused_settings(model: object, system: SystemSettings, said: Sequence[str]) -> None:
+def warn_of_unused_settings(model: object, system: SystemSettings, changed: Sequence[str]) -> None:
     """Warn of settings that the network model does not use."""
-    idle = idle_settings(system, said) if isinstance(model, AnalyticalModel) else {}
+    idle = idle_settings(system, changed) if isinstance(model, AnalyticalModel) else {}
     heeded = getattr(model, "heeded", None)
     if heeded is not None:
         why = f"with network={type(model).__name__.removesuffix('Model').lower()}"
-        idle = dict.fromkeys([name for name in said if name not in heeded], why)
+        idle = dict.fromkeys([name for name in changed if name not in heeded], why)
     for setting, why in idle.items():
         _log.warning("network.system.%s means nothing %s", setting, why, extra={"note": True})
 

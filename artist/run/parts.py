@@ -108,7 +108,7 @@ def _in_words(error: Exception, node: Mapping[str, Any], field: str) -> InputErr
         if lines:  # the module is there, and fails when it is imported
             where = f"{where}._target_"
             return InputError(f"its module cannot be imported: {reason}", where=where, found=lines)
-        allowed = "module.Class, where the module is installed or lies in the folder of --config-dir"
+        allowed = "module.Class, where the module is installed or in the folder of --config-dir"
         what = f"no such class: {cause[-1]}"
         return InputError(what, where=f"{where}._target_", found=target, allowed=allowed)
     at = f", at {lines}" if lines else ""

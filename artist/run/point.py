@@ -209,7 +209,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
 
 
 def _topics(simulation: Simulation, recorder: Recorder) -> list[Topic]:
-    """Return what the run records beside its events, in the order of its columns."""
+    """Return the topics that the run records beside its events, in the order of their columns."""
     jobs, cluster, performance = simulation.jobs, simulation.cluster, simulation.performance
     inputs = None if performance.input_stall is None else InputUse(performance.input_stall)
     topics: list[Topic] = []

@@ -54,7 +54,7 @@ def describe_run(
     models = "" if getattr(source, "names_models", False) else source.parameters.models.describe()
     delays = _OWN_DELAYS if any(spec.delays_ns for spec in templates_of(jobs)) else ""
     targets = (*config.performance.effects, *config.performance.couplings)
-    own = zip(own_parts, (str(target["_target_"]).rsplit(".")[-1] for target in targets), strict=True)
+    named_parts = zip(own_parts, (str(target["_target_"]).rsplit(".")[-1] for target in targets), strict=True)
     topics = {
         "Policy": {"policy": _policy(parts["policy"])},
         "Workload": {
@@ -78,7 +78,7 @@ def describe_run(
             "overheads": _described(parts["overheads"], "delays by {}"),
             "delays": delays,
             "estimates": _described(parts["estimates"], "durations are estimated by {}"),
-            **{f"own part {i}": _described(part, name) for i, (part, name) in enumerate(own)},
+            **{f"own part {i}": _described(part, name) for i, (part, name) in enumerate(named_parts)},
         },
     }
     texts = {topic: {name: text for name, text in of.items() if text} for topic, of in topics.items()}

@@ -30,7 +30,7 @@ def put_on_path(folder: Path) -> None:
 
 
 def check_targets(config: object, folder: Path) -> None:
-    """Refuse a class whose module lies in the folder but would be imported from another place."""
+    """Refuse a class whose module is in the folder but would be imported from another place."""
     for target in targets_of(config):
         name = target.partition(".")[0]
         mine = next((p for p in (folder / f"{name}.py", folder / name / "__init__.py") if p.is_file()), None)
