@@ -1,8 +1,8 @@
 """Growth: elastic jobs on GPUs that no other job wants. For Gandiva.
 
 In plain words: when no job has arrived or waited for a while, running jobs that may have more GPUs take those
-that are free on their own machines, in order of arrival, as many as they may. Once a waiting job does not fit
-beside them, all go back to what they had.
+that are free on their own machines, in order of arrival, up to their maximum. Once a waiting job does not fit
+beside them, all shrink to their former GPUs.
 """
 
 from artist.core.cluster import Allocation
@@ -17,24 +17,24 @@ from artist.policies.parts.placer import Packing, Placer
 
 
 class Growth:
-    """The jobs that have grown, and what they had before.
+    """The jobs that have grown, with their allocations before.
 
     Parameters
     ----------
     idle_ns
-        How long no job must have arrived or waited before jobs grow.
+        Time without arrivals and waiting jobs after which jobs grow.
     fill
-        What comes with their GPUs.
+        Allocates the CPUs and memory of their GPUs.
     """
 
     def __init__(self, idle_ns: int, fill: Fill) -> None:
         self._placer = Placer(BestFit(), fill)
         self._idle_ns = idle_ns
         self._quiet_since = 0
-        self._grown: dict[int, tuple[Allocation, Allocation]] = {}  # what jobs had, and what they have
+        self._grown: dict[int, tuple[Allocation, Allocation]] = {}  # before and after growth, by job
 
     def follow(self, view: ClusterView) -> None:
-        """Track arrivals, waiting jobs, and grown jobs that no longer hold what they grew to."""
+        """Track arrivals, waiting jobs, and grown jobs whose allocation has changed since."""
         if view.n_waiting or any(isinstance(event, Arrival) for event in view.news):
             self._quiet_since = view.now_ns
         gone = [job for job, (_, after) in self._grown.items() if view.allocation(job) != after]
@@ -76,17 +76,17 @@ class Growth:
             self._grown[job] = (before, after)
 
     def _all_fit(self, view: ClusterView) -> bool:
-        """Return whether all waiting jobs fit on what is free."""
+        """Return whether all waiting jobs fit on the free resources."""
         packing, waiting = Packing(view.free()), view.waiting.job.tolist()
         return all(packing.place(view.demand(job), self._placer) is not None for job in waiting)
 
 
 def _max_gpus(free: Free, demand: Demand, held: Allocation) -> dict[int, int] | None:
-    """Return the most GPUs by machine that a job may have on its machines; None if it holds as many."""
-    own, idle = held.gpu_map(), free.gpus
-    for more in range(sum(int(idle[m]) for m in own), 0, -1):
+    """Return the most GPUs by machine that a job may have on its machines; None if it has them."""
+    before, idle = held.gpu_map(), free.gpus
+    for more in range(sum(int(idle[m]) for m in before), 0, -1):
         gpus, left = {}, more
-        for m, count in own.items():
+        for m, count in before.items():
             taken = min(left, int(idle[m]))
             gpus[m] = count + taken
             left -= taken

@@ -1,16 +1,17 @@
-"""Pairs: two jobs packed on the same GPUs, tried and measured, kept or parted. For Gandiva.
+"""Pairs: two jobs packed on the same GPUs, measured, then kept or parted. For Gandiva.
 
-In plain words: while jobs wait, a waiting job (the guest) joins a running one (the host) that asked for as
-many GPUs, has run for `profile_s`, and keeps them busy, as measured, for at most `utilization` of the time;
-hosts by lowest utilization, guests in order of arrival. After another `profile_s` the pair is judged, and
-from then on whenever the policy is called: it stays while both together do more than by taking turns:
+In plain words: while jobs wait, a waiting job (the guest) joins a running one (the host) that asked for an
+equal number of GPUs, has run for `profile_s`, and keeps them busy, as measured, for at most `utilization` of
+the time; hosts by lowest utilization, guests in order of arrival. After another `profile_s` the pair is
+judged, and from then on whenever the policy is called: it stays while both together progress faster than in
+time slices:
 
     host's speed packed / alone + guest's speed packed / alone > 1
 
 A guest that has not run alone for `profile_s` counts with the measured share in which it keeps the GPUs busy:
 alone it would use at most all of the time, so this is the least that its speed can be. A pair that fails is
-parted and never tried again; the guest goes to free GPUs of its own, else to the queue. A guest whose host is
-slowed down also goes to GPUs of its own when they are free and no job waits.
+parted and never tried again; the guest moves to free GPUs of its own, else to the queue. A guest whose host
+is slowed down also moves to GPUs of its own when they are free and no job waits.
 """
 
 from collections.abc import Iterable
@@ -28,7 +29,7 @@ from artist.policies.parts.placer import Placer
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two jobs on the host's GPUs, since when, and the host's iteration time before."""
+    """Two jobs on the host's GPUs, the start of the pair, and the host's iteration time before."""
 
     host: int
     guest: int
@@ -37,16 +38,16 @@ class Pair:
 
 
 class Pairs:
-    """The pairs that run, and what is known of jobs and pairs.
+    """The pairs that run, with the measurements of jobs and pairs.
 
     Parameters
     ----------
     utilization
         Share of busy time up to which a running job may become a host.
     profile_ns
-        How long a job, and a pair, is measured.
+        Time for which a job, and a pair, is measured.
     fill
-        What comes with the GPUs that a guest shares.
+        Allocates CPUs and memory with the GPUs that a guest shares.
     """
 
     def __init__(self, utilization: float, profile_ns: int, fill: Fill) -> None:
@@ -75,7 +76,7 @@ class Pairs:
             for other in self._parted.pop(job, ()):
                 self._parted[other].discard(job)
 
-    def go_with_hosts(self, view: ClusterView, plan: PlanBuilder) -> None:
+    def stop_with_hosts(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Stop the guests of hosts that lose their GPUs; remember the speed of jobs that ran alone."""
         changed = list(plan.changes)
         for job in changed:
@@ -108,10 +109,10 @@ class Pairs:
             bad = host_speed + guest_speed <= 1
             if not bad and (view.n_waiting or host_speed == 1 or not free.total_gpus):
                 continue
-            own = placer.place(free, view.demand(pair.guest))
-            if own is not None:
-                free.take(own)
-                plan.place(pair.guest, own)
+            apart = placer.place(free, view.demand(pair.guest))
+            if apart is not None:
+                free.take(apart)
+                plan.place(pair.guest, apart)
             elif bad:
                 plan.stop(pair.guest)
             else:
@@ -151,13 +152,13 @@ class Pairs:
                 hosts[demand.gpus].remove((host, alone_ns))
                 break
 
-    # --- what was measured
+    # --- measurements
 
     def _hosts(self, view: ClusterView, plan: PlanBuilder) -> dict[int, list[tuple[int, int]]]:
         """Return jobs that a guest may join, and their iteration times, by GPUs; lowest utilization first."""
-        everybody = view.jobs
-        rows = everybody.running & (everybody.gpus > 0) & (everybody.held_gpus == everybody.gpus)
-        jobs = view.columns(everybody.job[rows].tolist())
+        everyone = view.jobs
+        rows = everyone.running & (everyone.gpus > 0) & (everyone.held_gpus == everyone.gpus)
+        jobs = view.columns(everyone.job[rows].tolist())
         measured = jobs.held_ns >= self._profile_ns
         if not measured.all():
             plan.wake_at(view.now_ns + self._profile_ns - int(jobs.held_ns[~measured].max()))
@@ -189,7 +190,7 @@ class Pairs:
 
 
 def _suits(demand: Demand, held: Allocation, cluster: Cluster) -> bool:
-    """Return whether a job may run on the GPUs of another that holds as many as it asks for."""
+    """Return whether a job may run on the GPUs of another that holds the number that it asks for."""
     machines = [cluster.machines[s.machine] for s in held.slices]
     types = {machine.gpu_type for machine in machines}
     return (

@@ -1,4 +1,4 @@
-"""Gandiva: affinity by demand, migration, time slices, packing, grow-shrink; it places blind to the network.
+"""Gandiva: affinity by demand, migration, time slices, packing, grow-shrink; blind to the network.
 
 In plain words: a machine is labelled with the first demand that it hosts, until it is empty again. A job goes
 to a machine of its own label, else to one without a label, else to the one with the most free GPUs; among
@@ -6,25 +6,26 @@ equals at random, wherever they are. If no machine has room for all of it, it is
 order. Waiting jobs are tried in order of arrival; they overtake one that does not fit.
 
 - `migration`: when GPUs come free that no waiting job takes, running jobs on several machines move, in order
-  of arrival: to fewer racks if they can, else to fewer machines in as many racks; thus from the network into
-  a rack, and from a rack into a machine. Labels do not count. A move leaves as many GPUs free as before.
-- `slicing`: while jobs wait, a running job's turn ends after `quantum_s`: the jobs that have waited longest
-  go before it, and it runs again when its turn comes. A pair has one turn.
+  of arrival: to fewer racks if they can, else to fewer machines in the same number of racks; thus from the
+  network into a rack, and from a rack into a machine. Labels do not count. The number of free GPUs stays.
+- `slicing`: while jobs wait, a running job's time slice ends after `quantum_s`: the jobs that have waited
+  longest precede it in the order. A pair has one time slice.
 - `packing`: jobs that still wait join running jobs that leave their GPUs idle for much of the time; pairs
-  that do no better than by taking turns are parted (`artist.policies.gandiva.pairs`).
+  that progress no faster than in time slices are parted (`artist.policies.gandiva.pairs`).
 - `grow_shrink`: when no job waits, elastic jobs take idle GPUs of their machines, and give them back as soon
   as another job needs room (`artist.policies.gandiva.growth`).
 
 Paper: Xiao et al., Gandiva: Introspective Cluster Scheduling for Deep Learning, OSDI 2018, sections 3 (the
 mechanisms) and 4 (the policy). As a baseline of Dally (sections 3.4 and 5.1.3 there, "to more favorable GPU
-consolidation whenever resources become available") it places and migrates; `gandiva_slicing` takes turns,
-too; `gandiva_full` does all of it.
+consolidation whenever resources become available") it places and migrates; `gandiva_slicing` adds time
+slices; `gandiva_full` does all of it.
 
 Differs from the paper:
 
 - Packing: in the paper all jobs run alone first, in time slices, and the job with the lowest utilization
   joins the GPUs with the lowest. Here waiting jobs join in order of arrival, measured or not, two jobs at a
-  time, and only if both ask for as many GPUs. There both must fit the GPU's memory, which is not known here.
+  time, and only if both ask for the same number of GPUs. There both must fit the GPU's memory, which is not
+  known here.
 - A pair whose host is slowed down is parted when GPUs come free that no job waits for; pairs do not migrate.
 - Grow-shrink: there jobs get idle GPUs of a single server according to their measured progress; here in order
   of arrival, on all their machines.
@@ -79,7 +80,7 @@ class Gandiva:
         self._affinity = Affinity(self.seed)
         self._placer, self._nearest = Placer(self._affinity, fill), Placer(Consolidate(), fill)
         self._quantum_ns = seconds_to_ns(self.quantum_s)
-        self._turn: dict[int, int] = {}  # when the present turn of each running job began
+        self._slice_start: dict[int, int] = {}  # of the present time slice, by running job
         self._freed = False  # GPUs came free since jobs were last started
         self._pairs = Pairs(self.packing_utilization, seconds_to_ns(self.profile_s), fill)
         self._growth = Growth(seconds_to_ns(self.grow_after_s), fill)
@@ -98,26 +99,26 @@ class Gandiva:
                 step(view, plan)
         if plan.changes and len(self._steps) > 1:
             plan.wake_at(view.now_ns)
-        self._take_note(view, plan)
+        self._begin_slices(view, plan)
         return plan.done()
 
     def _follow(self, view: ClusterView) -> None:
         """Track finishes, stops and changes of machines since the last call."""
         finished = [event.job for event in view.news if isinstance(event, Finish)]
         for job in (*finished, *(event.job for event in view.news if isinstance(event, Stop))):
-            self._turn.pop(job, None)
+            self._slice_start.pop(job, None)
         self._freed |= any(isinstance(event, Finish | Stop | MachineEvent) for event in view.news)
         self._affinity.forget(machine for machine in list(self._affinity.labels) if not view.jobs_on(machine))
         self._pairs.follow(view, finished)
         self._growth.follow(view)
 
     def _run(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Start waiting jobs, in turns with `slicing`; then move spread ones nearer together."""
+        """Start waiting jobs, with `slicing` in time slices; then improve the locality of spread ones."""
         if self.slicing:
             run_first(
                 view,
                 plan,
-                lambda jobs: self._in_turn(jobs, view.now_ns),
+                lambda jobs: self._sliced(jobs, view.now_ns),
                 lambda job: self._placer,
                 backfill=True,
             )
@@ -125,7 +126,7 @@ class Gandiva:
             self._start(view, plan)
         if self._freed and self.migration:
             self._freed = self._migrate(view, plan)
-        self._pairs.go_with_hosts(view, plan)
+        self._pairs.stop_with_hosts(view, plan)
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         if not view.n_waiting:
@@ -136,12 +137,12 @@ class Gandiva:
             if allocation is not None:
                 plan.place(job, allocation)
 
-    def _in_turn(self, jobs: JobColumns, now: int) -> Ints:
-        """Rank running jobs whose turn lasts, then waiting ones by wait, then those whose turn is over.
+    def _sliced(self, jobs: JobColumns, now: int) -> Ints:
+        """Rank running jobs within their time slice, then waiting ones by wait, then those past theirs.
 
         Guests are left out: they stay as long as their hosts.
         """
-        began = np.array([self._turn.get(job, now) for job in jobs.job.tolist()], dtype=np.int64)
+        began = np.array([self._slice_start.get(job, now) for job in jobs.job.tolist()], dtype=np.int64)
         over = jobs.running & (now - began >= self._quantum_ns)
         group = np.where(jobs.running, np.where(over, 2, 0), 1)
         since = np.where(jobs.running, began, jobs.waiting_since_ns)
@@ -162,35 +163,35 @@ class Gandiva:
             if not apart(held, demand.min_feasible_gpus, view.cluster):
                 continue
             free.give(held)
-            found = self._nearest.place(free, demand)
-            if found is not None and span(found, view.cluster) < span(held, view.cluster):
-                plan.place(job, found)
-                self._affinity.label(found.gpu_map(), demand)
-                held, moved = found, True
+            nearer = self._nearest.place(free, demand)
+            if nearer is not None and span(nearer, view.cluster) < span(held, view.cluster):
+                plan.place(job, nearer)
+                self._affinity.label(nearer.gpu_map(), demand)
+                held, moved = nearer, True
             free.take(held)
         if moved:
             plan.wake_at(view.now_ns)  # others may move to the GPUs left
         return moved
 
-    def _take_note(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Begin turns, and ask to be woken when one is over while jobs wait."""
+    def _begin_slices(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Begin time slices, and ask to be woken when one is over while jobs wait."""
         if not self.slicing:
             return
         now = view.now_ns
         for job, allocation in plan.changes.items():
             if allocation is None:
-                self._turn.pop(job, None)
+                self._slice_start.pop(job, None)
             else:
-                self._turn.setdefault(job, now)
-        for job, began in self._turn.items():
+                self._slice_start.setdefault(job, now)
+        for job, began in self._slice_start.items():
             if now - began >= self._quantum_ns:  # no job could take its place
-                self._turn[job] = now
-        if self._turn and waiting_after(view, plan):
-            plan.wake_at(min(self._turn.values()) + self._quantum_ns)
+                self._slice_start[job] = now
+        if self._slice_start and waiting_after(view, plan):
+            plan.wake_at(min(self._slice_start.values()) + self._quantum_ns)
 
 
 def _free_after(view: ClusterView, plan: PlanBuilder) -> Free:
-    """Return what is free once a plan is carried out."""
+    """Return the free resources after a plan."""
     free = view.free()
     for job in plan.changes:
         if (before := view.allocation(job)) is not None:

@@ -1,9 +1,9 @@
-"""Where groups of jobs run: where they are, else by descending demand on the fewest machines. For Muri.
+"""Placement of groups: on their present GPUs, else by descending demand on the fewest machines. For Muri.
 
 In plain words: a group that already runs stays. Another takes the GPUs of its best member that has some, if
-no other job stays there; else those that the placement chooser says, groups with the largest demand first. If
-that leaves a group without GPUs, all are placed again by descending demand, which packs powers of two without
-a gap; if that does not help, by priority. What is then free is offered to those that were to wait.
+no other job stays there; else those that the placement policy selects, groups with the largest demand first.
+If that leaves a group without GPUs, all are placed again by descending demand, which packs powers of two
+without a gap; if that does not help, by priority. The GPUs left are offered to the other jobs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ Order = Callable[[Shared], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Jobs that run now and share GPUs, or one alone, and all that they hold: their GPUs once."""
+    """Running jobs that share GPUs, or one alone, and their common allocation: their GPUs once."""
 
     jobs: tuple[int, ...]
     held: Allocation
@@ -36,10 +36,10 @@ def running_units(view: ClusterView, jobs: Iterable[int]) -> list[Unit]:
         if allocation is not None and allocation.gpus:
             key = job if allocation.group is None else allocation.group.name
             members.setdefault(key, {})[job] = allocation
-    return [Unit(tuple(each), _united(list(each.values()))) for each in members.values()]
+    return [Unit(tuple(held), _united(list(held.values()))) for held in members.values()]
 
 
-def seat(
+def place_groups(
     view: ClusterView,
     plan: PlanBuilder,
     units: Sequence[Unit],
@@ -48,9 +48,9 @@ def seat(
     placer: Placer,
     ordering: Ordering = "best",
 ) -> Free:
-    """Plan to run groups of jobs and to stop all other jobs of the units; return what is then free.
+    """Plan to run groups of jobs and to stop all other jobs of the units; return the resources left.
 
-    Members of a group that lack CPUs or memory to fit together are seated one by one.
+    Members of a group that lack CPUs or memory to fit together are placed one by one.
 
     Parameters
     ----------
@@ -61,26 +61,26 @@ def seat(
     others
         Groups that may run if GPUs are left.
     placer
-        Says where, and what comes with the GPUs.
+        Selects GPUs, with their CPUs and memory.
     ordering
         Of the stages of a group.
     """
     for stay, order in ((True, _descending), (False, _descending), (False, _by_priority)):
-        seating = _Seating(view, units, placer)
+        attempt = _Attempt(view, units, placer)
         if stay:
-            seating.keep(chosen)
-        seating.place(sorted(chosen, key=order))
-        if len(seating.seats) == len(chosen):
+            attempt.keep(chosen)
+        attempt.place(sorted(chosen, key=order))
+        if len(attempt.placed) == len(chosen):
             break
-    apart = (group.members for group in chosen if group not in seating.seats and len(group.members) > 1)
-    seating.place(Shared((member,)) for members in apart for member in members)
-    seating.place(others)
-    seating.write(plan, ordering)
-    return seating.free
+    apart = (group.members for group in chosen if group not in attempt.placed and len(group.members) > 1)
+    attempt.place(Shared((member,)) for members in apart for member in members)
+    attempt.place(others)
+    attempt.write(plan, ordering)
+    return attempt.free
 
 
-class _Seating:
-    """One attempt: which group gets which GPUs."""
+class _Attempt:
+    """One attempt to place groups: `placed` has the common allocation of each placed group."""
 
     def __init__(self, view: ClusterView, units: Sequence[Unit], placer: Placer) -> None:
         self._view = view
@@ -88,8 +88,8 @@ class _Seating:
         self._placer = placer
         self._unit_of = {job: unit for unit in units for job in unit.jobs}
         self._refused: set[Demand] = set()
-        self._parts: dict[Shared, list[Allocation]] = {}  # what each member holds, of groups seated again
-        self.seats: dict[Shared, Allocation] = {}
+        self._parts: dict[Shared, list[Allocation]] = {}  # by member, of groups placed again
+        self.placed: dict[Shared, Allocation] = {}
         self.free = view.free()
         for unit in units:
             self.free.give(unit.held)
@@ -106,20 +106,20 @@ class _Seating:
         for group in groups:
             if not self.free.total_gpus:
                 return
-            if group in self.seats:
+            if group in self.placed:
                 continue
             demands = [self._view.demand(job) for job in group.jobs]
             if not self._stays(group, demands):
-                self._goes(group, demands)
+                self._place_anywhere(group, demands)
 
     def write(self, plan: PlanBuilder, ordering: Ordering) -> None:
-        """Plan what changes."""
-        running = {job for group in self.seats for job in group.jobs}
+        """Add the changes to a plan."""
+        running = {job for group in self.placed for job in group.jobs}
         for unit in self._units:
             for job in unit.jobs:
                 if job not in running:
                     plan.stop(job)
-        for group, allocation in self.seats.items():
+        for group, allocation in self.placed.items():
             same = self._same(group)
             if same is None or same.held != allocation:
                 shared = _group(group.jobs, allocation, ordering)
@@ -128,7 +128,7 @@ class _Seating:
 
     def _take(self, group: Shared, allocation: Allocation) -> None:
         self.free.take(allocation)
-        self.seats[group] = allocation
+        self.placed[group] = allocation
 
     def _same(self, group: Shared) -> Unit | None:
         """Return the unit with just these members."""
@@ -139,7 +139,7 @@ class _Seating:
         return unit if same else None
 
     def _stays(self, group: Shared, demands: Sequence[Demand]) -> bool:
-        """Seat a group on the GPUs of the best member that has some which no other took, if possible."""
+        """Place a group on the GPUs of the best member whose GPUs are still free, if possible."""
         same = self._same(group)
         if same is not None and self.free.fits(same.held):
             self._take(group, same.held)
@@ -153,8 +153,8 @@ class _Seating:
                 return True
         return False
 
-    def _goes(self, group: Shared, demands: Sequence[Demand]) -> None:
-        """Seat a group where the chooser says; free GPUs only shrink, so what was refused stays refused."""
+    def _place_anywhere(self, group: Shared, demands: Sequence[Demand]) -> None:
+        """Place a group by the placement policy; free GPUs only shrink, so a refused demand stays refused."""
         cpus, memory = sum(d.cpus for d in demands), sum(d.memory_bytes for d in demands)
         demand = replace(demands[0], cpus=cpus, memory_bytes=memory)
         if demand in self._refused:
@@ -166,7 +166,7 @@ class _Seating:
             self._fill(group, demands, gpus)
 
     def _fill(self, group: Shared, demands: Sequence[Demand], gpus: Mapping[int, int]) -> bool:
-        """Seat a group on some GPUs if there are CPUs and memory for all members."""
+        """Place a group on some GPUs if there are CPUs and memory for all members."""
         shares = self._placer.fill.shares(self.free, demands, gpus)
         if shares is None:
             return False
@@ -184,7 +184,7 @@ def _by_priority(group: Shared) -> tuple[int, ...]:
 
 
 def _united(parts: Sequence[Allocation]) -> Allocation:
-    """Return what members of a group hold together: the GPUs once, CPUs and memory of all."""
+    """Return the common allocation of the members of a group: the GPUs once, CPUs and memory of all."""
     if parts[0].group is None:
         return parts[0]
     held: dict[int, list[int]] = {}

@@ -1,11 +1,11 @@
-"""Which jobs share GPUs: rounds of matching by interleaving efficiency. For Muri.
+"""Groups of jobs that share GPUs: rounds of matching by interleaving efficiency. For Muri.
 
 In plain words: only jobs with the same demand share. The jobs of each demand are paired such that the sum of
 the pairs' efficiencies is as large as possible; in a second round pairs are paired with pairs. Of a matching
 the most efficient pairs are merged first, only as long as the jobs together ask for more GPUs than there are.
 A group is taken apart if its iteration takes no less than those of its members one after another.
 
-Paper: Zhao et al., Muri, SIGCOMM 2022, section 4.2, Algorithm 1. What it leaves open:
+Paper: Zhao et al., Muri, SIGCOMM 2022, section 4.2, Algorithm 1. Decided here:
 
 - Groups of at most three: the first round makes pairs of two thirds of the jobs, the second adds singles.
 - A job that finds no partner stays alone; more pairs come before heavier ones.
@@ -33,7 +33,7 @@ _MAX_REMEMBERED = 20_000
 
 @dataclass(frozen=True, slots=True)
 class GroupingRule:
-    """How jobs are grouped.
+    """Parameters of grouping.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class GroupingRule:
     matching
         blossom: pairs by efficiency; priority: neighbours in order of priority.
     clock
-        How long an iteration of a group takes.
+        Iteration times of groups.
     """
 
     max_jobs: int = 4
@@ -56,7 +56,7 @@ class Candidate(NamedTuple):
     Attributes
     ----------
     rank
-        Place in the order of priority.
+        Position in the order of priority.
     bucket
         Only jobs of one bucket share.
     kind
@@ -81,7 +81,7 @@ class Shared:
     members
         By priority.
     rank
-        Place of the best member.
+        Rank of the best member.
     gpus
         GPUs that they hold together.
     jobs
@@ -114,7 +114,7 @@ class Grouping:
     Parameters
     ----------
     rule
-        How jobs are grouped.
+        Its parameters.
     """
 
     def __init__(self, rule: GroupingRule) -> None:
@@ -155,9 +155,9 @@ class Grouping:
         for node in nodes:
             buckets.setdefault(node.members[0].bucket, []).append(node)
         pair = self._by_efficiency if self._rule.matching == "blossom" else self._by_priority
-        proposed = [found for bucket in buckets.values() for found in pair(bucket, round_)]
+        proposed = [merge for bucket in buckets.values() for merge in pair(bucket, round_)]
         left = {node.rank: node for node in nodes}
-        for _, a, b in sorted(proposed, key=lambda found: (-found[0], found[1].rank)):
+        for _, a, b in sorted(proposed, key=lambda merge: (-merge[0], merge[1].rank)):
             if excess <= 0:
                 break
             excess -= a.gpus
@@ -176,15 +176,15 @@ class Grouping:
 
     def _by_efficiency(self, bucket: Sequence[Shared], round_: int) -> list[tuple[float, Shared, Shared]]:
         """Return the pairs of the heaviest matching of each block, with their weights."""
-        found = []
+        pairs = []
         for by_kinds in _blocks(bucket) if len(bucket) > 1 else ():
             kinds = sorted(by_kinds)
-            counts = tuple([len(by_kinds[each]) for each in kinds])
+            counts = tuple([len(by_kinds[kind]) for kind in kinds])
             most = sum(counts) // 3 if self._rule.max_jobs == 3 and not round_ else None
             for (a, b, times), weight in self._matching(tuple(kinds), counts, most):
                 ones, others = by_kinds[kinds[a]], by_kinds[kinds[b]]
-                found += [(weight, one, other) for one, other in _take_pairs(ones, others, times)]
-        return found
+                pairs += [(weight, one, other) for one, other in _take_pairs(ones, others, times)]
+        return pairs
 
     def _matching(self, kinds: tuple[Kinds, ...], counts: tuple[int, ...], most: int | None) -> _Matching:
         """Return the pairs of kinds that are matched, and the efficiency of each pair."""
@@ -198,7 +198,7 @@ class Grouping:
             known = self._matchings[key] = [(pair, float(weights[pair[:2]])) for pair in pairs]
         return known
 
-    # --- what a group is worth
+    # --- efficiencies
 
     def _weights(self, kinds: Sequence[Kinds]) -> Floats:
         """Return the efficiency of two groups merged, shape (n_kinds, n_kinds); NaN if they are too large."""
@@ -229,7 +229,7 @@ _rank = attrgetter("rank")
 
 
 def _blocks(bucket: Iterable[Shared]) -> Iterator[dict[Kinds, list[Shared]]]:
-    """Yield neighbours in order of priority by their kinds, as many as can be matched at once."""
+    """Yield neighbours in order of priority by their kinds, in blocks that can be matched at once."""
     block: dict[Kinds, list[Shared]] = {}
     jobs = 0
     for node in bucket:

@@ -1,9 +1,9 @@
-"""Matching of greatest weight among jobs of a few kinds: which kinds pair, how often. Shared by policies.
+"""Matching of greatest weight among jobs of a few kinds: pairs of kinds with their counts. For Muri.
 
-Jobs of one kind are identical, so a matching is a table: how many pairs there are of kinds a and b. Up to
+Jobs of one kind are identical, so a matching is a table: the number of pairs of kinds a and b. Up to
 `MAX_JOBS` jobs are matched one by one by the Blossom algorithm (rustworkx), exactly: the heaviest of the
 matchings with as many pairs as possible, weights being rounded to 2^-30. For more jobs, the linear relaxation
-over pairs of kinds (HiGHS) says how many pairs of each two kinds there are in the best matching that may
+over pairs of kinds (HiGHS) has the number of pairs of each two kinds in the best matching that may
 halve pairs. All but the last few of each two kinds are kept; the jobs of those, up to `MAX_JOBS`, and single
 ones are matched one by one.
 
@@ -30,7 +30,7 @@ _NEARLY = 1e-6  # a number of the relaxation this close to a whole number is who
 
 
 class Pairs(NamedTuple):
-    """How many pairs of two kinds there are, the first not above the second."""
+    """The number of pairs of two kinds, the first not above the second."""
 
     first: int
     second: int
@@ -38,7 +38,7 @@ class Pairs(NamedTuple):
 
 
 def heaviest_pairs(counts: Sequence[int], weights: Floats, most: int | None = None) -> list[Pairs]:
-    """Return the matching of greatest weight among those with as many pairs as possible, by kinds.
+    """Return the matching of greatest weight among those with the most pairs, by kinds.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def heaviest_pairs(counts: Sequence[int], weights: Floats, most: int | None = No
     weights
         Weight of a pair by kinds, from 0 to 1, shape (n_kinds, n_kinds), symmetric; NaN forbids a pair.
     most
-        No more pairs than this; None for as many as possible.
+        No more pairs than this; None for any number.
     """
     left = np.array(counts, dtype=np.int64)
     times = np.zeros(weights.shape, dtype=np.int64)
@@ -94,12 +94,12 @@ def _one_by_one(counts: Ints, weights: Floats, most: int | None) -> list[tuple[i
         for a, b in combinations(range(jobs), 2)
         if (weight := whole[kind[a]][kind[b]]) is not None
     ]
-    stand_ins = range(jobs, jobs if most is None else 2 * jobs - 2 * most)  # jobs paired with one stay single
-    edges += [(job, stand_in, 0) for job in range(jobs) for stand_in in stand_ins]
+    dummies = range(jobs, jobs if most is None else 2 * jobs - 2 * most)  # jobs paired with one stay single
+    edges += [(job, dummy, 0) for job in range(jobs) for dummy in dummies]
     graph: rx.PyGraph[None, int] = rx.PyGraph(multigraph=False)
     graph.extend_from_weighted_edge_list(edges)
-    found = rx.max_weight_matching(graph, max_cardinality=True, weight_fn=int)
-    ends = sorted((min(ends), max(ends)) for ends in found)
+    matching = rx.max_weight_matching(graph, max_cardinality=True, weight_fn=int)
+    ends = sorted((min(ends), max(ends)) for ends in matching)
     return [(kind[a], kind[b]) for a, b in ends if b < jobs]
 
 

@@ -1,8 +1,8 @@
-"""Muri: jobs that use different resources share GPUs, stage by stage, while the cluster is short of them.
+"""Muri: jobs that use different resources share GPUs, stage by stage, while GPUs are short.
 
 In plain words: jobs are ranked by remaining service (Muri-S, which knows durations) or by attained service
 (Muri-L, which does not). If all of them fit the cluster, each runs alone. Otherwise the first jobs that fill
-it in groups of `max_jobs` are taken: for each place of a number of GPUs, as many jobs of that demand. They
+it in groups of `max_jobs` are taken: up to that number of jobs of one demand on the same GPUs. They
 are grouped (`artist.policies.muri.grouping`) as far as their demand exceeds the cluster, and placed by
 descending demand on the fewest machines (`artist.policies.muri.group_placement`). Other running jobs are
 stopped.
@@ -41,7 +41,7 @@ from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock, Loading
-from artist.policies.muri.group_placement import Unit, running_units, seat
+from artist.policies.muri.group_placement import Unit, place_groups, running_units
 from artist.policies.muri.grouping import Candidate, Grouping, GroupingRule, Shared
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
 from artist.policies.parts.fill import AnyFill
@@ -91,7 +91,7 @@ class Muri:
     def decide(self, view: ClusterView) -> Plan:
         """Rank, take, group and place, if something changed."""
         plan = view.plan()
-        news = self._hear(view)
+        news = self._follow(view)
         if news:
             self._ranked = None
         if not view.n_waiting and not self._shared:
@@ -129,7 +129,7 @@ class Muri:
         taken: Bools,
         capacity: int,
     ) -> Free:
-        """Group the jobs that were taken and place them; offer what is left to the others."""
+        """Group the jobs that were taken and place them; offer the GPUs left to the others."""
         unit_of = {job: unit.jobs[0] for unit in units if len(unit.jobs) > 1 for job in unit.jobs}
 
         def candidate(rank: int) -> Candidate:
@@ -150,9 +150,9 @@ class Muri:
         self._last = jobs[taken].tolist()
         self._all_ran = not too_many
         self._shared = any(len(group.members) > 1 for group in groups)
-        return seat(view, plan, units, chosen, chain(too_many, rest), self._placer, self.ordering)
+        return place_groups(view, plan, units, chosen, chain(too_many, rest), self._placer, self.ordering)
 
-    def _hear(self, view: ClusterView) -> bool:
+    def _follow(self, view: ClusterView) -> bool:
         """Read the profiles of new jobs; return whether anything but the ranking may call for a new plan."""
         arrived = [event.job for event in view.news if isinstance(event, Arrival)]
         may_start = False
@@ -181,9 +181,9 @@ class Muri:
         return kind
 
     def _taken(self, jobs: Ints, gpus: Ints, capacity: int) -> Bools:
-        """Return which ranked jobs would fill the cluster in whole groups, shape (n,)."""
-        most = self.max_jobs
-        if int(gpus.sum()) <= capacity or most == 1:
+        """Return a mask of the ranked jobs that would fill the cluster in whole groups, shape (n,)."""
+        size = self.max_jobs
+        if int(gpus.sum()) <= capacity or size == 1:
             return take_first(gpus, capacity, backfill=True) & (gpus > 0)
         places: dict[Hashable, int] = {}  # free places of the last group of each bucket
         taken = np.zeros(len(gpus), dtype=np.bool_)
@@ -195,8 +195,8 @@ class Muri:
                 open_places -= 1
             elif 0 < need <= capacity:
                 capacity -= need
-                places[bucket] = most - 1
-                open_places += most - 1
+                places[bucket] = size - 1
+                open_places += size - 1
             else:
                 continue
             taken[row] = True
@@ -206,7 +206,7 @@ class Muri:
 
 
 def _bucket(job: int, demand: Demand) -> Hashable:
-    """Return what jobs must have in common to share GPUs."""
+    """Return the key that jobs must have in common to share GPUs."""
     if demand.elastic or demand.fungible:
         return job
     return demand.gpus, demand.gpu_types, demand.mixed_types, demand.max_machines

@@ -1,4 +1,4 @@
-"""An auction of GPUs among jobs that take all that they ask for or nothing. Pure; for Themis.
+"""An auction of GPUs among jobs that take their whole demand or nothing. Pure; for Themis.
 
 A winner has the valuation V(win), a loser V(lose). The product of all valuations is largest where the sum of
 the winners' gains log(V(win) / V(lose)) is: a knapsack of GPUs.
@@ -12,10 +12,10 @@ _MAX_CELLS = 20_000_000  # bidders x GPUs up to which the answer is exact; about
 
 
 def winners(gains: Floats, gpus: Ints, capacity: int, max_cells: int = _MAX_CELLS) -> Bools:
-    """Return which bidders win, shape (n,): those that fit together and have the largest sum of gains.
+    """Return a mask of the winners, shape (n,): the bidders that fit together with the largest sum of gains.
 
     Exact, by dynamic programming, up to `max_cells` = bidders x GPUs; beyond that by gain per GPU, as far
-    as there is room, which loses less than the largest gain of one bidder. Among equals the first win.
+    as there is room; this loses less than the largest gain of one bidder. Among equals the first win.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ isolated share. With a share x_i of the time, on all of its g_i GPUs of G,
     rho_i = (e_i + c_i / x_i) / s_i,    0 <= x_i <= 1,    sum of g_i x_i <= G.
 
 A worst case of R needs x_i >= a_i(R) = c_i / (R s_i - e_i). For each R that is a linear program, which is
-feasible if no a_i exceeds 1 and the sum of the g_i a_i does not exceed G. With GPUs of one kind this can be
+feasible if no a_i exceeds 1 and the sum of the g_i a_i does not exceed G. With GPUs of one type this can be
 checked without solving it, so the smallest R is either the largest (e_i + c_i) / s_i, if that leaves room for
 all jobs, or the R at which the sum is G, found by bisection.
 
@@ -63,8 +63,8 @@ def fair_shares(stayed: Floats, needed: Floats, isolated: Floats, gpus: Floats, 
     """
     given = np.array([stayed, needed, isolated, gpus])
     if not (np.isfinite(given).all() and given[0].min() >= 0 and given[1:].min() > 0 and capacity > 0):
-        found = f"found {stayed=}, {needed=}, {isolated=}, {gpus=}, {capacity=}"
-        raise ValueError(f"all numbers must be finite, times stayed at least 0, the others above 0; {found}")
+        values = f"found {stayed=}, {needed=}, {isolated=}, {gpus=}, {capacity=}"
+        raise ValueError(f"all numbers must be finite, times stayed at least 0, the others above 0; {values}")
     worst = smallest_worst(stayed, needed, isolated, gpus, capacity)
     return _middle(np.minimum(1.0, needed / (worst * isolated - stayed)), gpus, capacity)
 

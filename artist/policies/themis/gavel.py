@@ -14,7 +14,7 @@ first, and the first that together fit the cluster run. With `on_events` decisio
 length, so the time held stands for the rounds.
 
 `compat` takes the units of the program that ran on the testbed of Muri's authors: the isolated speed of a
-job, in iterations a second, is its isolated part of the time, a number without unit, with 1/N of the GPUs
+job, in iterations per second, is its isolated part of the time, a number without unit, with 1/N of the GPUs
 rounded up. So rho is multiplied by the iteration time: jobs with long iterations look worse off.
 
 Source: Narayanan et al., Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads (Gavel),
@@ -23,7 +23,7 @@ Muri, section 6.1: Rivendile/Muri @4e69a78, cluster_exp/run.py (rounds) and simu
 
 Differs from Gavel:
 
-- GPUs of one kind: shares are of the time on any GPUs, so no program has to be solved.
+- GPUs of one type: shares are of the time on any GPUs, so no program has to be solved.
 - Rounds received count from a job's arrival; in Gavel from the last change of the shares.
 - Among equal priorities the job that arrived first comes first. In the program of Muri's authors it is the
   one that rounding in the solver puts first, another one at each decision: with all jobs at once, where many
@@ -74,7 +74,7 @@ class ThemisGavel:
         self._isolated = Isolated()
 
     def decide(self, view: ClusterView) -> Plan:
-        """Share the time if jobs came or went; run those that received least of theirs."""
+        """Divide the time if jobs arrived or finished; run the jobs that received least of their share."""
         plan = view.plan()
         changed = self._follow(view)
         if changed and view.jobs.gpus.any():
@@ -103,7 +103,7 @@ class ThemisGavel:
         return changed
 
     def _share(self, view: ClusterView, jobs: JobColumns) -> None:
-        """Set the share of time of each of some jobs, all of which ask for GPUs."""
+        """Set the shares of time of jobs, all of which ask for GPUs."""
         there = jobs.capacity.gpus
         gpus = np.minimum(jobs.gpus, there).astype(np.float64)
         iteration_s = self._alone.iteration_ns(jobs) / NS_PER_S
@@ -118,7 +118,7 @@ class ThemisGavel:
         self._shares = dict(zip(jobs.job.tolist(), shares.tolist(), strict=True))
 
     def _ranked(self, jobs: JobColumns) -> list[int]:
-        """Return the jobs, those that received least of their share first."""
+        """Return the jobs in ascending order of the part of their share that they received."""
         numbers = jobs.job.tolist()
         received = jobs.held_ns / NS_PER_S if self.on_events else np.array([self._rounds[j] for j in numbers])
         shares = np.array([self._shares.get(job, 1.0) for job in numbers])
@@ -127,7 +127,7 @@ class ThemisGavel:
 
 
 class Isolated:
-    """How long each job would have taken so far in its isolated share, which changes with their number.
+    """Time that each job would have taken so far in its isolated share, which changes with their number.
 
     Only iterations that still count: if some are lost, the time is cut in the same proportion.
     """
@@ -138,7 +138,7 @@ class Isolated:
         self._last: dict[int, tuple[float, float]] = {}  # iterations left and isolated speed, last time
 
     def until_finish(self, jobs: list[int], left: Floats, speed: Floats) -> Floats:
-        """Return the isolated time from arrival to finish, and count what was done since the last call."""
+        """Return the isolated time from arrival to finish, and count the progress since the last call."""
         for job, left_now, speed_now in zip(jobs, left.tolist(), speed.tolist(), strict=True):
             left_then, speed_then = self._last.get(job, (left_now, speed_now))
             if left_now <= left_then:

@@ -1,4 +1,4 @@
-"""Themis: finish-time fairness; the jobs that are worst off bid for GPUs, which are leased.
+"""Themis: finish-time fairness; the jobs that are worst off bid for leases of GPUs.
 
 In plain words: a job's finish-time fairness is the time from its arrival to its finish in the shared cluster,
 over the time it would take alone on a fair share of it:
@@ -6,17 +6,17 @@ over the time it would take alone on a fair share of it:
     rho = (time since arrival + rest of the work) / (whole work x max(1, GPUs asked x N / GPUs there))
 
 with N the number of unfinished jobs, averaged over the job's stay. A job whose demand exceeds its share 1/N
-would have to run in turns. GPUs are leased up to the next multiple of `lease_s`; then all are auctioned, and
-those that come free in between are auctioned at once. Among the jobs without a lease, the share 1 -
-`fairness_knob` with the highest rho may bid. A job bids for all that it asks for: winning is worth 1 / rho to
-it, losing 1 / (rho if it waits for another lease). The winners maximise the product of all valuations
-(`artist.policies.themis.auction`). What is left goes to the others, worst off first. A job that loses the
-auction is stopped; one that wins it again stays where it is.
+would have to run in time slices. GPUs are leased up to the next multiple of `lease_s`; then all are
+auctioned, and those that come free in between are auctioned at once. Among the jobs without a lease, the
+share 1 - `fairness_knob` with the highest rho may bid. A job bids for its whole demand: its valuation of
+winning is 1 / rho, of losing 1 / (rho if it waits for another lease). The winners maximise the product of all
+valuations (`artist.policies.themis.auction`). GPUs left are given to the others, worst off first. A job that
+loses the auction is stopped; one that wins it again stays where it is.
 
 A job that never ran need not wait for the end of a lease: once it is worse off than all running jobs, it gets
 its GPUs, and the jobs that are best off lose the leases on as many as it lacks. Without this rule the worst
 rho is that of jobs shorter than a lease, which wait for its end whatever the auction does: on Muri's 400
-testbed jobs 36 with leases of 600 s (3.3 with 60 s), and just as much under SRTF if it decides every 600 s
+testbed jobs 36 with leases of 600 s (3.3 with 60 s), and the same under SRTF if it decides every 600 s
 (60 s). With it, it is 2.0 for both leases; SRTF has 3.0 and `themis_gavel` 2.0 if they decide at every event.
 
 The mean completion time is near SRTF's (10 % above it on these jobs) because rho is a response ratio: the
@@ -27,7 +27,7 @@ The rest of the work counts at the measured iteration time where a job runs, so 
 it worse off; where it waits, and for the time alone, at that of its GPUs close together.
 
 Paper: Mahajan et al., Themis: Fair and Efficient GPU Cluster Scheduling, NSDI 2020, sections 3 (finish-time
-fairness), 4 and 5 (partial allocation auctions). Its terms, and what stands for them here:
+fairness), 4 and 5 (partial allocation auctions). Its terms, and their counterparts here:
 
 - T_SH, the time to finish in the shared cluster: the time since arrival, and the rest as if it ran on.
 - T_ID, the finish time in an independent cluster of 1/N of the GPUs. In the paper the running time on the
@@ -40,13 +40,13 @@ fairness), 4 and 5 (partial allocation auctions). Its terms, and what stands for
 - Hidden payments: there winner i gets only the share c_i of its proportionally fair allocation, with c_i the
   product of the others' valuations with i in the auction / without it, which makes honesty pay. Here there
   are none (c_i = 1): the scheduler computes valuations, and part of its GPUs is of no use to a job.
-- Leftovers: there what hidden payments and unfulfilled bids leave goes at random to apps outside the auction,
-  near their GPUs if possible; here to the worst off.
+- Leftovers: there the GPUs left by hidden payments and unfulfilled bids are given at random to apps outside
+  the auction, near their GPUs if possible; here to the worst off.
 
 Differs from the paper:
 
-- An app is one job and gets what it asks for or nothing.
-- Getting nothing is not worth 0 to a job, or every product would be 0: it can bid again.
+- An app is one job and gets its whole demand or nothing.
+- The valuation of getting nothing is not 0, or every product would be 0: it can bid again.
 - Leases end together, or a job of many GPUs would never find enough of them on offer at once; and they can be
   broken as said above, once for each job, because jobs here last from seconds to weeks.
 - The remaining work is known; there each app estimates it from its training curves.
@@ -70,12 +70,12 @@ from artist.policies.parts.preemption import in_order, run_first, waiting_after
 from artist.policies.themis.auction import winners
 from artist.units import seconds_to_ns
 
-_LOOKS = 100  # most looks, in a lease, at how newcomers fare
+_LOOKS = 100  # checks of newcomers per lease, at most
 
 
 @dataclass(config=STRICT)
 class Themis:
-    """Partial auctions among those that are worst off."""
+    """Partial auctions among the jobs that are worst off."""
 
     on_events = True
     knows_iterations = True
@@ -92,7 +92,7 @@ class Themis:
         self._lease_ns = seconds_to_ns(self.lease_s)
         self._placer = placer_of(self.placement, self.fill, self.seed)
         self._alone = Alone()
-        self._auctioned_ns = -1  # when all GPUs were last on offer
+        self._auctioned_ns = -1  # time at which all GPUs were last on offer
 
     def decide(self, view: ClusterView) -> Plan:
         """Hold an auction if a job waits and there is something to win."""
@@ -116,7 +116,7 @@ class Themis:
         return plan.done()
 
     def _standing(self, view: ClusterView, jobs: JobColumns) -> "_Standing":
-        """Return how well off jobs are."""
+        """Return the finish-time fairness of jobs."""
         alone_ns = self._alone.iteration_ns(jobs)
         iteration_ns = np.where(jobs.running, jobs.observed_iteration_ns, alone_ns)
         stay_ns = (view.now_ns - jobs.submit_ns) + jobs.iterations_left.astype(np.float64) * iteration_ns
@@ -126,7 +126,7 @@ class Themis:
         return _Standing(stay_ns, share_ns, rho, newcomers, rho[jobs.running].max(initial=0.0))
 
     def _leased(self, view: ClusterView, jobs: JobColumns) -> Bools:
-        """Return which jobs have a lease, shape (n,): none when leases end, else the running ones."""
+        """Return a mask of the jobs with a lease, shape (n,): none when leases end, else the running ones."""
         now = view.now_ns
         if now % self._lease_ns == 0 and now != self._auctioned_ns:
             self._auctioned_ns = now
@@ -140,7 +140,7 @@ class Themis:
         return max(int(soonest) + 1, self._lease_ns // _LOOKS)
 
     def _won(self, jobs: JobColumns, standing: "_Standing", without: Bools, offered: int) -> Bools:
-        """Return which of the jobs without a lease win the GPUs on offer, shape (n,)."""
+        """Return a mask of the jobs without a lease that win the GPUs on offer, shape (n,)."""
         rest = np.flatnonzero(without)
         rest = rest[np.argsort(-standing.rho[rest], kind="stable")]
         bidders = rest[: max(1, round(len(rest) * (1 - self.fairness_knob)))]
@@ -151,7 +151,7 @@ class Themis:
 
 
 class _Standing(NamedTuple):
-    """How well off jobs are, arrays of shape (n,).
+    """Finish-time fairness of jobs, arrays of shape (n,).
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class _Standing(NamedTuple):
 
 
 def _best_off(view: ClusterView, jobs: JobColumns, leased: Bools, rho: Floats, lacking: int) -> Bools:
-    """Return which leases to break to free as many GPUs as newcomers lack, shape (n,)."""
+    """Return a mask of the leases to break for the GPUs that newcomers lack, shape (n,)."""
     best_first = np.flatnonzero(leased)[np.argsort(rho[leased], kind="stable")]
     held = jobs.held_gpus[best_first]
     broken = np.zeros(len(jobs), dtype=np.bool_)

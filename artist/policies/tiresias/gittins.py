@@ -1,4 +1,4 @@
-"""The Gittins index of jobs whose service follows a known distribution. Pure; shared by the policies."""
+"""The Gittins index of jobs whose service follows a known distribution. Pure; for Tiresias."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def gittins_index(attained: Floats, services: Floats, quantum: float) -> Floats:
     services
         Sample of total services, shape (m,), sorted.
     quantum
-        Service that a job gets before it is looked at again, > 0.
+        Service that a job gets before it is ranked again, > 0.
 
     Notes
     -----

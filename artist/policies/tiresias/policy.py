@@ -1,10 +1,10 @@
 """Tiresias: discretised two-dimensional least-attained-service with placement by skew.
 
 In plain words: a job's attained service is the number of GPUs it held times how long. Thresholds cut it into
-queues; the queue with the least service goes first. In a queue jobs run in order of their start: running ones
-first, so none is preempted by others of its own queue, then waiting ones in the order in which they entered
-it; one demoted while it runs goes behind those that wait. The first jobs that together fit the cluster run,
-the others are preempted. A job that crosses a threshold is ranked again at that very instant; with
+queues; the queue with the least service is served first. In a queue jobs run in order of their start: running
+ones first, so none is preempted by others of its own queue, then waiting ones in the order in which they
+entered it; one demoted while it runs follows those that wait. The first jobs that together fit the cluster
+run, the others are preempted. A job that crosses a threshold is ranked again at that very instant; with
 `on_events` false all wait for the next multiple of `interval_s`. Jobs of a model with high skew (largest
 tensor / model size) are placed on as few machines as possible and wait for them without limit; the others go
 anywhere, with `placement_low_skew: consolidate` as near to each other as they can.
@@ -43,7 +43,7 @@ from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Placer, placer_of
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.policies.tiresias.gittins import gittins_index
-from artist.policies.tiresias.queue_ranks import Turns
+from artist.policies.tiresias.queue_ranks import QueueRanks
 from artist.units import seconds_to_ns
 
 
@@ -76,7 +76,7 @@ class Tiresias:
         self._placers: dict[int, Placer] = {}
         self._finished: list[float] = []  # services of finished jobs, GPU-ns, sorted
         self._sample = np.array(self._finished)  # services of finished jobs when last looked at
-        self._turns = Turns()
+        self._ranks = QueueRanks()
 
     def _check(self) -> None:
         """Raise ValueError for parameters that contradict each other."""
@@ -86,12 +86,14 @@ class Tiresias:
         if not rising:
             raise ValueError("thresholds_gpu_s must be positive and rising")
         if self.continuous and self.interval_s is None:
-            raise ValueError("continuous=true needs interval_s, how often running jobs are looked at")
+            raise ValueError(
+                "continuous=true needs interval_s, the interval at which running jobs are ranked"
+            )
 
     def decide(self, view: ClusterView) -> Plan:
         """Run the jobs of the first queues."""
         plan = view.plan()
-        self._hear(view)
+        self._follow(view)
         run_first(view, plan, self._rank, self._placers.__getitem__, backfill=self.backfill)
         if self.on_events and not self.continuous and view.n_waiting:
             self._wake_at_next_threshold(view, plan)
@@ -102,9 +104,9 @@ class Tiresias:
         if self.continuous:
             return ranking(service)
         queue = self._thresholds.searchsorted(service, side="right")
-        return self._turns.ranking(jobs, queue, self._key_inside(service))
+        return self._ranks.ranking(jobs, queue, self._key_inside(service))
 
-    def _hear(self, view: ClusterView) -> None:
+    def _follow(self, view: ClusterView) -> None:
         """Choose the placement of new jobs by skew; record the services of finished ones."""
         for event in view.news:
             if isinstance(event, Arrival):
