@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from netmodels.calibration.fit import calibrate
     from netmodels.collectives.iteration_time import IterationTime, Span
     from netmodels.contention.contention import Contention
-    from netmodels.contention.links import FULL, MAX_JOBS, Link, Slice
     from netmodels.contention.shared_links import SharedLinks
-    from netmodels.contention.transfers import JobTraffic, LinkLoad
+    from netmodels.contention.transfers import MAX_JOBS, JobTraffic, LinkLoad
     from netmodels.fabric.fabric import Dimension, Fabric, MachineType, Topology
     from netmodels.fabric.graph import fabric_graph
+    from netmodels.fabric.links import FULL, Link, Slice
     from netmodels.fabric.nccl import NcclFabric, NcclTier
     from netmodels.fabric.shape import TIERS, Shape, Tier, shape_of
     from netmodels.fabric.system import SystemSettings, merge_system
@@ -78,9 +78,9 @@ _HOMES = {
     "netmodels.calibration.fit": "calibrate",
     "netmodels.collectives.iteration_time": "IterationTime Span",
     "netmodels.contention.contention": "Contention",
-    "netmodels.contention.links": "FULL MAX_JOBS Link Slice",
+    "netmodels.fabric.links": "FULL Link Slice",
     "netmodels.contention.shared_links": "SharedLinks",
-    "netmodels.contention.transfers": "JobTraffic LinkLoad",
+    "netmodels.contention.transfers": "MAX_JOBS JobTraffic LinkLoad",
     "netmodels.fabric.fabric": "Dimension Fabric MachineType Topology",
     "netmodels.fabric.graph": "fabric_graph",
     "netmodels.fabric.nccl": "NcclFabric NcclTier",

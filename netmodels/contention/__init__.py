@@ -1,1 +1,1 @@
-"""Jobs that share links, and how they slow each other."""
+"""Jobs that share links: README.md defines the terms and rules, with two worked examples."""

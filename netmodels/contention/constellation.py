@@ -10,7 +10,7 @@ the first in the question gets a colour of its own.
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from netmodels.contention.links import Link
+from netmodels.fabric.links import Link
 
 
 class Names:

@@ -35,12 +35,12 @@ from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.ring_steps import Floats
 from netmodels.contention.constellation import Names, order_of
 from netmodels.contention.flow_level import ITERATIONS, followed_ns, together
-from netmodels.contention.links import FULL, MAX_JOBS, Link, Slice, capacities
 from netmodels.contention.mean_field import Bools, MeanJob, Overlap, mean_of, slowdowns_of
 from netmodels.contention.packet_level import Runner, followed, packets_of
 from netmodels.contention.traffic import Priced, in_ring_order, in_rings, job_traffic
-from netmodels.contention.transfers import JobTraffic, LinkLoad
+from netmodels.contention.transfers import MAX_JOBS, JobTraffic, LinkLoad
 from netmodels.fabric.fabric import Fabric
+from netmodels.fabric.links import FULL, Link, Slice, capacities
 from netmodels.fabric.shape import gpus
 from netmodels.fabric.system import SystemSettings
 from netmodels.profiles.layers import Profile

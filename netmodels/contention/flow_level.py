@@ -17,9 +17,9 @@ half of each job's. Flows that are equal keep their distance, so the drift itsel
 
 from collections.abc import Mapping, Sequence
 
-from netmodels.contention.links import Link
 from netmodels.contention.shares import Shares
 from netmodels.contention.transfers import JobTraffic
+from netmodels.fabric.links import Link
 
 ITERATIONS = 64
 MIN_ITERATIONS = 8  # of every job, for a mean

@@ -35,8 +35,8 @@ import numpy.typing as npt
 
 from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.ring_steps import Floats
-from netmodels.contention.links import MAX_JOBS, Link, paths_used
-from netmodels.contention.transfers import JobTraffic, overloaded
+from netmodels.contention.transfers import MAX_JOBS, JobTraffic, overloaded, paths_used
+from netmodels.fabric.links import Link
 
 Bools = npt.NDArray[np.bool_]
 

@@ -1,16 +1,16 @@
 """Packet level: jobs that share links, followed packet by packet together and alone.
 
-Jobs begin together, or at their shifts, and are followed by `netmodels.contention.rings` until jobs have done
+Jobs begin together, or at their shifts, and are followed by `netmodels.packets.rings` until jobs have done
 16 iterations on average and every job eight; times are means over the second half of each job's. Each job is
 followed alone in the same way, and together / alone is its slowdown, whatever transport prices it alone.
 
 Only rings through all GPUs are followed (`netmodels.contention.traffic.in_rings`), on ports and uplinks
-(`netmodels.contention.channels`). With all packets followed, the jobs of ../shared/reference/contention take,
+(`netmodels.packets.channels`). With all packets followed, the jobs of ../shared/reference/contention take,
 from profile and placement on, their times in ns-3 to the ns, with windows, but for the draws of parallel
 uplinks (tests/agreement/test_contention_packets.py).
 
 **Resolution.** Jobs that take too many packets are followed more coarsely. First packets are joined to cells
-(`netmodels.contention.packets`), 24 or 6 a window. Then, with 4 cells, time is scaled down by the power of
+(`netmodels.packets.engine`), 24 or 6 a window. Then, with 4 cells, time is scaled down by the power of
 two that is enough: computing, start-up and bytes are divided. An all-reduce that takes longer than its
 latency even so becomes shorter; of smaller ones that follow each other without a gap, sorted by size, one
 stands for several, so that latency keeps its part. Latency may gain half an iteration where they are too few;
@@ -39,13 +39,13 @@ from functools import lru_cache
 from math import inf
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from netmodels.contention.channels import RingChannels
 from netmodels.contention.flow_level import enough, followed_ns, mean_ns
-from netmodels.contention.links import Link
-from netmodels.contention.rings import Layer, RingJob, together
 from netmodels.contention.transfers import JobTraffic, RingLayers, overloaded
 from netmodels.fabric.fabric import Fabric
+from netmodels.fabric.links import Link
 from netmodels.fabric.system import SystemSettings
+from netmodels.packets.channels import RingChannels
+from netmodels.packets.rings import Layer, RingJob, together
 
 _ITERATIONS = 16
 _CELLS = (0, 24, 6, 4)
@@ -253,7 +253,7 @@ def followed(
     max_packets
         Of the jobs together, about. None: all.
     runner
-        Follows the packets, at most `packets_together`; None: `netmodels.contention.rings`.
+        Follows the packets, at most `packets_together`; None: `netmodels.packets.rings`.
     iterations
         Number of iterations after which each job leaves; all of them count; without a runner. By default all
         go on until there are means.

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from netmodels.contention.links import Link, Slice
 from netmodels.contention.transfers import JobTraffic, LinkLoad
+from netmodels.fabric.links import Link, Slice
 from netmodels.profiles.profile import Profile
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.ring_steps import Floats
-from netmodels.contention.links import Link, paths_used
 from netmodels.contention.max_min import Incidence, fair
-from netmodels.contention.transfers import JobTraffic, overloaded
+from netmodels.contention.transfers import JobTraffic, overloaded, paths_used
+from netmodels.fabric.links import Link
 
 _GOLDEN = (5**0.5 - 1) / 2
 _MAX_CHOICES = 256

@@ -33,13 +33,13 @@ from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.packet_transport import HEADER_BYTES, PAYLOAD_BYTES
 from netmodels.collectives.ring_steps import Floats
 from netmodels.collectives.timeline import Part, Way, issues_of
-from netmodels.contention.links import DIRECTIONS, Link, Slice, ports
-from netmodels.contention.rings import Layer
 from netmodels.contention.transfers import JobTraffic, RingLayers
 from netmodels.fabric.fabric import Fabric
+from netmodels.fabric.links import DIRECTIONS, Link, Slice, ports
 from netmodels.fabric.shape import Shape, Tier, gpus, shape_of
 from netmodels.fabric.system import SystemSettings
 from netmodels.models.analytical import AnalyticalModel
+from netmodels.packets.rings import Layer
 from netmodels.profiles.buckets import bucketed
 from netmodels.profiles.layers import Profile
 

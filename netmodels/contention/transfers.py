@@ -13,9 +13,12 @@ import numpy as np
 
 from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.ring_steps import Floats
-from netmodels.contention.links import FULL, Link
-from netmodels.contention.rings import Layer
+from netmodels.fabric.links import FULL, Link
 from netmodels.fabric.shape import Shape
+from netmodels.packets.rings import Layer
+
+MAX_JOBS = 8
+"""Jobs of a component that is followed in time; more meet by the mean field."""
 
 _ALIKE = 0.05
 _SHORT = 256
@@ -240,6 +243,18 @@ class LinkLoad(NamedTuple):
     busy: float
     loads: Mapping[int, float]
     max_load: float
+
+
+def paths_used(uses: Floats) -> Floats:
+    """Return the parallel links over which a job spreads a transfer evenly: as few as carry it.
+
+    Parameters
+    ----------
+    uses
+        Rates as shares of the capacity of one parallel link. In ns-3, hashing leaves less of narrow links
+        (netmodels/README.md).
+    """
+    return np.maximum(np.ceil(uses / FULL), 1.0)
 
 
 def overloaded(jobs: Sequence[JobTraffic], capacity: Mapping[Link, float]) -> list[Link]:

@@ -16,9 +16,6 @@ from netmodels.collectives.dimensions import SeenTiers, tiers_of
 from netmodels.collectives.hosts import Network
 from netmodels.collectives.iteration_time import IterationTime
 from netmodels.collectives.timeline import Part, ring_iteration, ring_parts
-from netmodels.contention.channels import RingChannels
-from netmodels.contention.packets import Network as Links
-from netmodels.contention.rings import Layer, RingJob
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape, gpus
 from netmodels.fabric.system import SystemSettings
@@ -27,6 +24,9 @@ from netmodels.inputs.errors import InputError
 from netmodels.ns3.process import Worker
 from netmodels.ns3.question import Messages, Placement, messages_of, packets_in, question
 from netmodels.ns3.tree import Tree
+from netmodels.packets.channels import RingChannels
+from netmodels.packets.engine import Network as Links
+from netmodels.packets.rings import Layer, RingJob
 from netmodels.profiles.buckets import bucketed
 from netmodels.profiles.layers import Profile
 
@@ -219,7 +219,7 @@ class Ns3Model:
     def together(
         self, jobs: Sequence[RingJob], tree: Tree, *, windows: bool = True, endpoint_delay_ns: int = 10
     ) -> Ends:
-        """Return when each job's iterations end, ns; see `netmodels.contention.rings.together`.
+        """Return when each job's iterations end, ns; see `netmodels.packets.rings.together`.
 
         Raises
         ------

@@ -1,6 +1,6 @@
 """What the worker is asked: links, the ways of messages through them, and jobs. Pure.
 
-Networks say which links a message takes, one after the other (`netmodels.contention.packets.Network`). Here
+Networks say which links a message takes, one after the other (`netmodels.packets.engine.Network`). Here
 the ends of these links become hosts and switches: where one link of a way ends, the next one begins.
 
 A link has one latency in ns-3. Machine types that share one may see others: they share it at the least of
@@ -16,9 +16,9 @@ from typing import Any
 from netmodels.collectives.ecmp import data_ports
 from netmodels.collectives.hosts import Link as HostLink
 from netmodels.collectives.hosts import Network as Hosts
-from netmodels.contention.links import Direction, Link
-from netmodels.contention.packets import Channel, Network, PrivateLink, Wire
-from netmodels.contention.rings import RingJob
+from netmodels.fabric.links import Direction, Link
+from netmodels.packets.engine import Channel, Network, PrivateLink, Wire
+from netmodels.packets.rings import RingJob
 
 NO_WINDOW = 2**30  # bytes; the widest that TCP's window can be
 _PICOSECONDS = 1000  # in a nanosecond
@@ -30,7 +30,7 @@ Messages = Counter[tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The part of a data centre that a placement uses, as a `netmodels.contention.packets.Network`."""
+    """The part of a data centre that a placement uses, as a `netmodels.packets.engine.Network`."""
 
     network: Hosts
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from netmodels.collectives.ecmp import core_of
-from netmodels.contention.links import Link
-from netmodels.contention.packets import Channel, PrivateLink, Wire
+from netmodels.fabric.links import Link
+from netmodels.packets.engine import Channel, PrivateLink, Wire
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from threading import Thread
 from typing import Any
 
 from netmodels.contention.flow_level import enough
-from netmodels.contention.packets import Ended
-from netmodels.contention.rings import Layer, RingJob, run_jobs
+from netmodels.packets.engine import Ended
+from netmodels.packets.rings import Layer, RingJob, run_jobs
 
 _MODULES = ("core", "network", "internet", "point-to-point")
 _HEADERS_BYTES = 40  # TCP and IPv4, which a link's greatest packet includes
@@ -57,7 +57,7 @@ class _Way:
 
 
 class Connections:
-    """Messages between GPUs; see `netmodels.contention.rings.Messages`.
+    """Messages between GPUs; see `netmodels.packets.rings.Messages`.
 
     A connection carries one message at a time. More than `_OPEN` at a time between two GPUs need more
     connections, on which they wait for a handshake.

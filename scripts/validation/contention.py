@@ -36,19 +36,19 @@ from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.packet_transport import HEADER_BYTES, PAYLOAD_BYTES
 from netmodels.collectives.ring_steps import Floats
 from netmodels.contention.flow_level import together as in_time
-from netmodels.contention.links import Link
 from netmodels.contention.mean_field import slowdowns
-from netmodels.contention.packets import Wire
-from netmodels.contention.rings import Layer, RingJob, together
 from netmodels.contention.transfers import JobTraffic
+from netmodels.fabric.links import Link
 from netmodels.inputs.errors import InputError
 from netmodels.ns3.model import Ns3Model
 from netmodels.ns3.tree import Tree
+from netmodels.packets.engine import Wire
+from netmodels.packets.rings import Layer, RingJob, together
 
 SLOWED, UNCHANGED = 1.02, 0.005
 
 Run = Callable[..., tuple[tuple[int, ...], ...]]
-"""As `netmodels.contention.rings.together`."""
+"""As `netmodels.packets.rings.together`."""
 
 
 def sending_of(job: Job, fabric: Machines) -> JobTraffic:

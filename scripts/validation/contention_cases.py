@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netmodels.contention.links import DIRECTIONS, Link
+from netmodels.fabric.links import DIRECTIONS, Link
 
 TABLES = ("ns3_co_running_jobs.csv", "ns3_cases.csv")
 

@@ -8,10 +8,10 @@ from itertools import groupby
 from contention_cases import Case, Job, Machines
 
 from netmodels.contention.contention import Contention
-from netmodels.contention.links import Link, Slice
 from netmodels.contention.packet_level import followed
 from netmodels.contention.traffic import in_ring_order
 from netmodels.fabric.fabric import Dimension, Fabric, Tiers
+from netmodels.fabric.links import Link, Slice
 from netmodels.fabric.system import SystemSettings, Transport
 from netmodels.profiles.layers import Layer, Profile
 

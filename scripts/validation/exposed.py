@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from artist.data import data_path
 from artist.pricing.placements import parse_shape, show_shape
 from netmodels.api import Profile, Shape, Topology, load_topology
-from netmodels.contention.links import Slice, capacities
 from netmodels.contention.mean_field import slowdowns
 from netmodels.contention.traffic import job_traffic
+from netmodels.fabric.links import Slice, capacities
 from netmodels.inputs.schema import read_yaml
 from netmodels.models.analytical import AnalyticalModel
 from netmodels.profiles.profile import get_profile, profile_names

@@ -3,7 +3,7 @@
 import contention
 import pytest
 
-from netmodels.contention.links import Link
+from netmodels.fabric.links import Link
 
 FLOW_LEVEL = {  # median, p90, worst error in %, of rows that slow down by more than 2 %; nothing is fitted
     "first table": (2.1, 5.7, 8.2),

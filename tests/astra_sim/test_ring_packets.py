@@ -10,8 +10,8 @@ from artist.pricing.placements import parse_shape
 from netmodels.api import load_topology
 from netmodels.collectives.dimensions import tiers_of
 from netmodels.collectives.hosts import Network
-from netmodels.contention.packets import Channel, PrivateLink, Wire
-from netmodels.contention.rings import Layer, RingJob, together
+from netmodels.packets.engine import Channel, PrivateLink, Wire
+from netmodels.packets.rings import Layer, RingJob, together
 
 RECORDED = Path(__file__).parent / "recorded" / "ns3_placements.csv"
 UNITS = {"KiB": 2**10, "MiB": 2**20}

@@ -7,13 +7,13 @@ import yaml
 
 from artist.data import data_path
 from netmodels.api import load_topology, shape_of
-from netmodels.contention import rings
-from netmodels.contention.packets import Wire
 from netmodels.fabric.system import merge_system
 from netmodels.inputs.errors import InputError
 from netmodels.models.cache import CachedModel
 from netmodels.ns3.model import Ns3Model, Ns3Parameters
 from netmodels.ns3.tree import Tree
+from netmodels.packets import rings
+from netmodels.packets.engine import Wire
 from netmodels.profiles.layers import Layer, Profile
 
 FABRIC = load_topology(data_path("topologies", "v100_100g.yaml")).fabric
@@ -84,7 +84,7 @@ def test_long_messages_go_in_longer_packets(model, monkeypatch):
 def test_received_bytes_are_added_as_in_other_models(model, monkeypatch):
     """1,000 bytes a message, 3 memory accesses of 1.1 ns at 900 GB/s, each in whole ns: 3 ns.
 
-    GPUs add in the first half of the steps only (`netmodels.contention.rings.Layer`), so it is no mean.
+    GPUs add in the first half of the steps only (`netmodels.packets.rings.Layer`), so it is no mean.
     """
     asked, questions = model(), []
     monkeypatch.setattr(

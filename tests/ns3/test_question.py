@@ -1,12 +1,12 @@
 """Questions to ns-3: routes through the fabric, windows, messages and packets."""
 
 from netmodels.collectives.hosts import Network
-from netmodels.contention.links import Link
-from netmodels.contention.packets import Channel, PrivateLink, Wire
-from netmodels.contention.rings import Layer, RingJob
 from netmodels.fabric.fabric import Dimension
+from netmodels.fabric.links import Link
 from netmodels.ns3.question import Placement, messages_of, packets_in, question, window_bytes
 from netmodels.ns3.tree import Tree
+from netmodels.packets.engine import Channel, PrivateLink, Wire
+from netmodels.packets.rings import Layer, RingJob
 
 # Two racks of a machine of two GPUs, two core switches.
 TREE = Tree([0, 0, 1, 1], [0, 1], [Wire(800, 100)] * 4, [Wire(100, 1000)] * 2, [Wire(50, 2000)] * 2, cores=2)

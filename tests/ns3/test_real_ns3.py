@@ -2,12 +2,12 @@
 
 import pytest
 
-from netmodels.contention.links import Link
-from netmodels.contention.packets import Channel, PrivateLink, Wire
-from netmodels.contention.rings import Layer, RingJob, together
+from netmodels.fabric.links import Link
 from netmodels.inputs.errors import InputError
 from netmodels.ns3.model import Ns3Model
 from netmodels.ns3.tree import Tree
+from netmodels.packets.engine import Channel, PrivateLink, Wire
+from netmodels.packets.rings import Layer, RingJob, together
 
 # Two racks of two machines of four GPUs, links as in ../shared/reference/contention.
 TREE = Tree(

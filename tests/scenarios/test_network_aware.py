@@ -19,8 +19,8 @@ from artist.run.notes import warn_without_links
 from artist.testing.links import FABRIC, Rings, links_of, model
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
-from netmodels.contention.links import Link
 from netmodels.contention.transfers import JobTraffic
+from netmodels.fabric.links import Link
 
 ONE_S, HALF_S = seconds_to_ns(1), seconds_to_ns(0.5)
 RACKS = tiny_cluster(8, 2, per_rack=2)  # four racks of two machines of two GPUs

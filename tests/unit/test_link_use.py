@@ -4,8 +4,8 @@ import numpy as np
 
 from artist.core.link_use import LinkName, Span
 from artist.engine.link_use import link_use
-from netmodels.contention.links import Link
 from netmodels.contention.transfers import JobTraffic
+from netmodels.fabric.links import Link
 
 PORT, UPLINK = Link("machine", 3, "out"), Link("rack", 1, "in")
 MS = 1_000_000

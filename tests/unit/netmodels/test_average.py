@@ -5,9 +5,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from netmodels.contention.links import Link
 from netmodels.contention.mean_field import slowdowns
 from netmodels.contention.transfers import JobTraffic
+from netmodels.fabric.links import Link
 
 X, Y = Link("machine", 0, "out"), Link("rack", 1, "out")
 TEN = {X: 10.0, Y: 10.0}

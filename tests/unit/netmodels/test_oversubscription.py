@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from netmodels.api import load_topology
-from netmodels.contention.links import Link, capacities
 from netmodels.fabric.graph import fabric_graph
+from netmodels.fabric.links import Link, capacities
 from netmodels.inputs.errors import InputError
 from netmodels.nccl.model import collective_us
 from netmodels.nccl.parameters import nccl_of

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from netmodels.contention.flow_level import together
-from netmodels.contention.links import Link
 from netmodels.contention.transfers import JobTraffic
+from netmodels.fabric.links import Link
 
 X, Y = Link("machine", 0, "out"), Link("machine", 1, "out")
 UP = Link("rack", 0, "out")

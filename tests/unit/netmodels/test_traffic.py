@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, load_topology, shape_of
-from netmodels.contention.links import Link, capacities
 from netmodels.contention.traffic import carried_by, job_traffic, links_of, tree_edges
 from netmodels.fabric.graph import fabric_graph
+from netmodels.fabric.links import Link, capacities
 from netmodels.models.analytical import AnalyticalModel
 from netmodels.profiles.profile import get_profile
 

@@ -10,11 +10,11 @@ from artist.data import data_path
 from artist.testing.links import model, shared_links
 from netmodels.api import SystemSettings, load_topology
 from netmodels.contention.contention import components
-from netmodels.contention.links import Link
 from netmodels.contention.mean_field import MeanJob, Overlap, mean_of, slowdowns, slowdowns_of
 from netmodels.contention.shares import Shares
 from netmodels.contention.traffic import job_traffic
 from netmodels.contention.transfers import JobTraffic
+from netmodels.fabric.links import Link
 from netmodels.profiles.profile import get_profile
 
 MACHINES = [(m // 16, m, "box", 4) for m in range(32)]

@@ -1,8 +1,8 @@
 """Several jobs packet by packet: hand-worked, and drift."""
 
-from netmodels.contention.packets import Wire
-from netmodels.contention.rings import Layer, RingJob, together
 from netmodels.ns3.tree import Tree
+from netmodels.packets.engine import Wire
+from netmodels.packets.rings import Layer, RingJob, together
 
 SLOW = Wire(80, 1000)
 PAIR = Tree([0, 0], [0], [SLOW] * 2, [SLOW], [SLOW])

@@ -7,15 +7,15 @@ import pytest
 
 from netmodels.contention.constellation import order_of
 from netmodels.contention.contention import Contention
-from netmodels.contention.links import capacities
 from netmodels.contention.packet_level import followed, packets_of
-from netmodels.contention.packets import Wire
-from netmodels.contention.rings import Layer as Sent
-from netmodels.contention.rings import RingJob, together
 from netmodels.contention.traffic import job_traffic
 from netmodels.fabric.fabric import Dimension, Fabric
+from netmodels.fabric.links import capacities
 from netmodels.fabric.system import SystemSettings
 from netmodels.ns3.tree import Tree
+from netmodels.packets.engine import Wire
+from netmodels.packets.rings import Layer as Sent
+from netmodels.packets.rings import RingJob, together
 from netmodels.profiles.profile import Layer, Profile
 
 PORT = 12.5  # byte/ns of a machine's port and of a rack's uplink

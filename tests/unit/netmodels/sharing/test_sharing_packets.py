@@ -2,8 +2,8 @@
 
 import pytest
 
-from netmodels.contention.packets import Packets, Wire, window_bytes
 from netmodels.ns3.tree import Tree
+from netmodels.packets.engine import Packets, Wire, window_bytes
 
 SLOW, FAST = Wire(80, 1000), Wire(800, 1000)  # a packet of 8,036 bytes takes 804 and 80 ns; 48 bytes 5 and 0
 

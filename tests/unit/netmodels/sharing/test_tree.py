@@ -5,8 +5,8 @@ import struct
 import pytest
 
 from netmodels.collectives.ecmp import data_ports, murmur
-from netmodels.contention.packets import Wire
 from netmodels.ns3.tree import Tree
+from netmodels.packets.engine import Wire
 
 WIRE = Wire(100, 1000)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
-from netmodels.contention.packets import Ended, Network, Packets
+from netmodels.packets.engine import Ended, Network, Packets
 
 Enough = Callable[[Sequence[Sequence[int]]], bool]
 """From when each job's iterations ended, ns, to whether that is enough."""

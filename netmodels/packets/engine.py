@@ -35,7 +35,7 @@ from typing import Any, NamedTuple, Protocol
 
 from netmodels.collectives.ecmp import data_ports
 from netmodels.collectives.packet_transport import ACKNOWLEDGEMENT_BYTES, HEADER_BYTES, PAYLOAD_BYTES, Way
-from netmodels.contention.links import Direction, Link
+from netmodels.fabric.links import Direction, Link
 
 _NO_WINDOW = 1 << 62
 

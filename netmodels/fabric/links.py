@@ -11,17 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Literal, NamedTuple
 
-import numpy as np
-
-from netmodels.collectives.ring_steps import Floats
 from netmodels.fabric.fabric import Dimension, Fabric
 from netmodels.fabric.shape import Tier
 
 FULL = 1 + 1e-9
 """A link is overloaded beyond this load, as a share of its capacity: less comes from rounding."""
-
-MAX_JOBS = 8
-"""Jobs of a component that is followed in time; more meet by the mean field."""
 
 Direction = Literal["out", "in"]
 DIRECTIONS: tuple[Direction, ...] = ("out", "in")
@@ -50,18 +44,6 @@ class Link(NamedTuple):
     place: int
     way: Direction
     path: int = 0
-
-
-def paths_used(uses: Floats) -> Floats:
-    """Return the parallel links over which a job spreads a transfer evenly: as few as carry it.
-
-    Parameters
-    ----------
-    uses
-        Rates as shares of the capacity of one parallel link. In ns-3, hashing leaves less of narrow links
-        (netmodels/README.md).
-    """
-    return np.maximum(np.ceil(uses / FULL), 1.0)
 
 
 def capacities(machines: Iterable[Slice], fabric: Fabric, uplinks: int = 1) -> dict[Link, float]:

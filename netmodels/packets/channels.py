@@ -19,10 +19,10 @@ from netmodels.collectives.hosts import Link as HostLink
 from netmodels.collectives.hosts import Network
 from netmodels.collectives.packet_transport import Way, way_over
 from netmodels.collectives.rings import ring_of
-from netmodels.contention.links import FULL, Direction, Link
-from netmodels.contention.packets import Channel, PrivateLink, Wire, cell_bytes, window_bytes
 from netmodels.fabric.fabric import Dimension, Fabric
+from netmodels.fabric.links import FULL, Direction, Link
 from netmodels.fabric.shape import TIERS, Shape, Tier, gpus
+from netmodels.packets.engine import Channel, PrivateLink, Wire, cell_bytes, window_bytes
 
 
 class _Place(NamedTuple):
@@ -81,7 +81,7 @@ class RingChannels:
             self._add(shape, links)
 
     def path(self, sender: int, receiver: int, from_port: int, to_port: int) -> tuple[Channel, ...]:
-        """Return the channels that a message passes; see `netmodels.contention.packets.Network`."""
+        """Return the channels that a message passes; see `netmodels.packets.engine.Network`."""
         paths = self._paths[sender, receiver]
         if len(paths) == 1:
             return paths[0]
@@ -114,7 +114,7 @@ class RingChannels:
         job
             Its number.
         message_bytes, cells
-            Of a message, as for `netmodels.contention.packets.Packets`.
+            Of a message, as for `netmodels.packets.engine.Packets`.
         """
         ring, total = self.rings[job], 0
         for place, gpu in enumerate(ring):
