@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 3)))
 _MARKERS = ("", "o", "^", "s", "D", "v")
-_FILLS = ("full", "none", "left", "top", "right")  # of points, as many as dashes
+_FILLS = ("full", "none", "left", "top", "right")  # of points, one per dash
 AREAS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000")  # filled, beside each other
 # What becomes of paper, ink, lines and dark areas where the reader prefers dark pages.
 DARK = {
@@ -48,12 +48,12 @@ def style() -> "AbstractContextManager[None]":
 def looks(keys: Sequence[tuple[str, ...]]) -> list[dict[str, Any]]:
     """Return a look per line.
 
-    If it fits, colour and marker stand for the first key that differs, and the dash for all others.
+    If it fits, colour and marker encode the first key that differs, and the dash all others.
 
     Parameters
     ----------
     keys
-        Values of the keys that tell the lines apart, in one order.
+        Values of the keys in which the lines differ, in one order.
     """
     places = _two_places(keys)
     if places is None:
@@ -64,7 +64,7 @@ def looks(keys: Sequence[tuple[str, ...]]) -> list[dict[str, Any]]:
 def point_looks(keys: Sequence[tuple[str, ...]]) -> list[dict[str, Any]]:
     """Return a look of lone points per line, in the line's colour.
 
-    Where colour stands for the first key that differs, so does the marker, and its filling for all others.
+    Where colour encodes the first key that differs, so does the marker, and its filling all others.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def points(number: int) -> dict[str, Any]:
 
 
 def example_lines(line_looks: Sequence[dict[str, Any]], **more: Any) -> list[Any]:
-    """Return a line for each look, as it stands in a legend."""
+    """Return a line for each look, for a legend."""
     from matplotlib.lines import Line2D
 
     kept = [

@@ -33,7 +33,7 @@ def rendered(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
 
 def _dark() -> bytes:
     """Return the rules that repaint an SVG where its reader prefers dark pages; print stays light."""
-    rules = [f"svg{{fill:{DARK['#000000']}}}"]  # what is black has no colour of its own
+    rules = [f"svg{{fill:{DARK['#000000']}}}"]  # black parts have no colour of their own
     for light, dark in DARK.items():
         rules += [f"[style*='{what}: {light}']{{{what}:{dark}!important}}" for what in ("fill", "stroke")]
     return f"@media screen and (prefers-color-scheme: dark){{{''.join(rules)}}}".encode()

@@ -1,6 +1,6 @@
 """Arrow tables of a run, with names and seconds. Pure.
 
-Tables come in pieces, at least one, so that writing a long run does not double its memory.
+Tables are yielded in pieces, at least one, so that writing a long run does not double its memory.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -88,7 +88,7 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
 
     `group` is the group in which a job shares GPUs, `group_gpus` the GPUs that it owns, once for all its
     members: busy GPUs are those of the allocations without a group and those of the groups. `cpus` and
-    `memory_bytes` are what a job holds on each machine of its `allocation`, in that order: `14+7`.
+    `memory_bytes` are held on each machine of the job's `allocation`, in that order: `14+7`.
     An event of a machine has the machine's name as its `allocation`, and the new pool as its `reason`
     if it is an `assign`.
     """

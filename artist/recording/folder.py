@@ -25,7 +25,7 @@ def write_run(
 ) -> None:
     """Write the tables and the summary of a run into an existing folder.
 
-    Equal results give equal bytes. The summary comes last, so a folder that has one is complete.
+    Equal results give equal bytes. The summary is written last, so a folder with one is complete.
 
     Parameters
     ----------

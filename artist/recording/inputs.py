@@ -58,7 +58,7 @@ def mean_held(recorder: Recorder, end_ns: int) -> tuple[Floats, Floats]:
     """Return the CPUs and the bytes of memory that each job held, means over the time held; NaN if never."""
     time_ns, event_type, job, code = recorder.events()
     n_jobs = len(recorder.jobs)
-    rows = np.flatnonzero((event_type >= START) & (event_type <= FINISH))  # what changes what a job holds
+    rows = np.flatnonzero((event_type >= START) & (event_type <= FINISH))  # changes of allocations
     job = job[rows]
     order = np.argsort(job, kind="stable")
     rows, job = rows[order], job[order]

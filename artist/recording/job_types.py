@@ -201,7 +201,7 @@ class JobTypes(Topic):
         self.inner = {name: named.pop(name) for name in _INNER}
         self.columns = named
 
-    # --- what happens to a job
+    # --- changes of a job
 
     def _arrive(self, event: Arrival) -> None:
         self._wait(event.job)
@@ -274,7 +274,7 @@ class JobTypes(Topic):
                         starved.take(machine, sign * gpus, 0)
         return total
 
-    # --- what jobs use and draw
+    # --- use and draw of jobs
 
     def _price(self, event: Reprice) -> None:
         job = event.job
@@ -425,7 +425,7 @@ def summarise_job_types(result: RunResult, job_types: JobTypes) -> dict[str, Any
         While GPU jobs wait: GPUs held, and starved (`Starved`), of the GPUs there. Where none ever waits,
         None is the share of GPUs held, and 0 of those starved.
     starved_asked
-        As `starved`, but for every policy by the CPUs that jobs ask for. `starved` goes by fewer where a
+        As `starved`, but for every policy by the CPUs that jobs ask for. `starved` counts fewer where a
         policy decides itself how many a job gets.
     starved_all_time
         As `starved`, but over all of the time; where no GPU job waits no GPU is starved.
@@ -435,7 +435,7 @@ def summarise_job_types(result: RunResult, job_types: JobTypes) -> dict[str, Any
         CPUs held and memory bandwidth drawn, of those of the cluster.
     over_threshold
         Share of the time of machines with GPU jobs in which all jobs there draw more than BANDWIDTH_THRESHOLD
-        of what there is.
+        of the machine's.
     """
     jobs = result.jobs[slice(*result.window)] if result.window else result.jobs
     window = slice(*result.window) if result.window else slice(None)

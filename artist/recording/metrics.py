@@ -28,7 +28,7 @@ def summarise(
     """Return summary.json.
 
     Makespan, completion, queueing and exposed time are taken over finished jobs, of the window if the run was
-    to end with one (the steady state: jobs before and after it only keep the cluster busy); `measured` says
+    to end with one (the steady state: jobs before and after it only keep the cluster busy); `measured` has
     how many jobs that should be, and how many of them had finished. `comm_overhead` is over all jobs that
     made progress; preemptions and migrations over all jobs. A number that needs a finished job (or progress,
     or capacity) is None when there is none.

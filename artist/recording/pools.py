@@ -23,18 +23,18 @@ _CLEARED = RECLAIMED[:3]
 
 
 class Reclaims:
-    """Counts of the instants at which machines came back to the pools that they began in.
+    """Counts of the instants at which machines returned to the pools that they began in.
 
-    At such an instant a machine was idle before the policy acted (a job that finishes then is gone before);
+    At such an instant a machine was idle before the policy acted (a job that finishes then has left before);
     else preempting, if a job that was on it was preempted; else flexible: its jobs shrank, or moved away.
     Only jobs that were on returned machines count as preempted by the reclaim, also if they start again at
-    the same instant. Their collateral is what they held on machines that do not go back (the Lyra paper,
+    the same instant. Their collateral is the GPUs held on machines that do not return (the Lyra paper,
     section 7.3: "GPUs vacated in excess of the reclaiming demand").
 
     Attributes
     ----------
     counts
-        Machines that came back so far, by how they were cleared, and preempted jobs; the keys are RECLAIMED.
+        Machines returned so far, by how they were cleared, and preempted jobs; the keys are RECLAIMED.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -64,7 +64,7 @@ class Reclaims:
         self._before[job] = None
 
     def assign(self, machine: int, pool: str) -> None:
-        """Note that a machine goes, and from which pool."""
+        """Record that a machine leaves a pool."""
         self._pool_before.setdefault(machine, pool)
 
     def close_instant(self, pools: Sequence[str], running: int) -> None:
@@ -88,14 +88,14 @@ class Reclaims:
         self._pool_before.clear()
 
     def summary(self) -> Mapping[str, Any]:
-        """Return the counts; means are None if no machine came back, or none had to be cleared.
+        """Return the counts; means are None if no machine returned, or none had to be cleared.
 
-        `machines` that came back were `idle`, `flexible` or `preempting`; `preempted_jobs` were on these.
+        `machines` that returned were `idle`, `flexible` or `preempting`; `preempted_jobs` were on these.
         `of_running` and `flexible_met` are means over the instants at which a machine had to be cleared: of
         the preempted jobs / jobs that ran before, and of the flexible / all machines that had to be cleared.
         A machine whose jobs would have shrunk counts as preempting if one of them was preempted for another
-        machine, so `flexible_met` is no more than what the flexible group met. `collateral` is the
-        collateral GPUs / the GPUs of all machines that came back, the idle ones too.
+        machine, so `flexible_met` is at most the share met by the flexible group. `collateral` is the
+        collateral GPUs / the GPUs of all machines that returned, the idle ones too.
         """
         return {
             "machines": sum(self.counts[how] for how in _CLEARED),
@@ -107,7 +107,7 @@ class Reclaims:
         }
 
     def _count(self, returned: dict[int, str], running: int) -> None:
-        """Count the machines that came back, by how they were cleared; idle ones are marked so far."""
+        """Count the returned machines, by how they were cleared; idle ones are marked so far."""
         preempted = 0
         for job, before in self._before.items():
             here = [s.machine for s in before.slices if s.machine in returned] if before else []
@@ -166,7 +166,7 @@ class Pools(Topic):
     on_loan_ns : array
         By job: time for which it held something on a machine that was not in the pool that it began in.
     reclaims
-        Machines that came back to the pools that they began in.
+        Machines that returned to the pools that they began in.
     times_ns, columns
         Of a closed run: step functions, shape (n,), the last row at its end. By pool x `x_machines` and
         `x_gpus` that are there, and `x_held`, GPUs held by jobs; by signal x `x_needed`, machines,
@@ -256,8 +256,8 @@ class Pools(Topic):
         `x_short` by signal x: `server_s`, the integral over time of the machines by which its pool is short,
         in machine-seconds, and `worst_servers`, the most machines at a time.
         `reclaims`: see `Reclaims`. `pools`: shares of GPUs, counted as they are, not by replacement ratio,
-        over the time from the first to the last arrival (how long a run drains says nothing of its use); None
-        without such time or GPUs:
+        over the time from the first to the last arrival (the time in which a run drains does not measure its
+        use); None without such time or GPUs:
 
         training_held
             Held, of the GPUs in pools without a signal: those on loan count while they are there.
@@ -282,7 +282,7 @@ class Pools(Topic):
             "reclaims": self.reclaims.summary(),
         }
 
-    # --- what happens to a job, or a machine
+    # --- changes of a job, or a machine
 
     def _hold(self, job: int, allocation: Allocation) -> None:
         self._held[job] = allocation
@@ -328,7 +328,7 @@ class Pools(Topic):
         self._changed = True
 
     def _move(self, event: MachineEvent) -> None:
-        """Let a machine change its pool, come or go."""
+        """Record that a machine changes its pool, joins or leaves."""
         machine, there = event.machine, _PRESENT.get(event.type)
         if event.type == "assign":
             self.reclaims.assign(machine, self._pool[machine])

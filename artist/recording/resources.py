@@ -190,7 +190,7 @@ class Resources(Topic):
             entries["shares"] = dict(zip(SHARES, means[len(RESOURCES) :], strict=True))
         return entries
 
-    # --- what happens to a job, or a machine
+    # --- changes of a job, or a machine
 
     def _wait(self, job: int, now: int, done: int) -> None:
         spec = self._jobs[job]

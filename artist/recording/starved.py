@@ -1,4 +1,4 @@
-"""GPUs that are idle for lack of CPUs while jobs wait, kept up to date as jobs and machines come and go."""
+"""GPUs that are idle for lack of CPUs while jobs wait, updated with each change of jobs and machines."""
 
 from heapq import heappop, heappush
 from math import ceil
@@ -129,7 +129,7 @@ class _MachineType:
 class _Cell:
     """Waiting jobs that need the same number of GPUs, by the CPUs that they need.
 
-    A need stays in the heap after its last job, until it comes to the top.
+    A need stays in the heap after its last job, until it is at the top.
     """
 
     __slots__ = ("_heap", "_jobs")

@@ -1,8 +1,8 @@
 """Observer of the traffic of jobs on the links that they share.
 
-The use of a link is what jobs send on it as a share of its capacity; a job sends evenly over its iterations,
-and nothing while a delay lasts. A link is contended while the jobs that send on it could overload it, if all
-sent their most at once. Parallel uplinks, which a job's messages use in turn, count as one link.
+The use of a link is the traffic of jobs on it as a share of its capacity; a job sends evenly over its
+iterations, and nothing while a delay lasts. A link is contended while the jobs that send on it could overload
+it, if all sent their most at once. Parallel uplinks, which a job's messages use in turn, count as one link.
 """
 
 import math
@@ -155,7 +155,7 @@ class Traffic(Topic):
     def totals(self) -> dict[str, Any]:
         """Return the columns of links.parquet, of a closed run: a row for each link.
 
-        `rack` and `machine` say whose link it is, `way` in which direction; `use` is the mean over the run,
+        `rack` and `machine` name the link's owner, `way` its direction; `use` is the mean over the run,
         and `contended` the part of the run in which it was.
         """
         machines, end_ns, links = self._cluster.machines, max(self._open_ns, 1), self._whole
@@ -171,7 +171,7 @@ class Traffic(Topic):
             "contended": self._contended_ns / end_ns,
         }
 
-    # --- what happens to a job
+    # --- changes of a job
 
     def _hold(self, event: Start | Change) -> None:
         """Record where a job is; its new iteration time, which determines its use, follows."""
@@ -216,7 +216,7 @@ class Traffic(Topic):
     # --- sums and rows
 
     def _advance(self, now_ns: int) -> None:
-        """Go on to a later time, past the ends of delays."""
+        """Advance to a later time, past the ends of delays."""
         while self._delays and self._delays[0][0] <= now_ns:
             at_ns, job = heappop(self._delays)
             self._go_to(at_ns)

@@ -63,7 +63,7 @@ def report(
     baseline
         `key=value,...`: the baseline of the rows; see `scenarios.contest`.
     trace
-        Whether to write who ran where for a trace viewer too.
+        Whether to write the placements of jobs for a trace viewer too.
     claims
         The claims of a paper that the runs are held against: a name or a file (`claims.schema.read_claims`).
 
@@ -103,7 +103,7 @@ def report(
         print(f"--baseline {baseline}: {first}", file=sys.stderr)
     if CODE in comparison.keys:
         print(CODE_ALONE, file=sys.stderr)
-    # What draws takes a second to import, which help and refusals do not need.
+    # Drawing takes a second to import, which help and refusals do not need.
     from artist.report.contents import CHANGES, CLAIMS, report_files
 
     with _written(output):

@@ -1,4 +1,4 @@
-"""A run as a trace that https://ui.perfetto.dev and chrome://tracing open: who ran on which GPU, and when.
+"""A run as a trace that https://ui.perfetto.dev and chrome://tracing open: the jobs on each GPU over time.
 
 Format: "Trace Event Format", JSON object form (Google),
 https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: complete events (`"ph": "X"`)

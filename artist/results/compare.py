@@ -59,10 +59,10 @@ class Comparison:
     Attributes
     ----------
     keys
-        "policy", and the config keys that tell the groups apart; where several change together
+        "policy", and the config keys that distinguish the groups; where several change together
         within a section of the config, as few as do. Last, "code", if groups differ in nothing else.
     along
-        Settings that differ too, but tell no further groups apart, and that no choice of a part explains.
+        Settings that differ too, but distinguish no further groups, and that no choice of a part explains.
     older
         Runs left out because a newer one has the same config and seed.
     """
@@ -135,7 +135,7 @@ def _code(run: Run) -> str:
 def _place(
     keys: Sequence[str], values: Sequence[str], runs: Sequence[Run], given: Sequence[str]
 ) -> tuple[object, ...]:
-    """Order groups by their settings; of equal ones made by different code, the newest comes first."""
+    """Order groups by their settings; of equal ones made by different code, the newest is first."""
     policy = runs[0].summary["policy"]
     rank = given.index(policy) if policy in given else len(given)
     config = [natural(value) for key, value in zip(keys, values, strict=True) if key != CODE]
@@ -203,7 +203,7 @@ def _section(key: str) -> str:
 
 
 def _obscurity(key: str) -> int:
-    """Order keys: the name of a thing says most, the class that builds it least."""
+    """Order keys: names first, classes that build things last."""
     last = key.rsplit(".", 1)[-1]
     return 0 if key == POLICY else 1 if last in ("name", "preset") else 3 if last == "_target_" else _PLAIN
 

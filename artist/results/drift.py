@@ -20,7 +20,7 @@ GROWTH_ALONE = 1.0  # with fewer than 3 replicates, so no interval; a queue that
 class Drift:
     """Waiting jobs in the first and the last third of the time in which measured jobs arrive.
 
-    The number of waiting jobs is averaged over time, and over replicates. It tells growth under any order of
+    The number of waiting jobs is averaged over time, and over replicates. It shows growth under any order of
     service: a policy that starves some jobs delays early ones as much as late ones, so queueing times alone
     do not.
 

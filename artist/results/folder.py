@@ -28,7 +28,7 @@ class Found:
 def find_runs(folders: Sequence[Path]) -> Found:
     """Return the run folders at or under the folders, each once, in order of path.
 
-    Hidden folders are passed over: runs that are still being written lie in them.
+    Hidden folders are skipped: they hold runs that are still being written.
     """
     finished: dict[Path, Path] = {}
     failed: dict[Path, Path] = {}

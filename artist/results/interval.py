@@ -25,7 +25,7 @@ def interval_95(values: Sequence[float], of: int = 1) -> tuple[float, float] | N
     lognormal, sigma 1    83.8 %  81.9 %  84.0 %
     ====================  ======  ======  ======
 
-    Where a few long jobs make a metric, as a tail or a makespan, it is thus narrower than it says.
+    Where a few long jobs make a metric, as a tail or a makespan, it is thus narrower than 95 %.
     """
     n = len(values)
     if n < LEAST:

@@ -72,7 +72,7 @@ def read_cpus_kept(runs: Sequence[Run]) -> dict[str, tuple[Floats, Floats]]:
     """Return by model the CPUs per GPU that each GPU job asked for, and held when it finished.
 
     Of the finished jobs of all runs, of the window if there is one, in order of arrival; NaN where a job
-    asks for no CPUs. Empty where the runs do not say.
+    asks for no CPUs. Empty where runs do not record it.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def read_cpus_changed(run: Run) -> Floats:
 if TYPE_CHECKING:
     import pandas as pd
 
-_STEPS_OF = "steps of "  # a model: what the series is called, an entry a job
+_STEPS_OF = "steps of "  # a model: name of the series, an entry per job
 
 
 def read_profiling(group: Replicates) -> dict[str, Floats]:

@@ -1,4 +1,4 @@
-"""The jobs of a run as the report needs them: where their time went, their users and their models."""
+"""The jobs of a run as the report needs them: the parts of their time, their users and their models."""
 
 from dataclasses import dataclass
 

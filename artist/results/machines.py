@@ -13,7 +13,7 @@ def replacement_ratios(config: Mapping[str, Any], machines: Sequence[str]) -> Fl
     """Return the replacement ratio of each machine's GPUs for a fungible job, in GPUs of the cluster's own.
 
     Machines are m0, m1 ... in the order of `cluster.machines`. 1 where the configuration has machines of
-    one type, or does not say.
+    one type, or lists none.
     """
     groups = (config.get("cluster") or {}).get("machines")
     if not isinstance(groups, list):

@@ -78,7 +78,7 @@ class Metric:
         return None if self.quantity == "time" and not covered(summary).whole else self.of(summary)
 
 
-# What runs have that were asked for it, or whose jobs need CPUs and memory, or whose machines are in pools.
+# Of runs with a recording on request, jobs that need CPUs and memory, or machines in pools.
 _OPTIONAL = {"measured", "resources", BLOCKING, "shares", "relative_throughput", "pools", "reclaims"} | {
     "inference_short", "jct_short_s", "jct_long_s", "kinds", "contention",
 }  # fmt: skip

@@ -39,7 +39,7 @@ def short_values(key: str, values: Sequence[str]) -> list[str]:
     """Return the values of a column as people read them, different values as different texts.
 
     A path becomes its file name, a class a word (`artist.workload.arrivals.TraceArrivals` of `arrivals`
-    is `trace`), 1000.0 becomes 1000; with as much of the rest as it takes to tell values apart.
+    is `trace`), 1000.0 becomes 1000; with the part of the rest that distinguishes the values.
     """
     shortened = list(values)
     for parts in range(1, 8):
@@ -86,7 +86,7 @@ def is_number(text: str) -> bool:
 
 
 def natural(text: str) -> list[tuple[int, float, str]]:
-    """Return a sort key under which `racks=8` comes before `racks=16`."""
+    """Return a sort key under which `racks=8` is before `racks=16`."""
     try:
         return [(0, float(text), "")]
     except ValueError:

@@ -100,7 +100,7 @@ def _thinned(times_s: Floats, pool: Pool, edges: Floats) -> Pool:
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """Machines that went back to their pools, and jobs preempted for it, in spans of time.
+    """Machines that returned to their pools, and jobs preempted for it, in spans of time.
 
     Attributes
     ----------
@@ -114,12 +114,12 @@ class Returns:
 
 
 def has_returns(run: Run) -> bool:
-    """Return whether a run recorded when machines went back to their pools."""
+    """Return whether a run recorded the returns of machines to their pools."""
     return set(_SO_FAR) <= set(run.columns(_TABLE))
 
 
 def read_returns(run: Run, width_s: float, end_s: float) -> Returns:
-    """Read when machines went back, in spans of `width_s`; raise InputError if the table is damaged."""
+    """Read the returns of machines, in spans of `width_s`; raise InputError if the table is damaged."""
     times_s, *totals = run.numbers(_TABLE, ["time_s", *_SO_FAR])
     edges = width_s * np.arange(int(np.ceil(end_s / width_s)) + 1)
     at = np.searchsorted(times_s, edges, side="left") - 1  # an edge begins a span

@@ -20,7 +20,7 @@ AGAIN = "a run folder as artist wrote it; delete it and run again"
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A column of texts: `names[codes[i]]` for row i, names in the order in which they come."""
+    """A column of texts: `names[codes[i]]` for row i, names in order of first appearance."""
 
     names: tuple[str, ...]
     codes: npt.NDArray[np.int64]

@@ -81,7 +81,7 @@ def evaluate(claim: Claim, evidence: Sequence[Evidence]) -> Result:
     of equal verdicts the weakest mean. The best of k is picked by the seeds that give its interval, so the
     intervals of `best` are t intervals at 0.025 / k on each side (Bonferroni): they hold for all k together.
 
-    Nothing was random if jobs come from a file, no part has a seed other than the run's, and runs of two
+    Nothing was random if jobs are read from a file, no part has a seed other than the run's, and runs of two
     seeds or more are equal in all that they sum up.
 
     Raises

@@ -86,7 +86,7 @@ class Claim(_Part):
     Attributes
     ----------
     says, source
-        In words, and where the paper says it: a place, or several.
+        In words, and the places in the paper, one or several.
     where
         Which runs it is about: config keys, and the value or values of each, "" for a key that a run does not
         have; `arrivals` is batch (all at once) or spread.
@@ -112,16 +112,16 @@ class Claim(_Part):
         A config key that was swept over, the values that the claim is about, and how: `best`, the one with
         the best mean; `each`, all of them.
     paper
-        What is claimed: a change relative to `against` (-0.69: 69 % less), or two, the weakest and the
+        The claimed value: a change relative to `against` (-0.69: 69 % less), or two, the weakest and the
         strongest; `lower` or `higher`, if no number is given; `same` for none, `not higher` for none or less.
         Or the number.
     within, printed
         How far ours may be from a number, as a fraction of it, and its last printed digit; or how far a
         change may be from none.
     fitted
-        Whether profiles, the trace or its load were chosen so that it comes out: an input, not a result.
+        Whether profiles, the trace or its load were chosen to reproduce it: an input, not a result.
     unqueued
-        Whether it is a claim without queueing, too: of what makes jobs themselves faster, such as CPUs.
+        Whether it is a claim without queueing, too: jobs themselves get faster, by CPUs for example.
     """
 
     says: Text

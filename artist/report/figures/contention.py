@@ -28,7 +28,7 @@ _SLOWDOWN = (
     "time without contention, from 0.1 % on. Lower is better."
 )
 _LEAST = 0.1  # %; a job that lost less lost nothing
-_MIN_TOP = 1.0  # %, of an axis, so that a line of next to nothing lies at the bottom
+_MIN_TOP = 1.0  # %, of an axis, so that a line of next to nothing is at the bottom
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:

@@ -85,7 +85,7 @@ def draw_cdf(
     dots
         Whether there is a dot where they begin.
     axis
-        What makes the horizontal axis: `log_time_axis`, or one for other numbers.
+        Function that makes the horizontal axis: `log_time_axis`, or one for other numbers.
     """
     drawn = [line for _, rows in lines for line in rows.values() if len(line.times_s)]
     low = max(min_s, min((float(line.times_s[0]) for line in drawn), default=0.0))
@@ -98,7 +98,7 @@ def draw_cdf(
             for row, of_row in rows.items():
                 x, y = of_row.times_s, of_row.fractions
                 if min_s:
-                    x = np.concatenate([[low], x, [high]])  # what has not waited is at the left edge
+                    x = np.concatenate([[low], x, [high]])  # jobs that have not waited are at the left edge
                     y = np.concatenate([[of_row.below], y, [y[-1] if len(y) else of_row.below]])
                 elif len(x):
                     x, y = np.insert(x, 0, x[0]), np.insert(y, 0, 0.0)

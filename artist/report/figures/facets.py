@@ -13,7 +13,7 @@ from artist.results.digest import Digest
 from artist.results.scenarios import Contest, scenario_rows
 
 MAX_PANELS = 12
-_MAX_GROUPS = 20  # more lines than this in one panel cannot be told apart
+_MAX_GROUPS = 20  # more lines than this in one panel are indistinguishable
 _MAX_LINES = 6  # in each of several panels
 _MAX_PICTURES = 6
 

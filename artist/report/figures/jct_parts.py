@@ -44,7 +44,7 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
 
 
 def jct_parts(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
-    """Draw the mean completion time of each row, split into where it went; rows of a scenario together."""
+    """Draw the mean completion time of each row, split into its parts; rows of a scenario together."""
     values = np.nan_to_num(np.array([digest.parts_s for digest in digests]))
     totals = values.sum(axis=1)
     longest_s = float(totals.max())

@@ -35,7 +35,7 @@ _SPEEDUP = (
 )
 _BEST_TITLES = ("throughput", "CPUs held", "memory held")
 _ALIKE = 1e-6  # parts of a number that rounding makes
-_LEAST, _MOST = 1e-3, 4.0  # of the best case: what lies beyond is not told apart
+_LEAST, _MOST = 1e-3, 4.0  # of the best case: values beyond count as these
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:

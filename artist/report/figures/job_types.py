@@ -58,7 +58,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
 
 
 def _over_time(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figures, where runs tell GPU jobs from CPU jobs; each is of the rows of one scenario."""
+    """Return the figures, where runs have GPU jobs and CPU jobs; each is of the rows of one scenario."""
     if not any(map(have_job_types, digests)):
         return []
     rows = chosen(digests, contest, have_job_types)
@@ -133,7 +133,7 @@ _ASIDE = 0.5  # how far apart the first and the last row of a user are, in steps
 
 
 def _user_tails(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure, where runs tell GPU jobs from CPU jobs and name users."""
+    """Return the figure, where runs have GPU jobs and CPU jobs and name users."""
     if not any(map(have_job_types, digests)):
         return []
     rows = chosen(digests, contest, have_job_types)
@@ -202,7 +202,7 @@ def tails_by_user(
 
 
 def _name_sides(axes: Axes, sides: Sequence[Sequence[str]]) -> None:
-    """Write above the users of each side who they are, with a line between the sides."""
+    """Write the name of each side above its users, with a line between the sides."""
     begin = 0.0
     for users, name in zip(sides, _SIDES, strict=True):
         if users:

@@ -36,7 +36,7 @@ class Along:
     lines, numbers
         Names of the contenders, and the number of the look that each has in other figures.
     sets
-        What else differs, in words, and the row of each contender at each value, (n_lines, n_values); -1 for
+        Other differences, in words, and the row of each contender at each value, (n_lines, n_values); -1 for
         none.
     """
 
@@ -134,7 +134,7 @@ _TITLES = {
 }
 METRICS = tuple(_TITLES)
 _TITLE_CHARS_PER_IN = 10
-_WIDE = 20.0  # numbers further apart stand on a logarithmic axis
+_WIDE = 20.0  # numbers further apart need a logarithmic axis
 _ROOM = 2.5  # of the greatest mean: whiskers may leave an axis, so that the means can be seen
 _WHISKERS: Any = {"markevery": None, "capsize": 2, "elinewidth": 0.8}
 _ASIDE = 0.05  # how far apart whiskers of neighbours are, in steps between values

@@ -50,7 +50,7 @@ class Picture:
 def picture(group: Replicates, end_s: float) -> Picture:
     """Read the events of the row's first run into a picture.
 
-    A machine has as many lines of pixels as GPUs if there is room, else fewer; lines are filled from the
+    A machine has a line of pixels per GPU if there is room, else fewer; lines are filled from the
     bottom with the mean number of GPUs that jobs of each size held in each span of time.
     """
     run = group.runs[0]
@@ -76,7 +76,7 @@ def _positions(run: Run, stays: Stays, per_machine: int) -> tuple[npt.NDArray[np
     """Return the place of each machine, and how many there are; idle ones of a plain cluster count too.
 
     A run folder does not list machines: they are m0, m1 ..., and the first capacity over the GPUs of one
-    tells how many. Where the configuration lists them, those without GPUs have no place.
+    gives their number. Where the configuration lists them, those without GPUs have no place.
     """
     numbers = [name[1:] for name in stays.machines if name[:1] == "m" and name[1:].isdigit()]
     if len(numbers) < len(stays.machines) or not numbers:

@@ -29,7 +29,7 @@ from artist.results.scenarios import Contest
 _CAPACITY: dict[str, Any] = {"color": "#777777", "linewidth": 1.0, "linestyle": (0, (4, 3))}
 _BUSY_OVERLAID = 4  # busy GPUs of more rows get a panel each
 _OVERLAID = 6  # queues of more rows get a panel each
-_TALL = 8  # more panels stand in two columns on a phone too
+_TALL = 8  # more panels are in two columns on a phone too
 _FAR = 20.0  # blocking indices above it, and rows of a panel farther apart, need a logarithmic scale
 _ALIKE = 3.0  # spans of time, and greatest numbers, that differ by more do not share an axis
 _LABELS = {
@@ -76,7 +76,7 @@ def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
 def over_time(digests: Sequence[Digest], gauge: str, contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw a gauge, or the blocking index, over time; of replicates, the first.
 
-    Rows share a panel where they can be told apart, and have one each otherwise; a panel has its own axis
+    Rows share a panel where they are distinguishable, and have one each otherwise; a panel has its own axis
     of time if spans are very different. Long runs are averaged over short spans of time, which keeps the
     area under the curve; where a line has its panel to itself, a light band shows the least and the
     greatest.
@@ -170,13 +170,13 @@ def on_a_far_scale(digests: Sequence[Digest], gauge: str, layout: Facets) -> boo
 
 
 def have_band(digests: Sequence[Digest], gauge: str, contest: Contest) -> bool:
-    """Return whether some line over time lies in a band from least to greatest."""
+    """Return whether some line over time has a band from least to greatest."""
     layout, _ = gauge_panels(digests, gauge, contest)
     return any(len(rows) == 1 and digests[rows[0]].gauges[gauge].thinned for _, rows in layout.sets)
 
 
 def _one_each(groups: Sequence[Replicates], contest: Contest) -> Facets:
-    """Return a panel per row; lines that need not be told apart by dash and marker keep their colour."""
+    """Return a panel per row; lines that need no dash and marker to differ keep their colour."""
     names = list(dict.fromkeys(contest.contenders))
     alone = {"linestyle": "-", "marker": ""}
     looks = tuple(look(names.index(contest.contenders[row])) | alone for row in range(len(groups)))

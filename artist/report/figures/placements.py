@@ -28,7 +28,7 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
 
 
 def placements_by_tier(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
-    """Draw how many placements, and how many GPU-hours, lay in a machine, in a rack and over the network."""
+    """Draw the numbers of placements, and of GPU-hours, in a machine, in a rack and over the network."""
     with style():
         figure, places = bar_panels(2, digests, contest, width_in)
         pairs = (("placements", "placements"), ("tier_gpu_hours", "GPU-hours of jobs"))

@@ -1,4 +1,4 @@
-"""The figures of a cluster's pools over time, and of the machines that went back to their own."""
+"""The figures of a cluster's pools over time, and of the machines returned to their own."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -163,7 +163,7 @@ _DOTS: Any = {
 
 
 def _reclaim_drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figures, if machines went back to their pools in some run."""
+    """Return the figures, if machines returned to their pools in some run."""
     if not any(_returns_some(digest) for digest in digests):
         return []
     figures = [Drawing("reclaims", "Machines returned", _RETURNED, partial(reclaims, digests, contest))]

@@ -33,7 +33,7 @@ _SHARES = (
     "while they compute, as many CPUs as prepare the input at the speed at which a job runs, and the memory "
     "of its processes and of what it caches."
 )
-_MIN_TOP = 1.0  # of an axis, so that a line of next to nothing lies at the bottom
+_MIN_TOP = 1.0  # of an axis, so that a line of next to nothing is at the bottom
 _SHARE_ORDER = ("gpus_held", "cpus_held", "memory_held", "gpus_used", "cpus_used", "memory_used")
 
 

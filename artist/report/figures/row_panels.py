@@ -24,7 +24,7 @@ class Key:
     handles
         Of matplotlib, each with its label.
     columns, narrow
-        How many entries stand beside each other in a wide and in a narrow figure.
+        Entries per line in a wide and in a narrow figure.
     title
         Line above the entries; may be empty.
     """
@@ -65,7 +65,7 @@ def row_panels(
     max_columns
         Panels beside each other in a wide figure; see `panels`.
     said
-        What stands above a panel, on a line of its own below the name of its row.
+        Text above a panel, on a line of its own below the name of its row.
     """
     texts = key_texts([digests[row].group for row in read])
     with style():

@@ -23,7 +23,7 @@ from artist.results.names import short_key
 from artist.results.scenarios import Contest
 from artist.results.stand_ins import stand_ins
 
-# What a phone shows first is what rows are compared by.
+# A phone shows the compared numbers first.
 _COUNTS = tuple(metric for metric in METRICS if metric.name in ("jobs", "finished"))
 _FIRST = (*(metric for metric in METRICS if metric not in _COUNTS), *_COUNTS)
 

@@ -21,7 +21,7 @@ class Column:
     more
         Whether it is hidden until all columns are asked for.
     compared
-        Whether its cells say how far they are from the baseline.
+        Whether its cells have a difference to the baseline.
     """
 
     name: str
@@ -90,7 +90,7 @@ def html_table(table: DataTable) -> str:
 
 
 def signed_per_cent(part: float) -> str:
-    """Return a difference as people read it: +3.2 %, with as many digits as say something."""
+    """Return a difference as text, +3.2 %, with its significant digits."""
     if not part:
         return "="
     size = abs(100 * part)

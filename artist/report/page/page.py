@@ -93,7 +93,7 @@ def report_page(
     lowest
         Headings and rows of the table below them, all words.
     more
-        Heading, topics and sentences of what is folded.
+        Heading, topics and sentences of folded parts.
     tables, sections
         Tables before and after the figures.
     lists
@@ -123,12 +123,12 @@ def report_page(
 
 
 def asset(name: str) -> str:
-    """Return a file that lies beside this module and goes into the page."""
+    """Return the text of a file beside this module, for the page."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def slim(svg: bytes) -> bytes:
-    """Return an SVG with two decimals in its paths, which no eye can tell and which halves it."""
+    """Return an SVG with two decimals in its paths, which halves it invisibly."""
     return re.sub(
         rb' d="[^"]*"', lambda path: re.sub(rb"(\.\d\d)\d+", rb"\1", path.group()).replace(b"\n", b""), svg
     )

@@ -14,7 +14,7 @@ SIZES = {
     "cluster.machines": "machines",
     "cluster.machines_per_rack": "machines per rack",
 }
-SMALL = 0.05  # what is less above the lowest is as good in a choice of sizes, or where rows are single runs
+SMALL = 0.05  # excess that counts as none in a choice of sizes, or where rows are single runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Axis:
     growing
         Rows of the comparison whose queue grows.
     limit
-        Part up to which means are not told apart.
+        Part up to which means count as equal.
     chance
         Whether not every seed shows the difference where it is widest.
     """
@@ -96,7 +96,7 @@ def mean_jct(seconds: float, growing: bool) -> str:
 
 
 def limit(comparison: Comparison) -> float:
-    """Return the part up to which means are not told apart: 1 %, or 5 % if each row is one run."""
+    """Return the part up to which means count as equal: 1 %, or 5 % if each row is one run."""
     return SMALL if all(len(group.runs) == 1 for group in comparison.groups) else LEVEL
 
 

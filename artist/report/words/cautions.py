@@ -13,7 +13,7 @@ _MIN_WAITING, _MIN_SHARE = 5.0, 0.1
 
 
 def cautions(comparison: Comparison, contest: Contest, digests: Sequence[Digest]) -> list[tuple[str, str]]:
-    """Return (topic, sentence) pairs; none where nothing stands against comparing the rows."""
+    """Return (topic, sentence) pairs; none where nothing forbids comparing the rows."""
     said = (
         ("Not compared", _partial(comparison.groups)),
         ("Missing runs", _missing(comparison, contest)),

@@ -32,7 +32,7 @@ def which(
 ) -> str:
     """Return the policies with the lowest mean JCT, by scenario, and the distances of the others.
 
-    What is lowest, or within 1 % of it, everywhere is chosen for all cases at once.
+    A policy that is lowest, or within 1 % of it, in every case is named for all cases at once.
     """
     clear = [verdict for verdict in contested if not verdict.even]
     even = [verdict for verdict in contested if verdict.even]
@@ -210,7 +210,7 @@ def _span(parts: Sequence[float]) -> str:
 def _rivals(verdict: Verdict, comparison: Comparison) -> list[int]:
     """Return the rows that the lowest is not clearly below, those that are level with it left out.
 
-    With three seeds it is if the 95 % interval (Student's t) of their ratio, seed by seed, lies above 1: of
+    With three seeds it is if the 95 % interval (Student's t) of their ratio, seed by seed, is above 1: of
     its logarithm, since ratios of a wide gap differ widely. With two if both agree; with one from 5 % on.
     """
     rivals = []

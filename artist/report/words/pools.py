@@ -106,7 +106,7 @@ def _short_of(name: str, groups: Sequence[Replicates]) -> str:
 
 
 def _returned(groups: Sequence[Replicates]) -> str:
-    """Return the numbers of machines that went back, by how they were cleared."""
+    """Return the numbers of returned machines, by how they were cleared."""
     known = [(group, entries) for group in groups if (entries := _all(group, "reclaims"))]
     known = [(group, entries) for group, entries in known if _mean(entries, "machines")]
     if not known:

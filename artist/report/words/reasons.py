@@ -18,7 +18,7 @@ _MOST = 3  # of what was varied is told
 def drivers(varied: Sequence[Axis], comparison: Comparison, digests: Sequence[Digest]) -> str:
     """Return the setting that changes the mean JCT most, and the parts in which its extremes differ.
 
-    What may be chance drives nothing. Where nothing does, what mean JCTs are made of.
+    Differences that may be chance count for nothing. Without any, the parts of mean JCTs.
     """
     large = sorted((axis for axis in varied if not axis.idle), key=lambda axis: -axis.effect)
     moving = [axis for axis in large if not axis.chance][:_MOST]

@@ -24,7 +24,7 @@ class Verdict:
     level
         Rows within 1 % or a second of the best, the best included.
     limit
-        Part up to which means are not told apart.
+        Part up to which means count as equal.
     """
 
     scenario: Scenario

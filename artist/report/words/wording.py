@@ -1,17 +1,17 @@
-"""Times and parts as people say them. Pure."""
+"""Times and parts in words. Pure."""
 
 import math
 from collections.abc import Mapping, Sequence
 
 MINUS = "\u2212"
 _MAX_NAMES = 5
-MAX_ROWS = 4  # told one by one
+MAX_ROWS = 4  # named one by one
 _WORDS = ("any", "at ", "choose", "jobs", "of ", "practically", "the ", "under ")
 _TIMES = ((3600.0, "h", 5400.0), (60.0, "min", 90.0), (1.0, "s", 0.0))  # seconds, unit, from how many on
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it."""
+    """Return a time in words."""
     if abs(seconds) < 0.1:
         return "0 s" if not seconds else "under 0.1 s"
     scale, unit = next((scale, unit) for scale, unit, least in _TIMES if abs(seconds) >= least)

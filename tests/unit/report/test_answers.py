@@ -53,7 +53,7 @@ def test_the_best_is_named_with_its_distance(comparison: Callable[..., Compariso
     )
 
 
-def test_cases_are_told_apart(comparison: Callable[..., Comparison]) -> None:
+def test_cases_are_distinguished(comparison: Callable[..., Comparison]) -> None:
     """At 1 rack srtf is best; at 2 and 3 racks 50 and 50.1 s, 40 and 40.1 s: 0.25 % at most, said once."""
     points = [
         (policy, racks, 0, mean)
@@ -91,7 +91,7 @@ def test_level_policies_are_not_ranked(comparison: Callable[..., Comparison]) ->
         ),
     ],
 )
-def test_what_is_settled_is_settled_seed_by_seed(
+def test_a_lowest_policy_is_certain_seed_by_seed(
     comparison: Callable[..., Comparison], srtf: Sequence[float], words: str
 ) -> None:
     """Under fifo, three seeds have 100, 150 and 200 s, which differ in their jobs.
@@ -153,7 +153,7 @@ def test_parts_that_work_against_each_other_are_times(
     )
 
 
-def test_many_cases_are_told_together(comparison: Callable[..., Comparison]) -> None:
+def test_many_cases_share_a_sentence(comparison: Callable[..., Comparison]) -> None:
     """6 clusters: srtf lowest on 5, where fifo takes 100 / 90 to 100 / 40 as long; fifo on 1."""
     means = {"fifo": (100.0,) * 6, "srtf": (90.0, 80.0, 40.0, 70.0, 60.0, 150.0)}
     points = [
@@ -166,7 +166,7 @@ def test_many_cases_are_told_together(comparison: Callable[..., Comparison]) -> 
     )
 
 
-def test_one_policy_that_is_lowest_everywhere_is_said_once(comparison: Callable[..., Comparison]) -> None:
+def test_one_policy_that_is_lowest_everywhere_is_named_once(comparison: Callable[..., Comparison]) -> None:
     """100 s and 90 s at 1 rack, 100 s and 40 s at 6 racks: 1.1 to 2.5 times."""
     points = [("fifo", racks, 0, 100.0) for racks in range(1, 7)]
     points += [("srtf", racks, 0, 100.0 - 10 * racks) for racks in range(1, 7)]
@@ -247,7 +247,7 @@ def test_communication_is_more_than_its_share(run_folder: Callable[..., Path], t
     )
 
 
-def test_the_first_sentence_says_which_and_where(comparison: Callable[..., Comparison]) -> None:
+def test_the_first_sentence_names_policy_and_scenario(comparison: Callable[..., Comparison]) -> None:
     """At 1 rack srtf; at 2 racks las and srtf are level, so srtf is best at both; at 3 none stands out."""
     means = {"fifo": (200.0, 90.0, 40.0), "las": (150.0, 50.1, 40.0), "srtf": (100.0, 50.0, 40.1)}
     points = [
@@ -274,7 +274,7 @@ def test_of_one_policy_nothing_is_chosen(comparison: Callable[..., Comparison]) 
     assert "With 1 rack, the mean JCT is 2.0 times as long under fifo" in said(made, "How many racks")
 
 
-def test_what_does_not_matter_is_said(comparison: Callable[..., Comparison]) -> None:
+def test_settings_without_effect_are_named(comparison: Callable[..., Comparison]) -> None:
     """At 2 racks the policies are within 1 %; the makespan is that of the run on paper in all runs.
 
     Communication is a quarter of b's computing in it, so the network played a part.
@@ -289,7 +289,7 @@ def test_what_does_not_matter_is_said(comparison: Callable[..., Comparison]) -> 
     )
 
 
-def test_what_drives_it_most_comes_first(comparison: Callable[..., Comparison]) -> None:
+def test_the_setting_with_the_largest_effect_is_first(comparison: Callable[..., Comparison]) -> None:
     """200 s with 1 rack, 100 s with 2, under fifo; at 1 rack 200 s under fifo, 190 s under srtf."""
     means = {"fifo": (200.0, 100.0), "srtf": (190.0, 99.0)}
     points = [(policy, racks, 0, row[racks - 1]) for policy, row in means.items() for racks in (1, 2)]
@@ -376,7 +376,7 @@ def test_a_bound_is_rounded_up(part: float, text: str) -> None:
      ([0.1, 1.5], "1.1 to 2.5 times as long"), ([0.0, 9.0], "up to 10 times as long"),
      ([0.2, 0.2], "20 % longer"), ([0.0, 0.0004], "as long"), ([0.0, 0.0006], "up to 0.1 % longer")],
 )  # fmt: skip
-def test_how_much_longer_is_above_the_lowest(parts: list[float], text: str) -> None:
+def test_excess_is_relative_to_the_lowest(parts: list[float], text: str) -> None:
     """From twice as long on it is a number of times; a case in which it is level makes it `up to`."""
     assert longer(parts) == text
 
@@ -396,7 +396,7 @@ def test_a_difference_is_not_that_of_rounded_figures(run_folder: Callable[..., P
     assert "2.26 min shorter than under fifo" in found
 
 
-def test_from_one_seed_five_per_cent_are_not_told_apart(comparison: Callable[..., Comparison]) -> None:
+def test_from_one_seed_five_per_cent_count_as_equal(comparison: Callable[..., Comparison]) -> None:
     """104 s and 100 s are 4 % apart: any policy will do, and it drives nothing; 106 s and 100 s are 6 %."""
     near = comparison([("fifo", 1, 0, 104.0), ("srtf", 1, 0, 100.0)])
     assert said(near, WHICH) == "Any, as mean JCTs are at most 4.0 % apart, too little to tell from one seed."
@@ -404,7 +404,7 @@ def test_from_one_seed_five_per_cent_are_not_told_apart(comparison: Callable[...
     assert said(near, "What does not matter").startswith("The policy (mean JCTs at most 4.0 % apart).")
 
 
-def test_what_not_every_seed_shows_drives_nothing(comparison: Callable[..., Comparison]) -> None:
+def test_effects_that_not_every_seed_shows_drive_nothing(comparison: Callable[..., Comparison]) -> None:
     """Racks halve it with each seed; srtf is 9 % below fifo in the mean, and not below it with seed 1."""
     means = {"fifo": ((100.0, 50.0), (100.0, 50.0)), "srtf": ((80.0, 50.0), (102.0, 50.0))}
     points = [
@@ -428,7 +428,9 @@ def test_nothing_stays_within_a_per_cent(comparison: Callable[..., Comparison]) 
     )
 
 
-def test_what_the_best_costs_the_slowest_is_said(run_folder: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_cost_of_the_best_policy_for_the_slowest_jobs_is_named(
+    run_folder: Callable[..., Path], tmp_path: Path
+) -> None:
     """The best in the mean has a p99 of 200 s, 25 % more than that of fifo; the p95 is the same."""
     runs = []
     for policy, mean_s, p99_s in (("fifo", 100.0, 160.0), ("srtf", 60.0, 200.0)):

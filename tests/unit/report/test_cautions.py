@@ -224,7 +224,7 @@ def test_queues_that_do_not_grow_are_no_matter(made: Made) -> None:
     assert warned([made("fifo")], drift=Drift(2.0, 2.1, False)) == {}
 
 
-def test_arrivals_that_end_too_soon_are_told(made: Made) -> None:
+def test_arrivals_that_end_too_soon_are_warned_of(made: Made) -> None:
     """One run of one."""
     assert "fifo (1 of 1 runs)" in warned([made("fifo")], drained=1)["Arrivals too short"]
 
@@ -252,7 +252,7 @@ def test_the_lead_names_the_window(made: Made) -> None:
     )
 
 
-def test_answers_carried_over_are_shown_beside_what_they_led_to(made: Made) -> None:
+def test_answers_carried_over_are_shown_beside_the_results(made: Made) -> None:
     """1 and 2 of 2 questions: a column of the first table, no difference to a baseline, and a sentence."""
     runs = [made("fifo"), made("srtf")]
     comparison = compare(runs)

@@ -125,7 +125,7 @@ def test_slowdown_by_contention(shared_run: Callable[..., Run]) -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fifo", "srtf"]
 
 
-def test_long_names_of_panels_go_on(shared_run: Callable[..., Run]) -> None:
+def test_long_names_of_panels_are_wrapped(shared_run: Callable[..., Run]) -> None:
     """43 characters and more, where one line has room for 30, or 42: on a second one, nothing is left out."""
     names = [("cloud_ethernet", 4), ("cloud_ethernet", 8), ("v100_100g", 8)]
     runs = [shared_run(policy, topology=each) for policy in ("fifo", "srtf") for each in names]

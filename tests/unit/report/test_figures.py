@@ -52,7 +52,7 @@ def test_parts_add_up_to_the_mean(rows: Rows) -> None:
     assert communication[0].get_x() + communication[0].get_width() == pytest.approx(35.5 / 3)
 
 
-def test_bars_of_a_scenario_stand_together(rows: Rows) -> None:
+def test_bars_of_a_scenario_are_together(rows: Rows) -> None:
     """Rows are fifo 1, fifo 2, srtf 1, srtf 2; from above fifo 1, srtf 1, a gap, fifo 2, srtf 2."""
     (axes,) = jct_parts(*rows).axes
     places = [bar.get_y() for bar in axes.containers[0]]  # type: ignore[attr-defined]
@@ -61,7 +61,7 @@ def test_bars_of_a_scenario_stand_together(rows: Rows) -> None:
     assert gaps[1] > gaps[0]
 
 
-def test_parts_can_be_told_apart_in_grey() -> None:
+def test_parts_are_distinguishable_in_grey() -> None:
     """Neighbours differ in lightness by a fifth of the range, or one has a hatch."""
     from artist.report.figures.bars import HATCHES
 
@@ -89,7 +89,7 @@ def test_a_policy_is_drawn_alike_in_all_figures(rows: Rows) -> None:
     assert len(set(points_of)) == 2
 
 
-def test_captions_explain_only_what_is_there(rows: Rows, compared: Comparison) -> None:
+def test_captions_explain_only_parts_that_are_drawn(rows: Rows, compared: Comparison) -> None:
     """One seed, nothing thinned, no restarts: no word of them; nor of left and right, unknown to phones."""
     text = " ".join(drawing.caption for drawing in drawings(rows[0], compared, rows[1]))
     for word in ("eplicates", "band shows", "restarts", "lost work", "Averaged", "Left", "right", "differ"):

@@ -82,7 +82,7 @@ def test_shares_over_time(fed_run: Make) -> None:
         assert y == pytest.approx([value, value / 2, 0])
 
 
-def test_what_jobs_got_of_their_best_case(fed_run: Make) -> None:
+def test_shares_of_the_best_case_are_drawn_by_row(fed_run: Make) -> None:
     """Throughput 0.5 and 1, CPUs 4 / 8 and 8 / 8: steps of two equal jobs. No panel for 50 / 40 of memory."""
     comparison = compare([fed_run("half", 4), fed_run("whole", 8)])
     half = against_best(comparison.groups[0])

@@ -60,7 +60,7 @@ def test_runs_of_gpu_jobs_alone_have_none_of_it(paper_run: Run) -> None:
     assert not [note for note in notes if "CPU jobs" in note]
 
 
-def test_what_is_in_use_has_a_panel_each(kinds_run: Make) -> None:
+def test_each_resource_in_use_has_a_panel(kinds_run: Make) -> None:
     """At 5 s: 4 of 4 GPUs are held, 3 used, 1 starves; 6 and 4 of 10 cores; 90 of 100 bytes/s. A row a line.
 
     Held come from the timeline, with its own times 0, 2, 6, 10 and 22.5 s: on all times of both tables.
@@ -122,7 +122,7 @@ def test_users_have_a_point_each(kinds_run: Make) -> None:
     assert "1 s or less" not in drawing.caption
 
 
-def test_users_stand_in_natural_order_and_short_waits_at_the_edge(kinds_run: Make) -> None:
+def test_users_are_in_natural_order_and_short_waits_at_the_edge(kinds_run: Make) -> None:
     """u2 before u10, which never waits; a nameless user is left out; a user of one side has no line."""
     jobs = [("u10", 1, 1, 1, 0.0, ""), ("u2", 1, 1, 1, 70.0, ""), ("", 1, 1, 1, 9.0, "")]
     drawing = drawn([kinds_run("coda", jobs)])["user_tails"]
@@ -176,7 +176,7 @@ def test_great_differences_count_as_20(kinds_run: Make) -> None:
     assert "Differences beyond 20 count as 20." in drawing["cores_changed"].caption
 
 
-def test_policies_that_give_what_is_asked_for_have_no_such_figure(kinds_run: Make) -> None:
+def test_policies_that_give_the_cpus_asked_for_have_no_such_figure(kinds_run: Make) -> None:
     """No job got more or fewer cores."""
     assert "cores_changed" not in drawn([kinds_run("fifo", kinds={"more_cpus": 0.0, "fewer_cpus": 0.0})])
 

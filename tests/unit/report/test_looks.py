@@ -67,7 +67,7 @@ def test_colours_of_policies_are_far_apart() -> None:
 
 
 @pytest.mark.parametrize("colour", [*SERIES, DARK["#08306b"], DARK["#8c2d04"], DARK["#777777"]])
-def test_lines_stand_out_on_dark_pages(colour: str) -> None:
+def test_lines_are_visible_on_dark_pages(colour: str) -> None:
     """3 to 1 at least, as WCAG 2 asks of graphics: (light + 0.05) / (dark + 0.05)."""
     shown = luminance(DARK.get(colour, colour))
     assert (shown + 0.05) / (luminance(DARK["#ffffff"]) + 0.05) > 3
@@ -105,7 +105,7 @@ def test_an_svg_repaints_itself_on_dark_pages() -> None:
     assert "stroke: #000000" in svg.partition("</style>")[2]
 
 
-def test_every_axis_says_what_is_counted_or_in_which_unit(sweep: Callable[..., Comparison]) -> None:
+def test_every_axis_has_a_quantity_or_a_unit(sweep: Callable[..., Comparison]) -> None:
     """All figures of two policies on two clusters: a unit in the label, in its ticks, or a count or share."""
     comparison = sweep(["fifo", "srtf"], [])
     digests, competing = [digest(group) for group in comparison.groups], contest(comparison)
@@ -162,7 +162,7 @@ def test_a_policy_far_above_the_others_does_not_squash_them(
         (["experiment=some"], {"policy": "srtf,fifo,las"}),
     ],
 )
-def test_policies_stand_in_the_order_given(
+def test_policies_keep_the_order_given(
     sweep: Callable[..., Comparison], task: list[str], params: dict[str, str] | None
 ) -> None:
     """By the command, or else its experiment; one that neither names comes last; numbers ascend."""
@@ -172,7 +172,7 @@ def test_policies_stand_in_the_order_given(
     ]
 
 
-def test_a_sweep_that_tells_no_order_is_in_that_of_names(sweep: Callable[..., Comparison]) -> None:
+def test_a_sweep_without_an_order_is_sorted_by_names(sweep: Callable[..., Comparison]) -> None:
     """No policy in the command, no parameters: alphabetical, and no error."""
     assert [group.shown[0] for group in sweep(["srtf", "fifo"], []).groups][::2] == ["fifo", "srtf"]
 

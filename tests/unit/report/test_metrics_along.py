@@ -33,7 +33,9 @@ def compared(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[[Seque
     return make
 
 
-def test_rows_are_sorted_by_the_number_and_what_else_differs(compared: Callable[..., Comparison]) -> None:
+def test_rows_are_sorted_by_the_swept_number_and_the_other_differences(
+    compared: Callable[..., Comparison],
+) -> None:
     """Racks 2, 8, 16 in that order (as texts 16 comes first); batch and week are sets; one row is missing."""
     points: list[Point] = [
         (policy, racks, 0, preset, 1.0)
@@ -67,7 +69,7 @@ def test_whiskers_end_at_the_interval(compared: Callable[..., Comparison]) -> No
     assert axes.get_yscale() == "linear"
 
 
-def test_numbers_far_apart_stand_on_a_logarithmic_scale(compared: Callable[..., Comparison]) -> None:
+def test_numbers_far_apart_have_a_logarithmic_scale(compared: Callable[..., Comparison]) -> None:
     """1 and 100 s are a factor of 100 apart."""
     points: list[Point] = [("fifo", 2, 0, "batch", 100.0), ("fifo", 4, 0, "batch", 1.0)]
     comparison = compared(points)
@@ -86,7 +88,7 @@ def test_no_figure_without_a_swept_number(
     assert along(comparison, contest(comparison)) is None
 
 
-def test_what_is_0_everywhere_has_no_panel(compared: Callable[..., Comparison]) -> None:
+def test_a_metric_that_is_0_everywhere_has_no_panel(compared: Callable[..., Comparison]) -> None:
     """Nobody communicates: one panel less."""
     comparison = compared([("fifo", racks, 0, "batch", 1.0) for racks in (2, 4)])
     for group in comparison.groups:

@@ -76,7 +76,7 @@ def _trace(run: Run) -> list[dict[str, Any]]:
     return events
 
 
-def test_the_trace_is_what_the_format_asks_for(paper_run: Run) -> None:
+def test_the_trace_follows_the_format(paper_run: Run) -> None:
     """Trace Event Format: an object with traceEvents; X has ts and dur, C numbers, M names."""
     text, left_out = trace_text(paper_run)
     trace = json.loads(text)

@@ -86,7 +86,7 @@ def test_without_pools_nothing_is_drawn_or_said(make: Make) -> None:
     assert said([run]) == {}
 
 
-def test_pools_lie_above_each_other(make: Make) -> None:
+def test_pools_are_stacked(make: Make) -> None:
     """Training up to 4 GPUs, loans from there to 6 and 8, inference up to 10; its need hangs from the top.
 
     Needed are 4 GPUs, so from 6 on, and 2 from 15 s on, so from 8 on. From 10 to 15 s, where the pool begins
@@ -134,7 +134,7 @@ def test_colours_stay_with_their_pools(make: Make) -> None:
     assert areas(figure.axes[1])[ORANGE] == [(5, 4, 6), (10, 4, 7)]
 
 
-def test_machines_returned_by_how(make: Make) -> None:
+def test_returned_machines_are_counted_by_their_clearing(make: Make) -> None:
     """Of seeds with 2 and 4 machines 3 in the mean: 1 idle, 1 by preemption and 1 flexible; 1 job."""
     more = {"machines": 4, "idle": 1, "flexible": 2, "preempting": 1, "preempted_jobs": 1}
     runs = [make("lyra"), make("lyra", seed=2, reclaims=more), make("fifo", pooled=False)]
@@ -202,7 +202,7 @@ def test_what_is_said(make: Make) -> None:
     )
 
 
-def test_use_is_said_from_the_greatest_down(make: Make) -> None:
+def test_use_is_listed_from_the_greatest_down(make: Make) -> None:
     """Fifo has nothing on loan; of five rows the ends are told: p4 with (0.9 + 0.5) / 2, and p1."""
     none = {"training_held": 0.5, "on_loan_held": None, "combined": 0.5}
     runs = [make("fifo", pools=none), make("lyra")]
@@ -227,7 +227,7 @@ def test_use_without_the_series_is_not_compared(make: Make) -> None:
     )
 
 
-def test_loans_that_no_job_uses_are_said(make: Make) -> None:
+def test_loans_that_no_job_uses_are_named(make: Make) -> None:
     """Machines were on loan under both, and jobs on them under lyra only; fifo never had any."""
     use = {"training_held": 0.5, "combined": 0.5}
     runs = [make("fifo", pools=use | {"on_loan_held": None}), make("lyra")]
@@ -248,7 +248,7 @@ def test_means_of_counts_have_a_decimal(make: Make) -> None:
     assert [text.get_text() for text in jobs.texts] == ["1"]
 
 
-def test_of_many_rows_the_ends_are_told(make: Make) -> None:
+def test_of_many_rows_the_extremes_are_named(make: Make) -> None:
     """Five policies: for 2 machines p1 preempts no job, p3 four; p0 is short for the least time."""
     runs = [
         make(

@@ -117,6 +117,6 @@ def test_cpus_kept_by_model(kinds_run: Callable[..., Run]) -> None:
     ]
 
 
-def test_runs_that_do_not_tell_cpus_have_none_kept(paper_run: Run) -> None:
+def test_runs_that_do_not_record_cpus_have_none_kept(paper_run: Run) -> None:
     """A run of GPU jobs alone has no such columns."""
     assert read_cpus_kept([paper_run]) == {}

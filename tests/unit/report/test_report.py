@@ -70,7 +70,7 @@ def test_report_of_a_sweep(sweep: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.usefixtures("all_figures")
-def test_page_stands_alone(sweep: Path, tmp_path: Path) -> None:
+def test_the_page_needs_no_other_file(sweep: Path, tmp_path: Path) -> None:
     """The HTML needs no other file or address, has each figure inside twice, and fits a phone."""
     assert main([str(sweep), "--output", str(tmp_path / "out")]) == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES
@@ -278,7 +278,7 @@ def test_an_unknown_baseline_is_two_lines_and_exit_code_2(
     ]
 
 
-def test_a_run_without_its_summary_is_told(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_its_summary_is_listed(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It was left out without a word, and the report looked whole."""
     lost = next(path for path in sweep.iterdir() if (path / "summary.json").exists())
     (lost / "summary.json").unlink()
@@ -286,7 +286,7 @@ def test_a_run_without_its_summary_is_told(sweep: Path, capsys: pytest.CaptureFi
     assert f"failed: {lost}: it has no summary.json" in capsys.readouterr().err
 
 
-def test_a_baseline_that_fits_several_rows_is_told(
+def test_a_baseline_that_fits_several_rows_is_named(
     run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two thresholds of one policy, in one scenario: the first is taken, and that is said."""
@@ -305,7 +305,7 @@ def test_the_version_needs_no_folder(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out.startswith("artist-sim 0.")
 
 
-def test_options_may_stand_between_folders(sweep: Path, tmp_path: Path) -> None:
+def test_options_may_be_between_folders(sweep: Path, tmp_path: Path) -> None:
     """And an output in folders that are not there is made."""
     output = tmp_path / "a" / "b"
     assert main([str(sweep), "--output", str(output), str(sweep)]) == 0
@@ -354,7 +354,7 @@ def test_traces_are_written_on_request(sweep: Path) -> None:
     assert 'href="timeline-02.json"' in (sweep / "report" / "report.html").read_text()
 
 
-def test_the_page_begins_with_what_was_found(sweep: Path) -> None:
+def test_the_page_begins_with_the_findings(sweep: Path) -> None:
     """What was run, who is best and how sure that is stand above the first table."""
     assert main([str(sweep)]) == 0
     above = (sweep / "report" / "report.html").read_text().partition("<table")[0]
@@ -364,7 +364,7 @@ def test_the_page_begins_with_what_was_found(sweep: Path) -> None:
     assert above.count("<p>") <= 8
 
 
-def test_what_is_behind_the_answers_is_folded(sweep: Path) -> None:
+def test_the_details_of_answers_are_folded(sweep: Path) -> None:
     """The lowest by metric in a table; every policy, and what was assumed, behind a click."""
     assert main([str(sweep)]) == 0
     page = (sweep / "report" / "report.html").read_text()
@@ -373,7 +373,7 @@ def test_what_is_behind_the_answers_is_folded(sweep: Path) -> None:
     assert re.findall("<b>(.*?)</b>", every) == ["fifo.", "srtf."]
 
 
-def test_simulating_does_not_import_what_only_reports_need() -> None:
+def test_simulating_does_not_import_modules_of_reports() -> None:
     """`artist` imports recorder, folder, metrics and tables; matplotlib and pandas would cost it a second."""
     code = (
         "import sys; from artist.recording import folder, metrics, recorder\n"

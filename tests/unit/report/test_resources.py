@@ -101,7 +101,7 @@ def test_the_blocking_index_is_a_step_function(figures: Callable[..., dict[str, 
     assert "logarithmic" not in drawing.caption
 
 
-def test_rows_without_a_recording_are_left_out_and_it_is_said(
+def test_rows_without_a_recording_are_left_out_with_a_note(
     figures: Callable[..., dict[str, Drawing]],
 ) -> None:
     """Of fifo, las and srtf only las recorded: one line each, las's own, and the captions say why."""
@@ -123,7 +123,7 @@ def test_of_many_scenarios_one_shows_the_resources(figures: Callable[..., dict[s
     assert "Shown: 1 rack" in made["resources"].caption
 
 
-def test_more_lines_than_can_be_told_apart_are_not_drawn(figures: Callable[..., dict[str, Drawing]]) -> None:
+def test_more_than_six_lines_are_not_drawn(figures: Callable[..., dict[str, Drawing]]) -> None:
     """Of 8 policies the first 6, and the caption says so."""
     names = [f"p{i}" for i in range(8)]
     drawing = figures(names, names)["resources"]
@@ -131,7 +131,7 @@ def test_more_lines_than_can_be_told_apart_are_not_drawn(figures: Callable[..., 
     assert "The first 6 rows." in drawing.caption
 
 
-def test_on_a_phone_the_panels_stand_below_each_other(figures: Callable[..., dict[str, Drawing]]) -> None:
+def test_on_a_phone_panels_are_below_each_other(figures: Callable[..., dict[str, Drawing]]) -> None:
     """One column, and the layout holds (warnings are errors here)."""
     figure = figures(["fifo", "srtf"], ["fifo", "srtf"])["resources"].draw(NARROW_IN)
     figure.draw_without_rendering()

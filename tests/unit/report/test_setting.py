@@ -123,7 +123,7 @@ def test_up_to_three_different_sentences_are_printed(
     assert bool(words) == ("Network model" in text)
 
 
-def test_older_runs_are_told_to_lack_sentences(said: Callable[..., str]) -> None:
+def test_older_runs_without_sentences_get_a_note(said: Callable[..., str]) -> None:
     """Runs of versions before sentences, or of somebody else's program, have a config at most."""
     assert said({"policy": {"name": "fifo"}, "seed": 0}) == (
         "Runs: made by a version whose parts do not describe themselves; "

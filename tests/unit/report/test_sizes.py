@@ -69,7 +69,7 @@ def test_the_bound_is_5_per_cent(comparison: Callable[..., Comparison], mean_s: 
     assert size(comparison({"fifo": (300.0, mean_s, 100.0)}, (1, 2, 4), "racks")).startswith(need)
 
 
-def test_that_more_than_the_most_may_gain_is_said(comparison: Callable[..., Comparison]) -> None:
+def test_a_gain_beyond_the_largest_number_is_mentioned(comparison: Callable[..., Comparison]) -> None:
     """From 200 s to 100 s: 8 racks are not within 5 %, and what 32 would gain was not run."""
     made = comparison({"fifo": (200.0, 100.0), "srtf": (100.0, 80.0)}, (8, 16), "racks")
     assert size(made).startswith(
@@ -104,13 +104,15 @@ def test_from_where_on_a_number_does_not_matter(comparison: Callable[..., Compar
     )
 
 
-def test_what_neither_rises_nor_falls_is_not_said_to(comparison: Callable[..., Comparison]) -> None:
+def test_a_mean_jct_that_neither_rises_nor_falls_is_called_neither(
+    comparison: Callable[..., Comparison],
+) -> None:
     """From 60 s to 120 s and back to 66 s: the ends are 10 % apart, which says nothing."""
     made = comparison({"fifo": (60.0, 120.0, 66.0)}, (1, 2, 4), "delay")
     assert "goes up and down (60.0 s at 1, 2.00 min at 2 and 66.0 s at 4) under fifo" in line(made)
 
 
-def test_what_hardly_matters_is_said(comparison: Callable[..., Comparison]) -> None:
+def test_a_number_without_effect_is_named(comparison: Callable[..., Comparison]) -> None:
     """All within 1 %, under the only policy."""
     made = comparison({"fifo": (100.0, 100.5)}, (8, 16), "delay")
     assert line(made) == "From cluster.delay=8 to 16, the mean JCT changes by less than 1 % under fifo."
@@ -133,7 +135,7 @@ def test_a_policy_without_all_values_is_left_out(comparison: Callable[..., Compa
     assert "las" not in size(made)
 
 
-def test_what_is_varied_most_has_the_greatest_effect(comparison: Callable[..., Comparison]) -> None:
+def test_the_widest_variation_has_the_greatest_effect(comparison: Callable[..., Comparison]) -> None:
     """The policy: 200 s and 50 s at 8 racks, 300 % more; racks: 200 s and 100 s under fifo, 100 % more."""
     made = comparison({"fifo": (200.0, 100.0), "srtf": (50.0, 50.0)}, (8, 16), "racks")
     effects = {axis.key: (axis.name, axis.effect, axis.widest) for axis in axes(made)}

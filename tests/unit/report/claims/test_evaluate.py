@@ -152,7 +152,7 @@ def test_a_change_compared_with_a_change(runs: Maker, held: Holder) -> None:
     assert held(nothing, **asked).verdict == "no ratio"
 
 
-def test_queueing_stands_beside_the_number(runs: Maker, held: Holder) -> None:
+def test_queueing_is_shown_beside_the_number(runs: Maker, held: Holder) -> None:
     """3 s in the mean on paper; over five seeds 0.55 / 5 = 0.11 s are under 1 % of 11.83 s, 0.6 / 5 are over.
 
     One run of the five with 0.55 s queues for 4.6 % of its JCT, which is not enough.

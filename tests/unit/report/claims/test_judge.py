@@ -73,7 +73,7 @@ def test_shown_is_counted_under_each_reading(read: Judged) -> None:
     )
 
 
-def test_a_metric_beside_the_first_is_told_and_not_counted(
+def test_a_metric_beside_the_first_is_shown_and_not_counted(
     runs: Maker, judged: Callable[..., Judged]
 ) -> None:
     """The paper's words allow both; makespan is 60 % less, the mean JCT the same."""
@@ -136,7 +136,7 @@ def test_profiles_are_judged_apart(runs: Maker, judged: Callable[..., Judged]) -
     assert [row.result.verdict for row in found.rows] == ["shown", "smaller"]
 
 
-def test_the_text_says_what_there_is_to_know(runs: Maker, judged: Callable[..., Judged]) -> None:
+def test_the_text_has_claim_source_and_verdict(runs: Maker, judged: Callable[..., Judged]) -> None:
     """Number, interval, seeds, queueing of 3 and 30 h, verdict; below it where it was swept."""
     made = runs({("old", 2): 100.0, ("new", 2): 40.0, ("old", 4): 100.0, ("new", 4): 30.0})
     for run in made:
@@ -152,7 +152,7 @@ def test_the_text_says_what_there_is_to_know(runs: Maker, judged: Callable[..., 
     assert told == "a paper, near: of 1 claims 1 shown."
 
 
-def test_what_was_not_run_is_named(runs: Maker, judged: Callable[..., Judged]) -> None:
+def test_policies_without_runs_are_named(runs: Maker, judged: Callable[..., Judged]) -> None:
     """Runs of the policy are here, none of what it is compared with: a typo, or a missing run."""
     lines = claims_text(judged(runs({("new", 2): 40.0}))).splitlines()
     assert lines[1].split() == ["shorter", "-50", "%", "-", "0", "not", "run"]
@@ -218,12 +218,14 @@ def test_the_csv_has_every_reading_metric_and_place(read: Judged) -> None:
     ("paper", "text"),
     [("same", "same"), (-0.5, "-50 %"), ([-0.1, -0.2], "-10 to -20 %"), (12.07, "+1207 %")],
 )
-def test_what_the_paper_says(makespan_claim: Mapping[str, Any], paper: object, text: str) -> None:
+def test_the_papers_number_is_in_its_words(
+    makespan_claim: Mapping[str, Any], paper: object, text: str
+) -> None:
     """Changes in per cent, spans from the weaker end."""
     assert paper_text(Claim.model_validate(makespan_claim | {"paper": paper})) == text
 
 
-def test_settings_are_told_in_full(
+def test_settings_are_shown_in_full(
     makespan_claim: Mapping[str, Any], runs: Maker, judged: Callable[..., Judged]
 ) -> None:
     """Policies with their settings, where, against what, compared with what, along what."""

@@ -93,7 +93,7 @@ def test_the_same_twice_is_refused(
         assert len(read_claims(str(path)).claims) == 2
 
 
-def test_malformed_yaml_is_told_with_its_place(tmp_path: Path) -> None:
+def test_malformed_yaml_is_refused_with_its_place(tmp_path: Path) -> None:
     """The line that the parser stumbled over."""
     path = tmp_path / "claims.yaml"
     path.write_text("paper: p\nclaims: [")
@@ -108,7 +108,7 @@ def test_no_such_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(("paper", "numbers"), [("dally", 18), ("muri", 5), ("synergy", 0), ("coda", 8)])
-def test_the_claims_that_ship_name_what_exists(paper: str, numbers: int) -> None:
+def test_the_claims_that_ship_name_existing_policies_and_metrics(paper: str, numbers: int) -> None:
     """Policies of claims are ours; Dally's Table 1 (6 models x 3 tiers) and Muri's Table 2 are whole."""
     conf = Path(__file__).parents[4] / "conf"
     known = {path.stem for path in (conf / "policy").glob("*.yaml")}
