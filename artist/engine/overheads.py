@@ -108,7 +108,7 @@ class Overheads:
         return iterations
 
     def describe(self) -> str:
-        """Return delays and losses in clauses, for a report."""
+        """Return delays and losses in a clause, for a report."""
         p = self.parameters
         costs = [
             f"{word} {value:g} s" for name, word in _DELAYS.items() if (value := getattr(p, f"{name}_s"))
@@ -123,7 +123,7 @@ class Overheads:
         clauses.append(f"a stopped job {_LOSSES[p.on_stop]}")
         if p.cpu_on_stop is not None:
             clauses.append(f"a stopped CPU-only job {_LOSSES[p.cpu_on_stop]}")
-        return "; ".join(clauses)
+        return ", and ".join(clauses)
 
     def _on_stop(self, on_stop: OnStop | None, demand: Demand) -> OnStop:
         """Return the work that a stop loses: the job's own value, else that of its job type, else of all."""

@@ -44,7 +44,7 @@ def test_every_known_setting_is_described(described: Described) -> None:
         "AlexNet, VGG11, MobileNetV3, ResNet18, ResNet50, BERT-large where jobs name none. "
         "Cluster: topology dgx_h100_3tier; 8 GPUs (H100) per machine, 8 machines per rack; 128 GPUs in all. "
         "Network model: analytical, collectives as ASTRA-sim's. "
-        "Assumed: starting, moving and preempting a job cost no time; a stopped job loses its unfinished "
+        "Assumed: starting, moving and preempting a job cost no time, and a stopped job loses its unfinished "
         "iteration; policies that ask for durations are told the true ones."
     )
 
@@ -80,10 +80,16 @@ def test_every_known_setting_is_described(described: Described) -> None:
             ("network.system.collectives=nccl",),
             "analytical, collectives as NCCL's, parameters derived from data sheets.",
         ),
-        (("overheads.migrate_s=5",), "Assumed: delays while GPUs are held: a move 5 s; a stopped job loses"),
-        (("overheads.notice_s=300",), "cost no time; finishes are noticed every 300 s; a stopped"),
-        (("overheads.on_stop=keep",), "; a stopped job loses no work;"),
-        (("overheads.cpu_on_stop=lose_all",), "unfinished iteration; a stopped CPU-only job starts over;"),
+        (
+            ("overheads.migrate_s=5",),
+            "Assumed: delays while GPUs are held: a move 5 s, and a stopped job loses",
+        ),
+        (("overheads.notice_s=300",), "cost no time, and finishes are noticed every 300 s, and a stopped"),
+        (("overheads.on_stop=keep",), ", and a stopped job loses no work;"),
+        (
+            ("overheads.cpu_on_stop=lose_all",),
+            "unfinished iteration, and a stopped CPU-only job starts over;",
+        ),
         (("estimates=noise", "estimates.level=0.1"), "are told noisy ones (level 0.1)."),
         (("estimates=wrong_fraction", "estimates.fraction=0.3"), "are told wrong ones of 30% of the jobs."),
         (
