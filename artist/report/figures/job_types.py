@@ -72,7 +72,7 @@ def _over_time(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     queueing = partial(queueing_by_type, digests, contest, waits)
     return [
         Drawing("kinds_in_use", "GPUs, CPUs, bandwidth", _SHARES + more, in_use),
-        Drawing("kinds_waiting", "Waiting jobs by type", _WAITING + more, counts),
+        Drawing("kinds_waiting", "Waiting jobs by job type", _WAITING + more, counts),
         Drawing("kinds_queueing", "Queueing times by job type", text, queueing),
     ]
 
