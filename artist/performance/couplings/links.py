@@ -105,16 +105,7 @@ class Links:
 
         Of jobs that run at known prices only those whose prices change, where no other coupling matters.
         """
-        seeds: dict[int, Gone] = {}
-        for job, before, after in changed:
-            if after is not None and len(after.slices) > 1:
-                sender = self._sender(running.spec(job), after, running.cluster)
-                seeds.update((link, seeds.get(link, Gone())) for link in (sender.loads if sender else ()))
-            if before is not None and before is not after and len(before.slices) > 1:
-                sender = self._sender(running.spec(job), before, running.cluster)
-                for link, load in sender.loads.items() if sender else ():
-                    gone = seeds.get(link, Gone())
-                    seeds[link] = Gone(gone.load + load, gone.jobs + 1)
+        seeds = self._seeds(changed, running)
         index = self._index(running)
         found = [_Joined(each) for each in components(index, self._table.most, seeds)] if seeds else []
         asked = self._asked = _Asked(running, index, {job for job, _, _ in changed}, found)
@@ -128,6 +119,20 @@ class Links:
                 each.added_ns = self._added_ns(each.jobs, running)
             news += [job for job in each.jobs if was_ns.get(job, 0) != each.added_ns.get(job, 0)]
         return news
+
+    def _seeds(self, changed: Sequence[Changed], running: Running) -> dict[int, Gone]:
+        """Return the links that changed jobs load, or loaded before, with the loads that are gone."""
+        seeds: dict[int, Gone] = {}
+        for job, before, after in changed:
+            if after is not None and len(after.slices) > 1:
+                sender = self._sender(running.spec(job), after, running.cluster)
+                seeds.update((link, seeds.get(link, Gone())) for link in (sender.loads if sender else ()))
+            if before is not None and before is not after and len(before.slices) > 1:
+                sender = self._sender(running.spec(job), before, running.cluster)
+                for link, load in sender.loads.items() if sender else ():
+                    gone = seeds.get(link, Gone())
+                    seeds[link] = Gone(gone.load + load, gone.jobs + 1)
+        return seeds
 
     def coupled(
         self, prices: Mapping[int, IterationParts], running: Running, alone: Alone
