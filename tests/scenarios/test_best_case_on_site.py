@@ -1,6 +1,6 @@
 """Best cases where jobs really are: on machines of several kinds, on several machines, with few points.
 
-Synergy and the fills may give a job less than its share, if it is as fast. That must be so on its own GPUs.
+Synergy and `cpu_tuned` may give a job less than its share, if it is as fast. That must be so on its own GPUs.
 """
 
 from dataclasses import replace
@@ -10,6 +10,7 @@ import pytest
 from artist.core.cluster import Cluster, Machine
 from artist.core.events import Start
 from artist.policies.basic.ordered import Ordered
+from artist.policies.synergy.cpu_tuned import CpuTuned
 from artist.policies.synergy.policy import Synergy
 from artist.testing.tiny import PlainPerformance, job, run_checked, tiny_cluster
 
@@ -18,8 +19,8 @@ HOW = {
     "tune": lambda points: Synergy(mechanism="tune", memory_points_gib=points),
     "tune, nothing handed out": lambda points: Synergy(memory_points_gib=points, hand_out=False),
     "opt": lambda points: Synergy(mechanism="opt", memory_points_gib=points),
-    "fill tune": lambda points: Ordered(order="fifo", fill="tune"),
-    "fill opt": lambda points: Ordered(order="fifo", fill="opt"),
+    "fifo, tuned": lambda points: CpuTuned(Ordered(order="fifo"), "tune"),
+    "fifo, opt": lambda points: CpuTuned(Ordered(order="fifo"), "opt"),
 }
 
 

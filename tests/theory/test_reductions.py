@@ -13,6 +13,7 @@ from artist.policies.basic.ordered import Ordered
 from artist.policies.coda.policy import Coda
 from artist.policies.dally.policy import Dally
 from artist.policies.muri.policy import Muri
+from artist.policies.synergy.cpu_tuned import CpuTuned
 from artist.policies.synergy.mechanisms import MECHANISMS
 from artist.policies.synergy.policy import Synergy
 from artist.policies.tiresias.policy import Tiresias
@@ -21,10 +22,10 @@ from artist.testing.tiny import run_checked, tiny_cluster
 
 SEEDS = pytest.mark.parametrize("seed", range(4))
 COSTS = Overheads(start_s=0.1, resume_s=0.4, restart_s=0.9)
-FILLED = {
-    "srtf": lambda fill: Ordered(order="srtf", preemptive=True, backfill=True, fill=fill),
-    "tiresias": lambda fill: Tiresias(thresholds_gpu_s=(8, 40), fill=fill),
-    "dally": lambda fill: Dally(machine_timer_h=1 / 3600, rack_timer_h=2 / 3600, lease_s=6, fill=fill),
+TUNED = {
+    "srtf": lambda: Ordered(order="srtf", preemptive=True, backfill=True),
+    "tiresias": lambda: Tiresias(thresholds_gpu_s=(8, 40)),
+    "dally": lambda: Dally(machine_timer_h=1 / 3600, rack_timer_h=2 / 3600, lease_s=6),
 }
 
 
@@ -158,14 +159,14 @@ def test_synergy_with_insensitive_jobs_is_its_base_order(order: str, mechanism: 
 
 
 @SEEDS
-@pytest.mark.parametrize("fill", ["tune", "opt"])
-@pytest.mark.parametrize("name", FILLED)
-def test_a_mechanism_as_fill_changes_nothing_for_insensitive_jobs(name: str, fill: str, seed: int) -> None:
+@pytest.mark.parametrize("mechanism", ["tune", "opt"])
+@pytest.mark.parametrize("name", TUNED)
+def test_cpu_tuned_changes_nothing_for_insensitive_jobs(name: str, mechanism: str, seed: int) -> None:
     """The policy sees shares in proportion to GPUs, so it does on any machines what it does with these."""
     cluster = tiny_cluster(3, 4, per_rack=2, cpus=16, memory_bytes=240 << 30)
     expected, result = (
-        run_checked(generated_jobs(seed, 40), cluster, FILLED[name](value), overheads=COSTS)[0].columns
-        for value in ("proportional", fill)
+        run_checked(generated_jobs(seed, 40), cluster, policy, overheads=COSTS)[0].columns
+        for policy in (TUNED[name](), CpuTuned(TUNED[name](), mechanism))
     )
     for column in expected:
         assert expected[column].tolist() == result[column].tolist(), column

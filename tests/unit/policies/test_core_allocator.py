@@ -261,10 +261,10 @@ def test_each_run_has_an_allocator_of_its_own():
     """History of one run must not reach another in the same process; one of the user's own stays hers."""
     assert allocator_of("tuned") is not allocator_of("tuned")
     assert type(allocator_of("requested")) is Requested
-    own_part = allocator_of(TunedCores(tolerance=0.1))
-    own_part.finished(asks(), 7, 1)
-    assert own_part.start(asks()) == 7
-    assert walked(own_part.search(asks(), 3, 1), {2: 0.55, 3: 0.5, 4: 0.6}.get) == ([3, 2, 4], 3)
+    allocator = allocator_of(TunedCores(tolerance=0.1))
+    allocator.finished(asks(), 7, 1)
+    assert allocator.start(asks()) == 7
+    assert walked(allocator.search(asks(), 3, 1), {2: 0.55, 3: 0.5, 4: 0.6}.get) == ([3, 2, 4], 3)
 
 
 @pytest.mark.parametrize("answer", [-1, nan, inf, "4", None, True + 0j])
