@@ -16,8 +16,8 @@ they send in turn (`artist.policies.network_aware.shifts`); `least_added` then c
 shifts. Where more than 8 jobs are joined by links, only the placed job is shifted, and only its own links
 count. Where no links are shared, or `performance.contention` is none, the plan stays as it is, as do jobs
 that share GPUs or have a bandwidth cap, and elastic jobs that only change their size. One job after another
-gets its place, in the order of the plan. CODA, AntMan and Lyra keep books of where their jobs are: with them
-only `as_chosen`.
+gets its place, in the order of the plan. CODA, AntMan, Lyra and `cpu_tuned` keep books of where their jobs
+are: with them only `as_chosen`; `cpu_tuned` works around this policy instead.
 
 Paper: Rajasekaran, Ghobadi and Akella, CASSINI: Network-Aware Job Scheduling in Machine Learning Clusters,
 NSDI 2024: a module beside any scheduler that ranks its placements by compatibility and shifts jobs

@@ -1,6 +1,6 @@
 """Any policy, with CPUs and memory for the jobs that gain from them, as in Synergy.
 
-In plain words: the policy `of` plans as it always does: which jobs run, on which GPUs. `mechanism` decides
+In plain words: the policy `of` plans the jobs that run and their GPUs as it does alone. `mechanism` decides
 CPUs and memory:
 
 - tune: `of` plans with shares in proportion to GPUs. Then the CPUs and memory of the machines whose jobs
@@ -51,7 +51,7 @@ class CpuTuned(Around):
 
     knows_models = knows_iterations = knows_performance = True
     only_while_jobs_wait = False  # a finish leaves CPUs to divide
-    remembers_places = True  # of jobs, in proportion to GPUs
+    remembers_places = True  # with shares in proportion to GPUs
     decides_cpus = True
 
     of: AnyPolicy
@@ -67,13 +67,13 @@ class CpuTuned(Around):
             self._resources = Division(rule, cases)
 
     def _check_inside(self) -> None:
-        """Refuse a policy inside that does not plan with the CPUs and memory that the mechanism expects."""
+        """Refuse a policy inside whose CPUs and memory are not those that the mechanism expects."""
         if getattr(self.of, "decides_cpus", False):
             name = type(self.of).__name__
-            raise ValueError(f"{name} decides on CPUs and memory itself; policy@policy.of=another policy")
+            raise ValueError(f"{name} decides CPUs and memory itself; policy@policy.of=another policy")
         expected = "as_asked" if self.mechanism == "greedy" else "proportional"
         if getattr(self.of, "fill", "proportional") != expected:
-            raise ValueError(f"of.fill does not go with this mechanism; policy.of.fill={expected}")
+            raise ValueError(f"mechanism and of.fill do not fit together; policy.of.fill={expected}")
 
     def decide(self, view: ClusterView) -> Plan:
         """Return the plan of the policy inside, with other CPUs and memory."""
