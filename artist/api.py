@@ -20,7 +20,8 @@ Parts of policies
     knowledge that its part declares. `run_first` runs the first jobs of an order, preempting others;
     `ranking` sorts keys stably.
 CPUs and memory
-    `DivisionRule` and `HandedOut` for `policy=cpu_tuned`, `Mechanism` for `policy=synergy`.
+    `DivisionRule` and `HandedOut` for `policy=cpu_tuned`, `Mechanism` for `policy=synergy`;
+    `Tune`, `Greedy`, `Proportional` and `Opt` are the shipped ones, which pack each `Need` into a `Room`.
 CODA
     `CoreAllocator` and `CpuSearch`; `eliminator_of`, `drawn_on` and `look_again`.
 Lyra
@@ -66,7 +67,12 @@ if TYPE_CHECKING:
     from artist.policies.parts.placer import placer_of
     from artist.policies.parts.preemption import run_first
     from artist.policies.synergy.division_rules import DivisionRule, HandedOut
-    from artist.policies.synergy.needs import Mechanism
+    from artist.policies.synergy.greedy import Greedy
+    from artist.policies.synergy.needs import Mechanism, Need
+    from artist.policies.synergy.opt import Opt
+    from artist.policies.synergy.proportional import Proportional
+    from artist.policies.synergy.sorted_machines import Room
+    from artist.policies.synergy.tune import Tune
     from artist.results.compare import compare
     from artist.results.folder import read_run
     from artist.results.measures import METRICS, estimate
@@ -94,7 +100,7 @@ __all__ += ["TIERS", "Allocation", "Cluster", "ClusterView", "Demand", "Free", "
 __all__ += ["Machine", "Plan", "PlanBuilder", "Policy", "Slice", "first_of", "racks_of", "tier_of"]
 __all__ += ["AnyChooser", "AnyFill", "AnyOrder", "Fill", "MachineChooser", "Order", "adopt_knowledge"]
 __all__ += ["chooser_of", "fill_of", "order_of", "placer_of", "ranking", "run_first"]
-__all__ += ["DivisionRule", "HandedOut", "Mechanism"]
+__all__ += ["DivisionRule", "Greedy", "HandedOut", "Mechanism", "Need", "Opt", "Proportional", "Room", "Tune"]
 __all__ += ["CoreAllocator", "CpuSearch", "Growing", "drawn_on", "eliminator_of", "look_again"]
 __all__ += ["Changed", "Coupling", "Effect", "InputStall", "IterationParts", "Performance", "Running"]
 __all__ += ["Arrivals", "FileParameters", "Generator", "JobSource", "SourceParameters", "Table", "read_csv"]
@@ -125,7 +131,12 @@ _HOMES = {
     "artist.policies.parts.placer": "placer_of",
     "artist.policies.parts.preemption": "run_first",
     "artist.policies.synergy.division_rules": "DivisionRule HandedOut",
-    "artist.policies.synergy.needs": "Mechanism",
+    "artist.policies.synergy.greedy": "Greedy",
+    "artist.policies.synergy.needs": "Mechanism Need",
+    "artist.policies.synergy.opt": "Opt",
+    "artist.policies.synergy.proportional": "Proportional",
+    "artist.policies.synergy.sorted_machines": "Room",
+    "artist.policies.synergy.tune": "Tune",
     "artist.results.compare": "compare",
     "artist.results.folder": "read_run",
     "artist.results.measures": "METRICS estimate",

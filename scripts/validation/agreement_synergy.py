@@ -26,7 +26,7 @@ What each difference is worth in the mean, in hours, of the published run:
 
 What is left goes to jobs that gain: where there are two speeds, to those that it brings to their best case.
 
-The program's opt counts a job once, whatever its GPUs: policy.weighted=false. No answer of it is known. By
+The program's opt counts a job once, whatever its GPUs (`ProgramOpt`). No answer of it is known. By
 our rules, with jobs of 1 to 8 GPUs (workload.gpus=program, seeds 0, 1, 2), mean JCT is then the same to
 0.02 % on 32 GPUs at 0.8 and 1.0 jobs an hour, split 20-70-10. Where more jobs compete for CPUs (16 GPUs, 0.6
 jobs an hour, split 60-30-10, jobs 50 to 199 of 300), it changes by 4.7, -0.7 and -0.2 %, and that of jobs of
@@ -51,7 +51,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from synergy_program import SteppedStall, WholeIterations
+from synergy_program import (
+    ProgramGreedy,
+    ProgramProportional,
+    ProgramTune,
+    SteppedStall,
+    WholeIterations,
+)
 from testbed import composed
 
 from artist.recording.metrics import distribution
@@ -62,30 +68,28 @@ Ints = npt.NDArray[np.int64]
 FOLDER = Path("reference", "synergy")
 _PUBLISHED = "golden_fifo_1gpu_9jobsperhour_seed42.csv"
 _HUNDRED = "dynamic_100job.csv"
-_PROGRAM = (  # the published run, with the settings of the program that are ours, too
-    "experiment=synergy_load",
-    "policy.least_free=gpus",
-    "policy.lowered=in_order",
-    "policy.hand_out=false",
-    "overheads.notice_s=300",
-)
-WHOLE, STEPPED = "whole iterations", "stepped stall"
+_PROGRAM = ("experiment=synergy_load", "overheads.notice_s=300")  # settings of the program that are ours, too
+WHOLE, STEPPED, BY_GPUS, IN_ORDER, KEPT = "whole", "stepped", "by_gpus", "in_order", "kept"
 """Shortcuts of the program that are plug-ins (synergy_program.py)."""
 Step = tuple[str, ...]  # what a row has as it is here by default: overrides, and shortcuts that are off
-_HAND_OUT, _NOTICED = "policy.hand_out=true", "overheads.notice_s=0"
 _STEPS: dict[str, Step] = {  # of all mechanisms
     "iterations need not fill a round": (WHOLE,),
-    "a finish is noticed at once": (_NOTICED,),
-    "least free by GPUs, then CPUs, then memory": ("policy.least_free=all",),
+    "a finish is noticed at once": ("overheads.notice_s=0",),
+    "least free by GPUs, then CPUs, then memory": (BY_GPUS,),
 }
 _TUNE_STEPS: dict[str, Step] = {
-    "the fewest jobs make room": ("policy.lowered=fewest",),
-    "what is left is handed out": (_HAND_OUT,),
+    "the fewest jobs make room": (IN_ORDER,),
+    "what is left is handed out": (KEPT,),
     "speed by the curve": (STEPPED,),
-    "both of these": (STEPPED, _HAND_OUT),
+    "both of these": (STEPPED, KEPT),
     "packed by descending demand": ("policy.pack_order=descending",),
 }
-_PAPER = (*chain(*_STEPS.values()), "policy.lowered=fewest", STEPPED, _HAND_OUT)
+_PAPER = (*chain(*_STEPS.values()), IN_ORDER, STEPPED, KEPT)
+_MECHANISMS = {
+    "synergy_proportional": ProgramProportional,
+    "synergy_greedy": ProgramGreedy,
+    "synergy": ProgramTune,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,7 @@ class Answer:
 def run(case: Case, shared: Path, step: Step = ()) -> Answer:
     """Run a case as their program, but for a step."""
     overrides = [word for word in step if "=" in word]
-    simulation = composed([*case.overrides(shared), *overrides])
+    simulation = composed([*case.overrides(shared), *_mechanism(case, step), *overrides])
     performance = simulation.performance
     if STEPPED not in step:
         assert performance.input_stall is not None, "CPUs and memory matter in each case"
@@ -177,6 +181,15 @@ def run(case: Case, shared: Path, step: Step = ()) -> Answer:
         equal = int((finish_ns == _known_ns(shared / FOLDER / _PUBLISHED, case.finish)[window]).sum())
     times = distribution(finish_ns - submit_ns)
     return Answer((times["mean"] or 0) / 3600, (times["p99"] or 0) / 3600, equal, cpu_s)
+
+
+def _mechanism(case: Case, step: Step) -> list[str]:
+    """Return the override that makes the program's mechanism, less the shortcuts that are off."""
+    name = f"_target_:synergy_program.{_MECHANISMS[case.policy].__name__}"
+    if case.policy == "synergy":
+        on = {"by_gpus": BY_GPUS not in step, "in_order": IN_ORDER not in step, "hand_out": KEPT in step}
+        return [f"policy.mechanism={{{name},{','.join(f'{key}:{value}' for key, value in on.items())}}}"]
+    return [] if BY_GPUS in step else [f"policy.mechanism={{{name}}}"]
 
 
 @cache

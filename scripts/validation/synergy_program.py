@@ -5,6 +5,10 @@ switches them on and off.
 
 - `SteppedStall`: a job has two speeds, that of its proportional share and that of its best case.
 - `WholeIterations`: a whole number of iterations fills a round.
+- `ProgramProportional`, `ProgramGreedy`, `ProgramTune`: of machines with equally many free GPUs the one with
+  the lowest number counts as the least free; under tune jobs make room in order, whether or not each helps,
+  and nothing is handed out.
+- `ProgramOpt`: a job counts once, whatever its GPUs. It is in no case, as no answer of the program is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,12 +22,18 @@ from artist.api import (
     Allocation,
     Changed,
     Cluster,
+    Greedy,
     InputStall,
     IterationParts,
     JobSpec,
     Machine,
+    Need,
+    Opt,
+    Proportional,
+    Room,
     Running,
     Slice,
+    Tune,
 )
 
 Ints = npt.NDArray[np.int64]
@@ -189,3 +199,68 @@ class WholeIterations:
             return parts
         filling_ns = max(self._round_ns // count, 1)
         return parts._replace(compute_ns=parts.compute_ns + filling_ns - total_ns)
+
+
+class RoomByGpus(Room):
+    """Free machines of which the least free has the fewest GPUs, then the lowest number."""
+
+    def key(self, m: int) -> tuple[int, int, int, int]:
+        """Return the key of a machine: its free GPUs, then its number."""
+        return self.gpus[m], 0, 0, m
+
+    def as_good(self, held: int, entry: tuple[int, int, int, int], need: Need) -> bool:
+        """Return False: a job is packed again without regard to its machine."""
+        return False
+
+
+class ProgramProportional(Proportional):
+    """The proportional share, on the program's least free machine."""
+
+    room = RoomByGpus
+
+
+class ProgramGreedy(Greedy):
+    """The best case or nothing, on the program's least free machine."""
+
+    room = RoomByGpus
+
+
+class ProgramTune(Tune):
+    """Tune as in the program.
+
+    Parameters
+    ----------
+    by_gpus
+        Whether only GPUs and the number decide which machine is the least free.
+    in_order
+        Whether jobs make room in order until there is enough, whether or not each helps.
+    hand_out
+        As for `Tune`.
+    """
+
+    def __init__(self, *, by_gpus: bool = True, in_order: bool = True, hand_out: bool = False) -> None:
+        super().__init__(hand_out=hand_out)
+        self._in_order = in_order
+        if by_gpus:
+            self.room = RoomByGpus
+
+    def lowered(
+        self, peers: Sequence[tuple[Need, int, int]], cpus: int, memory: int
+    ) -> Sequence[tuple[Need, int, int]]:
+        """Return the first peers that together give up enough CPUs and memory."""
+        if not self._in_order:
+            return super().lowered(peers, cpus, memory)
+        for count, (_, peer_cpus, peer_memory) in enumerate(peers, 1):
+            cpus -= peer_cpus
+            memory -= peer_memory
+            if cpus <= 0 and memory <= 0:
+                return peers[:count]
+        return peers
+
+
+class ProgramOpt(Opt):
+    """Integer programs in which a job counts once, whatever its GPUs."""
+
+    def weight(self, gpus: int) -> int:
+        """Return the weight of a job's relative throughput."""
+        return 1

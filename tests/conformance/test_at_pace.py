@@ -10,6 +10,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
+from synergy_program import ProgramTune
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Change, Event, Start, Stop, Wake
@@ -35,6 +36,7 @@ from artist.policies.pollux.policy import Pollux
 from artist.policies.synergy.cpu_tuned import CpuTuned
 from artist.policies.synergy.policy import Synergy
 from artist.policies.themis.gavel import ThemisGavel
+from artist.policies.themis.muri import ThemisMuri
 from artist.policies.themis.policy import Themis
 from artist.policies.tiresias.policy import Tiresias
 from artist.testing.conformance import PolicyConformance, generated_jobs
@@ -327,12 +329,12 @@ class TestThemis(PolicyConformance):
 class TestThemisGavel(PolicyConformance):
     """Rounds of seconds, in right and in mixed units; and on events."""
 
-    @pytest.fixture(autouse=True, params=[(False, False), (True, False), (False, True)])
+    @pytest.fixture(autouse=True, params=[(ThemisGavel, False), (ThemisMuri, False), (ThemisGavel, True)])
     def _kind(self, request: pytest.FixtureRequest) -> None:
-        self.compat, self.on_events = request.param
+        self.kind, self.on_events = request.param
 
     def make_policy(self) -> Policy:
-        return ThemisGavel(compat=self.compat, on_events=self.on_events, interval_s=3)
+        return self.kind(on_events=self.on_events, interval_s=3)
 
     def test_jobs_take_turns(self) -> None:
         """Some jobs lose their GPUs to jobs that have received less of their share."""
@@ -446,7 +448,7 @@ def _elastic(spec: JobSpec) -> JobSpec:
 
 SYNERGY = {
     "tune": {"mechanism": "tune", "order": "las"},
-    "tune_as_in_the_program": {"lowered": "in_order", "least_free": "gpus", "hand_out": False},
+    "tune_as_in_the_program": {"mechanism": ProgramTune()},
     "split": {"mechanism": "tune", "order": "srtf", "split": "when_faster", "pack_order": "descending"},
     "greedy": {"mechanism": "greedy", "order": "srsf"},
     "proportional": {"mechanism": "proportional", "order": "las2d", "pack_order": "ascending"},

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from synergy_program import ProgramTune
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.job import Demand
@@ -18,12 +19,9 @@ from tests.unit.policies.packings import believed, speed, whole
 
 Packed = Mapping[int, Allocation]
 TUNES = [
-    pytest.param(lambda how=how: Tune(**how), id="-".join(map(str, how.values())) or "default")
-    for how in (
-        {},
-        {"hand_out": False},
-        {"lowered": "in_order", "least_free": "gpus"},
-    )
+    pytest.param(Tune, id="default"),
+    pytest.param(lambda: Tune(hand_out=False), id="nothing handed out"),
+    pytest.param(lambda: ProgramTune(hand_out=True), id="in order, by GPUs"),
 ]
 ALL = [*TUNES, pytest.param(Proportional, id="proportional"), pytest.param(Greedy, id="greedy")]
 

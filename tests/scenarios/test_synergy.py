@@ -7,6 +7,7 @@ that it can use: "6" does an iteration of 1 s with its share in half the time wi
 from dataclasses import replace
 
 import pytest
+from synergy_program import ProgramTune
 from testbed import composed
 
 from artist.core.cluster import CapacityEvent, Cluster, Machine
@@ -98,7 +99,7 @@ def test_moves_are_counted():
     jobs = [wants(3, gpus=3), wants(3, gpus=3, seconds=30)]
     result, events = run(jobs, machines=2)
     assert (changes(events), result.columns["migrations"].tolist()) == ([], [0, 0])
-    result, events = run(jobs, machines=2, least_free="gpus")
+    result, events = run(jobs, machines=2, mechanism=ProgramTune(hand_out=True))
     assert (changes(events), result.columns["migrations"].tolist()) == ([(10, 1, "migrate")], [0, 1])
 
 
@@ -247,13 +248,12 @@ def test_a_server_larger_than_a_machine_is_refused():
 @pytest.mark.parametrize(
     ("parameters", "lost"),
     [
-        ({"mechanism": "opt", "split": "when_faster", "least_free": "gpus"}, ["least_free", "split"]),
-        ({"mechanism": "proportional", "lowered": "in_order", "hand_out": False}, ["lowered", "hand_out"]),
+        ({"mechanism": "opt", "split": "when_faster", "hand_out": False}, ["hand_out", "split"]),
+        ({"mechanism": "proportional", "hand_out": False}, ["hand_out"]),
         ({"mechanism": "greedy", "pack_order": "descending"}, ["pack_order"]),
-        ({"weighted": False}, ["weighted"]),
-        ({"mechanism": Tune(), "least_free": "gpus", "split": "when_faster"}, ["least_free"]),
-        ({"mechanism": "opt", "weighted": False, "pack_order": "ascending"}, []),
-        ({"lowered": "in_order", "hand_out": False, "split": "when_faster", "least_free": "gpus"}, []),
+        ({"mechanism": Tune(), "hand_out": False, "split": "when_faster"}, ["hand_out"]),
+        ({"mechanism": "opt", "pack_order": "ascending"}, []),
+        ({"hand_out": False, "split": "when_faster"}, []),
     ],
 )
 def test_parameters_without_effect_are_noted(parameters, lost, caplog):

@@ -9,13 +9,14 @@ from artist.core.cluster import CapacityEvent
 from artist.engine.overheads import Overheads
 from artist.policies.themis.fair_shares import fair_shares
 from artist.policies.themis.gavel import Isolated, ThemisGavel
+from artist.policies.themis.muri import ThemisMuri
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 
 
-def run(jobs, gpus=1, cpus=0, **parameters):
+def run(jobs, gpus=1, cpus=0, kind=ThemisGavel, **parameters):
     """Run jobs on one machine in rounds of 10 s, unless said otherwise."""
-    policy = ThemisGavel(**({"interval_s": 10} | parameters))
+    policy = kind(**({"interval_s": 10} | parameters))
     return run_checked(jobs, tiny_cluster(1, gpus, cpus=cpus), policy)
 
 
@@ -31,8 +32,8 @@ def test_equal_shares_take_turns():
 SLOW = replace(job("b", 1, 6), compute_ns=5 * 10**9)  # 6 iterations of 5 s
 
 
-@pytest.mark.parametrize(("compat", "finish"), [(False, [50, 60]), (True, [60, 40])])
-def test_the_unit_mixing_is_for_those_with_long_iterations(compat, finish):
+@pytest.mark.parametrize(("kind", "finish"), [(ThemisGavel, [50, 60]), (ThemisMuri, [60, 40])])
+def test_the_unit_mixing_is_for_those_with_long_iterations(kind, finish):
     """One GPU; a has 30 iterations of 1 s, b 6 of 5 s.
 
     Right: both take 30 s, have half of the time, and run in turns: a 0-10, 20-30, 40-50, b in between.
@@ -40,19 +41,19 @@ def test_the_unit_mixing_is_for_those_with_long_iterations(compat, finish):
     shares 1/6 and 5/6. B is first, then a, which had none; at 20 b (5/6) before a (1/6), at 30 b (5/12)
     again: 40.
     """
-    result, _ = run([job("a", 1, 30), SLOW], compat=compat)
+    result, _ = run([job("a", 1, 30), SLOW], kind=kind)
     assert seconds(result, "finish_ns") == finish
 
 
-@pytest.mark.parametrize(("compat", "starts"), [(False, [0, 20, 0]), (True, [0, 0, 20])])
-def test_the_isolated_part_is_rounded_up_only_in_compat(compat, starts):
+@pytest.mark.parametrize(("kind", "starts"), [(ThemisGavel, [0, 20, 0]), (ThemisMuri, [0, 0, 20])])
+def test_the_isolated_part_is_rounded_up_only_in_muris_program(kind, starts):
     """Four GPUs, three jobs of 20 s: a, b ask for 2, c for 1. 4/3 GPUs are c's all and 2/3 of a's, b's time.
 
     So c can be at 1 at best and has all the time, a and b less: c and a run. Rounded up to 2, all have the
     same share, 4/5: a and b run. Rounds are of 20 s.
     """
     jobs = [job("a", 2, 20), job("b", 2, 20), job("c", 1, 20)]
-    result, _ = run(jobs, 4, compat=compat, interval_s=20)
+    result, _ = run(jobs, 4, kind=kind, interval_s=20)
     assert seconds(result, "first_start_ns") == starts
 
 

@@ -21,10 +21,10 @@ class Shipped(NamedTuple):
 
 
 MECHANISMS: Mapping[str, Shipped] = {
-    "proportional": Shipped(Proportional, ("least_free",)),
-    "greedy": Shipped(Greedy, ("least_free",)),
-    "tune": Shipped(Tune, ("least_free", "lowered", "hand_out", "split")),
-    "opt": Shipped(Opt, ("memory_points_gib", "server_gpus", "weighted")),
+    "proportional": Shipped(Proportional, ()),
+    "greedy": Shipped(Greedy, ()),
+    "tune": Shipped(Tune, ("hand_out", "split")),
+    "opt": Shipped(Opt, ("memory_points_gib", "server_gpus")),
 }
 AnyMechanism = Annotated[
     str | Mechanism, PlainValidator(lambda value: check_part(value, MECHANISMS, "pack", Mechanism))

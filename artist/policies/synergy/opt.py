@@ -16,7 +16,7 @@ Paper: Mohan et al., Synergy, OSDI 2022, sections 4.1 and 6.
 
 Differs from the paper: the programs are of classes of identical jobs, not of jobs; the paper rounds fractions
 without a stated rule; a job that one machine could hold is not fragmented for the first program's choice. The
-authors' program counts a job once, whatever its GPUs: `weighted` false.
+authors' program counts a job once, whatever its GPUs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,15 +45,15 @@ class Opt(Mechanism):
         Amounts of memory to try for a job, per GPU, besides its share.
     server_gpus
         See `artist.policies.synergy.best_case.BestCases`.
-    weighted
-        Whether a job counts once for each of its GPUs.
     """
 
-    def __init__(
-        self, memory_points_gib: Sequence[float], *, server_gpus: int | None = None, weighted: bool = True
-    ) -> None:
-        self._points = Points(BestCases(memory_points_gib, server_gpus=server_gpus), weighted=weighted)
+    def __init__(self, memory_points_gib: Sequence[float], *, server_gpus: int | None = None) -> None:
+        self._points = Points(BestCases(memory_points_gib, server_gpus=server_gpus), self.weight)
         self._consolidate = Consolidate("network")
+
+    def weight(self, gpus: int) -> int:
+        """Return the weight of a job's relative throughput."""
+        return gpus
 
     def pack(self, needs: Sequence[Need], free: Free, view: ClusterView) -> dict[int, Allocation]:
         """Return the allocations by job; a job without one waits."""

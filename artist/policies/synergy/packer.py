@@ -7,7 +7,7 @@ from artist.core.cluster import Allocation, Machine, Slice
 from artist.core.free import Free
 from artist.core.view import ClusterView
 from artist.policies.synergy.needs import Mechanism, Need
-from artist.policies.synergy.sorted_machines import Amounts, LeastFree, Level, Room, Where
+from artist.policies.synergy.sorted_machines import Amounts, Level, Room, Where
 
 _PARTS = 8  # of a packing, to which it can go back
 
@@ -15,14 +15,15 @@ _PARTS = 8  # of a packing, to which it can go back
 class Packer(Mechanism):
     """Packs needs one by one, starting where they first differ from the last time's.
 
-    Parameters
+    Attributes
     ----------
-    least_free
-        How to compare free machines: all (GPUs, then CPUs, then memory) or gpus (`Room`).
+    room
+        Class of the free machines.
     """
 
-    def __init__(self, least_free: LeastFree = "all") -> None:
-        self._least_free: LeastFree = least_free
+    room: type[Room] = Room
+
+    def __init__(self) -> None:
         self._packed: Sequence[Need] = ()
         self._rooms: list[tuple[int, Room]] = []  # (needs packed, the room then), from the last packing
         self._free: list[list[int]] = []  # GPUs, CPUs and memory, at the last packing
@@ -57,7 +58,7 @@ class Packer(Mechanism):
         self._packed, self._free = list(needs), amounts
         self._rooms = [(packed, room) for packed, room in self._rooms if packed <= same]
         if not self._rooms:
-            return 0, Room(free, self._least_free)
+            return 0, self.room(free)
         packed, room = self._rooms.pop()
         return packed, room
 

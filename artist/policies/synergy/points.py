@@ -9,7 +9,7 @@ On one machine the points of its type hold; on several the believed times there 
 the proportional share if the job would be slower with less.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import starmap
 from typing import NamedTuple
 
@@ -57,13 +57,13 @@ class Points:
     ----------
     cases
         Amounts of CPUs and memory to try.
-    weighted
-        Whether a job counts once for each of its GPUs; else once.
+    weight
+        Weight of a job by its GPUs.
     """
 
-    def __init__(self, cases: BestCases, *, weighted: bool = True) -> None:
+    def __init__(self, cases: BestCases, weight: Callable[[int], int] = int) -> None:
         self._cases = cases
-        self._weighted = weighted
+        self._weight = weight
         self._on_one: dict[tuple[object, ...], tuple[Point, ...]] = {}
         self._on_several: dict[tuple[int, tuple[tuple[int, int], ...]], Placed] = {}
 
@@ -136,7 +136,7 @@ class Points:
 
     def _value(self, gpus: int, share_ns: int, ns: int) -> float:
         """Return the relative throughput of a job with a given iteration time, weighted."""
-        return round((gpus if self._weighted else 1) * (share_ns / ns), DIGITS)
+        return round(self._weight(gpus) * (share_ns / ns), DIGITS)
 
 
 def front(points: Sequence[Point], share: tuple[int, int]) -> tuple[Point, ...]:

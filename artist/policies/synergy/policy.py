@@ -15,12 +15,12 @@ sections 3.2, 3.3, 4 and 5.3.2.
 
 Differs from the paper: it sorts jobs by descending demand before it packs them (`pack_order` descending); its
 authors' program packs in the order of the policy, which is faster by far, and the default here. For
-`least_free`, `lowered` and `hand_out` see tune; for `weighted` see opt. `split` allows tune to split a job
-for more CPUs and memory, which section 6 leaves to future work. An elastic job takes its demand, or the most
-GPUs that fit. CPU-only jobs start where CPUs are free, and are never stopped; jobs on a machine that is about
-to leave stay as they are. A GPU job runs with the CPUs that CPU-only jobs leave, even if there are none (not
-under greedy), and is packed again in the round after one of them ends. With several machine types a job goes
-to GPUs of one type, the first of its allowed types with enough (greedy: with its best case).
+`hand_out` see tune. `split` allows tune to split a job for more CPUs and memory, which section 6 leaves to
+future work. An elastic job takes its demand, or the most GPUs that fit. CPU-only jobs start where CPUs are
+free, and are never stopped; jobs on a machine that is about to leave stay as they are. A GPU job runs with
+the CPUs that CPU-only jobs leave, even if there are none (not under greedy), and is packed again in the round
+after one of them ends. With several machine types a job goes to GPUs of one type, the first of its allowed
+types with enough (greedy: with its best case).
 """
 
 import logging
@@ -51,8 +51,7 @@ from artist.policies.parts.preemption import pinned_jobs, take_first, ways
 from artist.policies.synergy.best_case import BestCases
 from artist.policies.synergy.mechanisms import AnyMechanism, mechanism_of, unread
 from artist.policies.synergy.needs import Need
-from artist.policies.synergy.sorted_machines import LeastFree
-from artist.policies.synergy.tune import Lowered, Split
+from artist.policies.synergy.tune import Split
 
 _log = logging.getLogger(__name__)
 Choice = tuple[int, int, int]  # job, GPUs, machines that may serve
@@ -70,11 +69,8 @@ class Synergy:
     order: AnyOrder = "fifo"
     mechanism: AnyMechanism = "tune"
     pack_order: PackOrder = "policy"
-    least_free: LeastFree = "all"
-    lowered: Lowered = "fewest"
     hand_out: bool = True
     split: Split = "never"
-    weighted: bool = True
     server_gpus: int | None = Field(default=None, ge=1)
     memory_points_gib: Points = Field(default_factory=lambda: list(MEMORY_POINTS_GIB))
     on_events: bool = False
@@ -94,7 +90,7 @@ class Synergy:
 
     def _log_unread(self) -> None:
         """Note parameters that are set but have no effect with the mechanism."""
-        names = unread(self.mechanism, ("least_free", "lowered", "hand_out", "split", "weighted"))
+        names = unread(self.mechanism, ("hand_out", "split"))
         names += ["pack_order"] * self._mechanism.takes_all
         default = {field.name: field.default for field in fields(self)}
         lost = ", ".join(f"policy.{name}" for name in names if getattr(self, name) != default[name])

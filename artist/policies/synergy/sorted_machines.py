@@ -3,25 +3,23 @@
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from typing import Literal
 
 from artist.core.buckets import ALL
 from artist.core.cluster import Cluster, Machine, Slice
 from artist.core.free import Free
 from artist.policies.synergy.needs import Need
 
-LeastFree = Literal["all", "gpus"]
 Where = Sequence[tuple[int, int]]  # (machine, GPUs), sorted
 Amounts = tuple[int, int]  # CPUs and bytes of memory
 Level = Callable[[Need, int, Machine], Amounts]  # of a need with some of its GPUs on a machine
-_Entry = tuple[int, int, int, int]
+Key = tuple[int, int, int, int]
 
 
 class Room:
     """Free resources, and the jobs that are packed, by machine.
 
     Least free is the machine with the fewest GPUs, then CPUs, then memory, then the one that the job holds
-    now, then the lowest number; with `least_free` gpus the fewest GPUs, then the lowest number.
+    now, then the lowest number.
 
     Attributes
     ----------
@@ -37,7 +35,7 @@ class Room:
         Needs that fit nowhere, for a mechanism that never makes room.
     """
 
-    def __init__(self, free: Free, least_free: LeastFree) -> None:
+    def __init__(self, free: Free) -> None:
         self.gpus = free.gpus.tolist()
         self.cpus = free.cpus.tolist()
         self.memory_bytes = free.memory_bytes.tolist()
@@ -45,9 +43,8 @@ class Room:
         self.floors: dict[int, tuple[Slice, ...]] = {}
         self.needs_on: list[list[Need]] = [[] for _ in self.gpus]
         self.refused: set[tuple[int, ...]] = set()
-        self._by_all = least_free == "all"
         self._types = _types(free.cluster)
-        self._order = sorted(map(self._entry, range(len(self.gpus))))
+        self._order = sorted(map(self.key, range(len(self.gpus))))
 
     def copy(self) -> "Room":
         """Return an independent copy."""
@@ -96,7 +93,7 @@ class Room:
                 machine = types[m]
                 cpus, memory = level(need, gpus, machine)
             if cpus_of[m] >= cpus and memory_of[m] >= memory and (among == ALL or among >> m & 1):
-                if held is not None and held != m and self._as_good(held, entry, need):
+                if held is not None and held != m and self.as_good(held, entry, need):
                     return held
                 return m
         return None
@@ -148,25 +145,24 @@ class Room:
                 return gpus
         return 0
 
-    def _as_good(self, held: int, entry: _Entry, need: Need) -> bool:
+    def as_good(self, held: int, entry: Key, need: Need) -> bool:
         """Return whether a machine is as free as another that fits."""
-        if not self._by_all or self._entry(held)[:3] != entry[:3]:
+        if self.key(held)[:3] != entry[:3]:
             return False
         same_type = self._types[held] is self._types[entry[3]]
         return same_type and (need.among == ALL or bool(need.among >> held & 1))
 
     def _change(self, m: int, gpus: int, cpus: int, memory_bytes: int) -> None:
         order = self._order
-        del order[bisect_left(order, self._entry(m))]
+        del order[bisect_left(order, self.key(m))]
         self.gpus[m] += gpus
         self.cpus[m] += cpus
         self.memory_bytes[m] += memory_bytes
-        insort(order, self._entry(m))
+        insort(order, self.key(m))
 
-    def _entry(self, m: int) -> _Entry:
-        if self._by_all:
-            return self.gpus[m], self.cpus[m], self.memory_bytes[m], m
-        return self.gpus[m], 0, 0, m
+    def key(self, m: int) -> Key:
+        """Return the key of a machine in the order from the least free, its number last."""
+        return self.gpus[m], self.cpus[m], self.memory_bytes[m], m
 
 
 def slices_of(need: Need, where: Iterable[tuple[int, int]], level: Level, room: Room) -> tuple[Slice, ...]:

@@ -10,9 +10,8 @@ jobs that gain from it (section 5.3.2).
 
 Differs from the paper, which does not specify the jobs that are lowered if several sets are equally small. As
 in the authors' program (github.com/msr-fiddle/synergy) these are the jobs on the fewest machines, then with
-the most CPUs per GPU, then the most memory per GPU, then packed first. That program takes them in this order
-until there is room, whether or not each helps (`lowered` in_order), breaks ties between machines with equally
-many free GPUs only by number (`least_free` gpus), and hands nothing out (`hand_out`).
+the most CPUs per GPU, then the most memory per GPU, then packed first. That program hands nothing out
+(`hand_out`).
 """
 
 from collections.abc import Sequence
@@ -32,11 +31,10 @@ from artist.policies.synergy.packer import (
     on_fewest,
 )
 from artist.policies.synergy.smallest_set import smallest_set
-from artist.policies.synergy.sorted_machines import Amounts, LeastFree, Level, Room, Where, slices_of
+from artist.policies.synergy.sorted_machines import Amounts, Level, Room, Where, slices_of
 
 Split = Literal["never", "when_faster"]
-Lowered = Literal["fewest", "in_order"]
-_Peer = tuple[Need, int, int]  # with the CPUs and memory that it would give up on one machine
+Peer = tuple[Need, int, int]  # with the CPUs and memory that it would give up on one machine
 
 
 class Tune(Packer):
@@ -44,10 +42,6 @@ class Tune(Packer):
 
     Parameters
     ----------
-    least_free
-        How to compare free machines: all or gpus (`Room`).
-    lowered
-        Jobs that make room: the fewest, or in order until there is room.
     hand_out
         Whether the rest of machines is handed out to jobs that gain from it (`HandOut`).
     split
@@ -57,13 +51,10 @@ class Tune(Packer):
 
     def __init__(
         self,
-        least_free: LeastFree = "all",
-        lowered: Lowered = "fewest",
         hand_out: bool = True,
         split: Split = "never",
     ) -> None:
-        super().__init__(least_free)
-        self._lowered = lowered
+        super().__init__()
         self._hand_out = HandOut() if hand_out else None
         self._split = split
         self._floor = Floor()
@@ -126,6 +117,10 @@ class Tune(Packer):
             return room.slices
         return self._hand_out(needs, room.slices, room.cpus[:], room.memory_bytes[:], view)
 
+    def lowered(self, peers: Sequence[Peer], cpus: int, memory: int) -> Sequence[Peer]:
+        """Return the peers that make room: the first of the smallest sets that together give up enough."""
+        return [peers[i] for i in smallest_set([peer[1:] for peer in peers], cpus, memory)]
+
     def _make_room(self, room: Room, wanted: Slice) -> None:
         """Lower jobs on a machine to their least until a slice fits."""
         m = wanted.machine
@@ -135,12 +130,11 @@ class Tune(Packer):
         peers = [_peer(room, need, m) for need in room.needs_on[m]]
         peers = [peer for peer in peers if peer[1] > 0 or peer[2] > 0]
         peers.sort(key=lambda peer: _first_down(room, peer[0]))
-        chosen = _in_order if self._lowered == "in_order" else _fewest
-        for need, _, _ in chosen(peers, cpus, memory):
+        for need, _, _ in self.lowered(peers, cpus, memory):
             room.retune(need, tuple([_lowered(room, need, s) for s in room.slices[need.job]]))
 
 
-def _peer(room: Room, need: Need, m: int) -> _Peer:
+def _peer(room: Room, need: Need, m: int) -> Peer:
     """Return the amounts that a job would give up on a machine."""
     s = next(s for s in room.slices[need.job] if s.machine == m)
     lowered = _lowered(room, need, s)
@@ -160,21 +154,6 @@ def _first_down(room: Room, need: Need) -> tuple[float, ...]:
     slices = room.slices[need.job]
     cpus, memory = sum(s.cpus for s in slices), sum(s.memory_bytes for s in slices)
     return len(slices), -cpus / need.gpus, -memory / need.gpus
-
-
-def _in_order(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]:
-    """Return the first peers that together give up enough."""
-    for count, (_, gives_cpus, gives_memory) in enumerate(peers, 1):
-        cpus -= gives_cpus
-        memory -= gives_memory
-        if cpus <= 0 and memory <= 0:
-            return peers[:count]
-    return peers
-
-
-def _fewest(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]:
-    """Return the first of the smallest sets of peers that together give up enough."""
-    return [peers[i] for i in smallest_set([peer[1:] for peer in peers], cpus, memory)]
 
 
 def _unbounded(need: Need, gpus: int, machine: Machine) -> Amounts:

@@ -13,13 +13,8 @@ that have received least of their share: jobs are ranked by share / rounds recei
 first, and the first that together fit the cluster run. With `on_events` decisions are not rounds of equal
 length, so the time held stands for the rounds.
 
-`compat` takes the units of the program that ran on the testbed of Muri's authors: the isolated speed of a
-job, in iterations per second, is its isolated part of the time, a number without unit, with 1/N of the GPUs
-rounded up. So rho is multiplied by the iteration time: jobs with long iterations look worse off.
-
 Source: Narayanan et al., Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads (Gavel),
-OSDI 2020, section 4 (finish-time fairness) and 5 (rounds); its baseline is Themis (NSDI 2020). The Themis of
-Muri, section 6.1: Rivendile/Muri @4e69a78, cluster_exp/run.py (rounds) and simulator/run_sim.py (events).
+OSDI 2020, section 4 (finish-time fairness) and 5 (rounds); its baseline is Themis (NSDI 2020).
 
 Differs from Gavel:
 
@@ -59,7 +54,6 @@ class ThemisGavel:
     knows_iterations = True
     knows_performance = True
 
-    compat: bool = False
     on_events: bool = False
     interval_s: float | None = Field(default=360, ge=0.001, le=4e9)
     placement: AnyChooser = "consolidate_machine"
@@ -108,14 +102,16 @@ class ThemisGavel:
         gpus = np.minimum(jobs.gpus, there).astype(np.float64)
         iteration_s = self._alone.iteration_ns(jobs) / NS_PER_S
         left = jobs.iterations_left.astype(np.float64)
-        part = there / len(jobs)
-        speed = np.minimum(1.0, (np.ceil(part) if self.compat else part) / gpus)
-        if not self.compat:
-            speed /= iteration_s
+        speed = self.isolated_speed(there / len(jobs), gpus, iteration_s)
         isolated = self._isolated.until_finish(jobs.job.tolist(), left, speed)
         stayed_s = (view.now_ns - jobs.submit_ns) / NS_PER_S
         shares = fair_shares(stayed_s, left * iteration_s, isolated, gpus, there)
         self._shares = dict(zip(jobs.job.tolist(), shares.tolist(), strict=True))
+
+    def isolated_speed(self, part: float, gpus: Floats, iteration_s: Floats) -> Floats:
+        """Return iterations per second of jobs alone on their equal part of the GPUs, shape (n_jobs,)."""
+        speed: Floats = np.minimum(1.0, part / gpus) / iteration_s
+        return speed
 
     def _ranked(self, jobs: JobColumns) -> list[int]:
         """Return the jobs in ascending order of the part of their share that they received."""

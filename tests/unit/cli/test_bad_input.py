@@ -186,6 +186,8 @@ SINGLE, INNER = "policy=muri_l", "policy=network_aware policy@policy.of=muri_l"
         ("--config-dir old policy=preset", "preset.yaml: no such file", "policy=tiresias_open policy.on_ev"),
         ("policy.fill=tune", "policy.fill: no such part", "policy=cpu_tuned policy@policy.of=NAME"),
         (f"{INNER} policy.of.fill=opt", "policy.of.fill: no such part", "policy=cpu_tuned"),
+        ("policy=synergy policy.lowered=in_order", "policy.lowered: unknown option", "none; scripts/valid"),
+        ("policy=themis_gavel policy.compat=true", "policy.compat: unknown option", "policy=themis_muri"),
         ("performance.stall=step", "performance.stall: unknown option", "none; scripts/validation/synergy_p"),
         ("performance.whole_iterations_s=300", "whole_iterations_s: unknown option", "none; scripts/valid"),
         ("experiment=synergy_golden", "experiment: no such choice", "none; scripts/validation/agreement_s"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from synergy_program import ProgramOpt
 
 from artist.core.cluster import Allocation, Cluster, Machine
 from artist.core.job import Demand
@@ -84,8 +85,8 @@ def test_no_job_is_slower_than_with_its_share():
     assert [given[job].slices[0].cpus for job in range(4)] == [3, 3, 3, 3]
 
 
-@pytest.mark.parametrize(("weighted", "cpus"), [(True, (8, 3)), (False, (6, 5))])
-def test_a_job_counts_once_for_each_of_its_gpus(weighted: bool, cpus: tuple[int, int]):
+@pytest.mark.parametrize(("kind", "cpus"), [(Opt, (8, 3)), (ProgramOpt, (6, 5))])
+def test_a_job_counts_once_for_each_of_its_gpus(kind: type[Opt], cpus: tuple[int, int]):
     """2 of 12 CPUs are over: the pair gains a third with them, counted twice 2/3; the single job a half."""
 
     def pair(cpus: float, gib: float) -> float:
@@ -95,7 +96,7 @@ def test_a_job_counts_once_for_each_of_its_gpus(weighted: bool, cpus: tuple[int,
         return 1.0 if cpus < 3 else 2.0 if cpus < 5 else 3.0
 
     jobs = [Believed(2, pair), Believed(1, single), Believed(1, still)]
-    given = packed(servers(1), jobs, opt=Opt(POINTS, weighted=weighted))
+    given = packed(servers(1), jobs, opt=kind(POINTS))
     assert (given[0].slices[0].cpus, given[1].slices[0].cpus) == cpus
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from synergy_program import ProgramTune
 
 from artist.core.cluster import Allocation, Cluster, Machine
 from artist.core.free import Free
@@ -73,14 +74,14 @@ def test_a_job_with_little_of_the_lacking_resource_keeps_it():
     """30 bytes are lacking: the first has most CPUs but 10 bytes to give; the second gives 50 of its 80."""
     jobs: list[Amounts] = [(1, 9, 40), (1, 2, 80), (1, 1, 30)]
     assert packed(jobs)[:2] == [((0, 1, 9, 40),), ((0, 1, 2, 30),)]
-    in_order = packed(jobs, mechanism=Tune(hand_out=False, lowered="in_order"))
+    in_order = packed(jobs, mechanism=ProgramTune(by_gpus=False))
     assert in_order[:2] == [((0, 1, 3, 30),), ((0, 1, 2, 30),)]
 
 
 def test_in_order_stops_once_there_is_room():
     """The first alone gives 8 CPUs of the 3 that are lacking, so the second keeps its 4 bytes too many."""
     jobs: list[Amounts] = [(1, 11, 10), (1, 1, 34), (1, 3, 10)]
-    assert packed(jobs, mechanism=Tune(hand_out=False, lowered="in_order"))[1] == ((0, 1, 1, 34),)
+    assert packed(jobs, mechanism=ProgramTune(by_gpus=False))[1] == ((0, 1, 1, 34),)
 
 
 def test_a_job_on_several_machines_goes_down_on_all_of_them():
@@ -109,7 +110,7 @@ def test_the_least_free_machine_is_the_one_with_the_fewest_gpus_then_cpus_then_m
     assert packed(by_cpus, machines=2)[2] == ((1, 1, 1, 10),)
     by_memory: list[Amounts] = [(3, 3, 30), (3, 3, 60), (1, 1, 10)]
     assert packed(by_memory, machines=2)[2] == ((1, 1, 1, 10),)
-    only_gpus = Tune("gpus", hand_out=False)
+    only_gpus = ProgramTune(in_order=False)
     assert packed(by_cpus, 2, only_gpus)[2] == packed(by_memory, 2, only_gpus)[2] == ((0, 1, 1, 10),)
 
 
@@ -120,7 +121,9 @@ def test_ties_of_free_machines_keep_a_job_in_place():
     assert packed([(2, 1, 1), (1, 1, 1)], 2, held={1: on((1, 1))})[1] == ((0, 1, 1, 1),)
     fewer_cpus_on_1: list[Amounts] = [(3, 3, 30), (3, 6, 30), (1, 1, 10)]
     assert packed(fewer_cpus_on_1, 2, held={2: on((0, 1))})[2] == ((1, 1, 1, 10),)
-    assert packed([(1, 1, 1)], 2, Tune("gpus"), held={0: on((1, 1))}) == [((0, 1, 1, 1),)]
+    assert packed([(1, 1, 1)], 2, ProgramTune(in_order=False, hand_out=True), held={0: on((1, 1))}) == [
+        ((0, 1, 1, 1),)
+    ]
 
 
 def test_a_job_goes_to_the_fewest_machines_its_cpus_and_memory_by_gpus():
@@ -195,10 +198,8 @@ def test_a_job_goes_only_to_machines_that_may_serve():
 def test_a_job_below_its_share_keeps_its_allocation():
     """One CPU is free, and the first takes it, of its 3, with 30 bytes; the second has none, and 30 bytes."""
     free = Free(tiny_cluster(1, 4, cpus=12, memory_bytes=120), [4], [1], [120])
-    for lowered in ("fewest", "in_order"):
-        result = Tune(lowered=lowered, hand_out=False).pack(
-            [need(0, (1, 9, 120)), need(1, (1, 9, 40))], free, view()
-        )
+    for mechanism in (Tune(hand_out=False), ProgramTune(by_gpus=False)):
+        result = mechanism.pack([need(0, (1, 9, 120)), need(1, (1, 9, 40))], free, view())
         assert result == {0: on((0, 1, 1, 30)), 1: on((0, 1, 0, 30))}
 
 
