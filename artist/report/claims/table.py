@@ -212,7 +212,7 @@ def _places(result: Result) -> str:
     if not result.claim.along:
         return ""
     signed = bool(result.claim.against)
-    return ", ".join(f"{axes.at}: {_number(axes.ours.mean, signed=signed)}" for axes in result.places)
+    return ", ".join(f"{place.at}: {_number(place.ours.mean, signed=signed)}" for place in result.places)
 
 
 def _metric(result: Result) -> str:
