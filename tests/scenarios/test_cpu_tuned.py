@@ -1,8 +1,8 @@
 """CPUs and memory around any policy: it decides which job runs where, the mechanism on CPUs and memory.
 
-Jobs of model "hungry" want 6 CPUs a GPU, those of "frugal" 1, and with c CPUs a GPU an iteration of 1 s takes
-max(1, 6 / c) or max(1, 1 / c) seconds; machines have 4 CPUs a GPU if nothing else is said. So in proportion a
-hungry job takes 1.5 s an iteration. "eager" is like hungry, but by the square: max(1, (6 / c)^2).
+Jobs of model "hungry" want 6 CPUs per GPU, those of "frugal" 1, and with c CPUs per GPU an iteration of 1 s
+takes max(1, 6 / c) or max(1, 1 / c) seconds; machines have 4 CPUs per GPU if nothing else is said. So in
+proportion a hungry job takes 1.5 s per iteration. "eager" is like hungry, but squared: max(1, (6 / c)^2).
 """
 
 from dataclasses import replace
@@ -20,6 +20,7 @@ from artist.policies.coda.policy import Coda
 from artist.policies.dally.policy import Dally
 from artist.policies.gandiva.policy import Gandiva
 from artist.policies.muri.policy import Muri
+from artist.policies.network_aware.policy import NetworkAware
 from artist.policies.synergy.cpu_tuned import CpuTuned
 from artist.policies.synergy.division_rules import DivisionRule
 from artist.policies.synergy.policy import Synergy
@@ -30,7 +31,7 @@ from artist.testing.tiny import PlainPerformance, job, on, run_checked, seconds,
 from artist.units import seconds_to_ns
 
 HOUR, GIB = 3600, 1 << 30
-WANTS = {"hungry": 6, "eager": 6, "frugal": 1, "": 0}  # CPUs a GPU
+WANTS = {"hungry": 6, "eager": 6, "frugal": 1, "": 0}  # CPUs per GPU
 POLICIES = {
     "fifo": lambda fill: Ordered(order="fifo", fill=fill),
     "srtf": lambda fill: Ordered(order="srtf", preemptive=True, backfill=True, fill=fill),
@@ -92,12 +93,12 @@ def test_cpus_left_by_a_frugal_job_go_to_a_hungry_one(name):
 
     Whatever the policy: it only has to start both.
     """
-    for fill, finish in (("proportional", 18), ("tune", 12)):
+    for mechanism, finish in (("proportional", 18), ("tune", 12)):
         jobs = [hungry("h", 1, 12), frugal("f", 1, 12)]
         jobs = [replace(spec, stages=Stages(0, 0, seconds_to_ns(1), 0)) for spec in jobs]
-        result, events = simulate(jobs, tiny_cluster(1, 2, cpus=8), tuned(POLICIES[name], fill))
+        result, events = simulate(jobs, tiny_cluster(1, 2, cpus=8), tuned(POLICIES[name], mechanism))
         assert seconds(result, "finish_ns") == [finish, 12]
-        assert cpus(events, 1) == [(0, [4 if fill == "proportional" else 1])]
+        assert cpus(events, 1) == [(0, [4 if mechanism == "proportional" else 1])]
 
 
 def test_no_job_has_less_than_its_share_or_its_best_case_and_the_first_have_more():
@@ -112,6 +113,17 @@ def test_a_finish_hands_cpus_on():
     jobs = [hungry("a", 1, 4), hungry("b", 1, 8)]
     result, events = simulate(jobs, tiny_cluster(1, 2, cpus=8), fifo("tune"))
     assert seconds(result, "finish_ns") == [6, 10]
+    assert cpus(events, 1) == [(0, [4]), (6, [6])]
+
+
+def test_a_finish_hands_cpus_on_though_the_first_job_waits_for_more_gpus():
+    """The same, and c waits for both GPUs: FIFO needs no call for the one that a leaves, b has 6 CPUs yet.
+
+    At 10 c starts with 8 CPUs for 2 GPUs: 1.5 s.
+    """
+    jobs = [hungry("a", 1, 4), hungry("b", 1, 8), hungry("c", 2, 1, 1)]
+    result, events = simulate(jobs, tiny_cluster(1, 2, cpus=8), fifo("tune"))
+    assert seconds(result, "finish_ns") == [6, 10, 11.5]
     assert cpus(events, 1) == [(0, [4]), (6, [6])]
 
 
@@ -211,7 +223,7 @@ def test_greedy_leaves_elastic_jobs_their_shares():
 
 
 def test_opt_gives_cpus_to_the_job_that_gains_most():
-    """As with tune 3 CPUs are left of 12, but h gains 1/4 of its speed a CPU, e more: (5/4)^2, then (6/4)^2.
+    """With tune 3 of 12 CPUs are left; but h gains 1/4 of its speed per CPU, e more: (5/4)^2, then (6/4)^2.
 
     6 and 5 are worth 1.5 + 1.5625, 5 and 6 1.25 + 2.25: so e has 6. When e ends, after 4 s, h has 6.
     """
@@ -220,23 +232,23 @@ def test_opt_gives_cpus_to_the_job_that_gains_most():
     assert [cpus(events, number) for number in range(3)] == [[(0, [5]), (4, [6])], [(0, [6])], [(0, [1])]]
 
 
-@pytest.mark.parametrize("fill", ["tune", "opt"])
-def test_shares_are_of_the_cpus_that_undivided_jobs_leave(fill):
+@pytest.mark.parametrize("mechanism", ["tune", "opt"])
+def test_shares_are_of_the_cpus_that_undivided_jobs_leave(mechanism):
     """Of 12 CPUs c has 9, e the other 3 as in proportion, g and h none. When c ends at 4, they have 4 each.
 
     D comes at 5 and asks for 9: to the policy e, g and h hold 3 CPUs as before, so d starts at once.
     """
     jobs = [job("c", 0, 4, cpus=9), *(hungry(name, 1, 20, 1) for name in "egh"), job("d", 0, 4, 5, cpus=9)]
-    _, events = simulate(jobs, tiny_cluster(1, 3, cpus=12), fifo(fill))
+    _, events = simulate(jobs, tiny_cluster(1, 3, cpus=12), fifo(mechanism))
     for number, first in ((1, 3), (2, 0), (3, 0)):
         assert cpus(events, number)[:3] == [(1, [first]), (4, [4]), (5, [first])]
 
 
-@pytest.mark.parametrize("fill", ["tune", "opt"])
-def test_cpus_left_beside_undivided_jobs_are_handed_out(fill):
+@pytest.mark.parametrize("mechanism", ["tune", "opt"])
+def test_cpus_left_beside_undivided_jobs_are_handed_out(mechanism):
     """Of 12 CPUs c has 6, f 4 of the 6 that are free, h the other 2. F needs 1 of them, so h has 5."""
     jobs = [job("c", 0, 50, cpus=6), frugal("f", 1, 9, 1), hungry("h", 1, 9, 1)]
-    _, events = simulate(jobs, tiny_cluster(1, 3, cpus=12), fifo(fill))
+    _, events = simulate(jobs, tiny_cluster(1, 3, cpus=12), fifo(mechanism))
     assert [cpus(events, number)[0] for number in (1, 2)] == [(1, [1]), (1, [5])]
 
 
@@ -249,8 +261,8 @@ def test_remaining_cpus_are_given_by_arrival_not_by_start():
     assert cpus(events, 2)[:2] == [(2, [6]), (4, [4])]
 
 
-@pytest.mark.parametrize("fill", ["tune", "opt"])
-def test_a_best_case_on_one_machine_does_not_hold_on_two(fill):
+@pytest.mark.parametrize("mechanism", ["tune", "opt"])
+def test_a_best_case_on_one_machine_does_not_hold_on_two(mechanism):
     """A job of 2 GPUs wants 1 CPU for each on one machine, 6 on two: there it keeps its shares of 4."""
 
     def torn(spec, allocation):
@@ -258,20 +270,20 @@ def test_a_best_case_on_one_machine_does_not_hold_on_two(fill):
         return max(1.0, *(wants * s.gpus / max(s.cpus, 0.1) for s in allocation.slices))
 
     jobs = [replace(job("w", 2), model="new")]
-    _, events = run_checked(jobs, tiny_cluster(2, 2, cpus=8), spread(fill), PlainPerformance(torn))
+    _, events = run_checked(jobs, tiny_cluster(2, 2, cpus=8), spread(mechanism), PlainPerformance(torn))
     assert cpus(events, 0) == [(0, [4, 4])]
 
 
 def test_a_best_case_that_does_not_hold_there_takes_nothing_away():
-    """A job wants 1 CPU a GPU on m0, the cluster's own kind, and 6 on m1: there it keeps its share of 4."""
+    """A job wants 1 CPU per GPU on m0, the cluster's own type, and 6 on m1: there it keeps its share of 4."""
 
     def by_machine(spec, allocation):
         return max(1.0, *((1 + 5 * s.machine) * s.gpus / max(s.cpus, 0.1) for s in allocation.slices))
 
     cluster = Cluster([Machine(f"m{i}", 0, "ab"[i], 2, cpus=8) for i in range(2)])
-    for fill in ("tune", "opt"):
+    for mechanism in ("tune", "opt"):
         jobs = [replace(job(f"j{i}", 2), model="new") for i in range(2)]
-        _, events = run_checked(jobs, cluster, fifo(fill), PlainPerformance(by_machine))
+        _, events = run_checked(jobs, cluster, fifo(mechanism), PlainPerformance(by_machine))
         assert [cpus(events, number) for number in range(2)] == [[(0, [2])], [(0, [8])]]
 
 
@@ -360,8 +372,8 @@ def test_a_victim_stays_where_it_is_though_it_was_tuned(name):
     jobs = [job(f"j{i}", (1, 2, 1, 3)[i % 4], 3 + i % 5, i * 0.7, cpus=4) for i in range(24)]
     jobs = [replace(spec, stages=Stages(0, 0, seconds_to_ns(1), 0)) for spec in jobs]
     runs = [
-        simulate(jobs, tiny_cluster(2, 3, cpus=12), tuned(POLICIES[name], fill))
-        for fill in ("proportional", "tune")
+        simulate(jobs, tiny_cluster(2, 3, cpus=12), tuned(POLICIES[name], mechanism))
+        for mechanism in ("proportional", "tune")
     ]
     where = [
         [(e.time_ns, e.job, e.allocation.gpu_map()) for e in events if isinstance(e, Start | Change)]
@@ -427,3 +439,10 @@ def test_a_policy_inside_whose_cpus_do_not_go_with_the_mechanism_is_refused(insi
     """Greedy needs demands that are met, the others shares; some policies decide on CPUs themselves."""
     with pytest.raises(ValidationError, match=advice):
         CpuTuned(inside(), mechanism)
+
+
+def test_network_aware_does_not_move_jobs_of_cpu_tuned():
+    """Their CPUs and memory are divided on the machines of the plan; `cpu_tuned` around it is the way."""
+    with pytest.raises(ValidationError, match=r"policy\.placement=as_chosen"):
+        NetworkAware(fifo("tune"))
+    assert CpuTuned(NetworkAware(fifo("proportional"))).mechanism == "tune"
