@@ -16,6 +16,7 @@ from artist.performance.effects.input_stall import InputStall
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.performance.placed import PlacedPerformance
 from artist.policies.basic.ordered import Ordered
+from artist.policies.synergy.cpu_tuned import CpuTuned
 from artist.policies.synergy.policy import Synergy
 from artist.testing.tiny import job, run_checked
 from netmodels.models.zero import ZeroModel
@@ -35,8 +36,8 @@ POLICIES: dict[str, Callable[[Sequence[float]], Policy]] = {
         for name in ("proportional", "tune", "opt")
     },
     "split": lambda points: Synergy(split="when_faster", memory_points_gib=points, interval_s=5),
-    "fill tune": lambda points: Ordered(order="fifo", backfill=True, placement="spread", fill="tune"),
-    "fill opt": lambda points: Ordered(order="srtf", preemptive=True, backfill=True, fill="opt"),
+    "fifo, tuned": lambda points: CpuTuned(Ordered(order="fifo", backfill=True, placement="spread"), "tune"),
+    "srtf, opt": lambda points: CpuTuned(Ordered(order="srtf", preemptive=True, backfill=True), "opt"),
 }
 
 
