@@ -303,11 +303,11 @@ class JobTypes(Topic):
     def _draw(self, job: int, allocation: Allocation) -> None:
         """Record the draw, on its machines, of a job that draws nothing yet."""
         spec = self._jobs[job]
-        for here in allocation.slices:
-            amount = round(self._drawn_by(spec, allocation, here))
+        for part in allocation.slices:
+            amount = round(self._drawn_by(spec, allocation, part))
             if amount:
-                self._draws.setdefault(job, []).append((here.machine, amount))
-                self._add_drawn(here.machine, amount)
+                self._draws.setdefault(job, []).append((part.machine, amount))
+                self._add_drawn(part.machine, amount)
 
     def _add_drawn(self, machine: int, amount: int) -> None:
         was = self._is_crowded(machine)
@@ -330,17 +330,17 @@ class JobTypes(Topic):
     # --- machines
 
     def _machine(self, event: MachineEvent) -> None:
-        works, there = _WORKS.get(event.type), _THERE.get(event.type)
+        works, present = _WORKS.get(event.type), _THERE.get(event.type)
         if works is not None:
             for starved in self._starved:
                 starved.open(event.machine, works)
-        if there is not None:
-            self._come_or_go(event.machine, there)
+        if present is not None:
+            self._come_or_go(event.machine, present)
 
-    def _come_or_go(self, machine: int, there: bool) -> None:
-        if there != self._there[machine]:
-            self._there[machine] = there
-            facts, sign = self._machines[machine], 1 if there else -1
+    def _come_or_go(self, machine: int, present: bool) -> None:
+        if present != self._there[machine]:
+            self._there[machine] = present
+            facts, sign = self._machines[machine], 1 if present else -1
             self._capacity[0] += sign * int(facts.cpus)
             self._capacity[1] += sign * int(facts.memory_bandwidth_bytes_per_s)
 
@@ -450,7 +450,7 @@ def summarise_job_types(result: RunResult, job_types: JobTypes) -> dict[str, Any
     users = _user_p99_s(list(field_of(jobs, "user")), queueing, finished, of_gpu)
     asked = _asked(result)[window]
     more = np.array(job_types.cpus_last)[window] - asked
-    told = finished & of_gpu & (asked > 0)
+    known = finished & of_gpu & (asked > 0)
     started = int((with_gpus & (result.columns["starts"] > 0)).sum())
     return {
         "kinds": {
@@ -466,10 +466,10 @@ def summarise_job_types(result: RunResult, job_types: JobTypes) -> dict[str, Any
             "cpus_of_cpu_jobs": over.share("cpus_of_cpu_jobs", "capacity_cpus"),
             "bandwidth": over.share("bandwidth_bytes_per_s", "capacity_bytes_per_s"),
             "over_threshold": over.share("crowded", "training"),
-            "more_cpus": _part(told & (more > 0), told),
-            "fewer_cpus": _part(told & (more < 0), told),
-            "more_cpus_1_to_5": _part(told & (more > 0) & (more <= 5), told),
-            "fewer_cpus_1_to_20": _part(told & (more < 0) & (more >= -20), told),
+            "more_cpus": _part(known & (more > 0), known),
+            "fewer_cpus": _part(known & (more < 0), known),
+            "more_cpus_1_to_5": _part(known & (more > 0) & (more <= 5), known),
+            "fewer_cpus_1_to_20": _part(known & (more < 0) & (more >= -20), known),
             "aborted": int(result.columns["preemptions"][~with_gpus].sum()),
             "cpu_lost": _lost(result, ~with_gpus),
             "without_cpus": len(job_types.without_cpus),
@@ -523,14 +523,14 @@ def _of_type(queueing_ns: Ints, jct_ns: Ints, finished: Bools, of_type: Bools) -
     return {
         "jobs": int(of_type.sum()),
         "finished": int(done.sum()),
-        **{name: _part(done & those, done) for name, those in waits.items()},
+        **{name: _part(done & waited, done) for name, waited in waits.items()},
         "queueing_s": distribution(queueing_ns[done]),
         "jct_s": distribution(jct_ns[done]),
     }
 
 
-def _part(those: Bools, of: Bools) -> float | None:
-    return int(those.sum()) / int(of.sum()) if of.any() else None
+def _part(part: Bools, of: Bools) -> float | None:
+    return int(part.sum()) / int(of.sum()) if of.any() else None
 
 
 def _user_p99_s(

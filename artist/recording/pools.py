@@ -110,12 +110,12 @@ class Reclaims:
         """Count the returned machines, by how they were cleared; idle ones are marked so far."""
         preempted = 0
         for job, before in self._before.items():
-            here = [s.machine for s in before.slices if s.machine in returned] if before else []
-            if here and job in self._preempted:
+            left = [s.machine for s in before.slices if s.machine in returned] if before else []
+            if left and job in self._preempted:
                 preempted += 1
                 assert before is not None
                 self._collateral_gpus += sum(s.gpus for s in before.slices if s.machine not in returned)
-            for machine in here:
+            for machine in left:
                 if job in self._preempted:
                     returned[machine] = "preempting"
                 elif returned[machine] == "idle":
@@ -329,15 +329,15 @@ class Pools(Topic):
 
     def _move(self, event: MachineEvent) -> None:
         """Record that a machine changes its pool, joins or leaves."""
-        machine, there = event.machine, _PRESENT.get(event.type)
+        machine, present = event.machine, _PRESENT.get(event.type)
         if event.type == "assign":
             self.reclaims.assign(machine, self._pool[machine])
             self._add(machine, -1)
             self._pool[machine] = event.pool
             self._add(machine, 1)
-        elif there is not None and there != self._present[machine]:
+        elif present is not None and present != self._present[machine]:
             self._add(machine, -1)
-            self._present[machine] = there
+            self._present[machine] = present
             self._add(machine, 1)
 
     def _add(self, machine: int, sign: int) -> None:
@@ -347,8 +347,8 @@ class Pools(Topic):
             self._counts[pool] = [0, 0, 0]
             before = bytes(8 * len(self._row_ns))
             self._rows[pool] = (array("q", before), array("q", before), array("q", before))
-        there = sign * self._present[machine]
-        for i, amount in enumerate((there, there * gpus, sign * self._on[machine])):
+        present = sign * self._present[machine]
+        for i, amount in enumerate((present, present * gpus, sign * self._on[machine])):
             self._counts[pool][i] += amount
         if self._on[machine]:
             self._count_taken(machine, sign)

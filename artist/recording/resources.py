@@ -181,8 +181,8 @@ class Resources(Topic):
         starts, indices = self.row_ns, self.row_values[len(RESOURCES) :: len(self.columns)]
         spans = (indices[i] * (starts[i + 1] - starts[i]) for i in range(len(starts) - 1))
         means = [
-            used / (there * _ONE) if there else None
-            for used, there in zip(self._used, self._wholes(self._there), strict=True)
+            used / (whole * _ONE) if whole else None
+            for used, whole in zip(self._used, self._wholes(self._there), strict=True)
         ]
         blocking = math.fsum(spans) / end_ns if end_ns else None
         entries = {"resources": dict(zip(RESOURCES, means, strict=False)), BLOCKING: blocking}
@@ -274,15 +274,15 @@ class Resources(Topic):
             self._write_row(now)
             for i, uses in enumerate(self._uses):
                 self._used[i] += uses * span_ns
-            for i, there in enumerate(self._capacity):
-                self._there[i] += there * span_ns
+            for i, amount in enumerate(self._capacity):
+                self._there[i] += amount * span_ns
             self._open_ns = now
 
     def _write_row(self, end_ns: int) -> None:
         self.row_ns.append(self._open_ns)
         shares = [
-            uses / (there * _ONE) if there else 0.0
-            for uses, there in zip(self._uses, self._wholes(self._capacity), strict=True)
+            uses / (whole * _ONE) if whole else 0.0
+            for uses, whole in zip(self._uses, self._wholes(self._capacity), strict=True)
         ]
         blocking = self._blocked.index(self._open_ns, end_ns)
         self.row_values.extend([*shares[: len(RESOURCES)], blocking, *shares[len(RESOURCES) :]])

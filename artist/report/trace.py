@@ -142,6 +142,6 @@ def _tell(run: Run, stays: Stays, events: list[Event]) -> None:
     for event in events:
         row = rows[event["job"]] if "job" in event else None
         if row is not None:
-            said = ((name, column[row]) for name, column in columns.items())
+            facts = ((name, column[row]) for name, column in columns.items())
             # Not a number: the job has not finished; an empty text: the trace names nobody.
-            event["args"] |= {name: value for name, value in said if value == value and value != ""}
+            event["args"] |= {name: value for name, value in facts if value == value and value != ""}

@@ -70,8 +70,8 @@ def _policies(path: Path) -> tuple[str, ...]:
     try:
         hydra = _read_config(path)["hydra"]
         overrides = [text.partition("=") for text in hydra["overrides"]["task"]]
-        said = {name.lstrip("+"): value for name, _, value in overrides}
-        text = said.get("policy") or hydra["sweeper"]["params"]["policy"]
+        values = {name.lstrip("+"): value for name, _, value in overrides}
+        text = values.get("policy") or hydra["sweeper"]["params"]["policy"]
     except (InputError, LookupError, TypeError, AttributeError):
         return ()
     return tuple(re.findall(r"[^\s,'\"()]+", str(text)))

@@ -87,9 +87,9 @@ def read_cpus_kept(runs: Sequence[Run]) -> dict[str, tuple[Floats, Floats]]:
         model = read_jobs(run).model
         counted = measured_jobs(run, len(gpus)) & ~np.isnan(jct_s) & ~np.isnan(last) & (gpus > 0)
         for code, name in enumerate(model.names):
-            those = counted & (model.codes == code)
-            wanted = np.where(asked > 0, asked, np.nan)[those]
-            by_model.setdefault(name, []).append(np.stack([wanted, last[those]]) / gpus[those])
+            chosen = counted & (model.codes == code)
+            wanted = np.where(asked > 0, asked, np.nan)[chosen]
+            by_model.setdefault(name, []).append(np.stack([wanted, last[chosen]]) / gpus[chosen])
     return {name: (arrays[0], arrays[1]) for name, parts in by_model.items() for arrays in [np.hstack(parts)]}
 
 

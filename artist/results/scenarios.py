@@ -143,11 +143,11 @@ def _scenarios(comparison: Comparison, at_policy: Sequence[int]) -> tuple[Scenar
         values = _picked(comparison.groups[members[0]].shown, others)
         parts.append(tuple((key, value) for key, value in zip(keys, values, strict=True) if value))
     brief = [tuple(part for part in pairs if part[1] != "none") for pairs in parts]
-    told = brief if all(brief) and len(set(brief)) == len(brief) else parts
-    names = [", ".join(spoken(key, [value]) for key, value in pairs) for pairs in told]
+    pairs_of_rows = brief if all(brief) and len(set(brief)) == len(brief) else parts
+    names = [", ".join(spoken(key, [value]) for key, value in pairs) for pairs in pairs_of_rows]
     return tuple(
         Scenario(name, tuple(members), pairs)
-        for name, members, pairs in zip(names, rows.values(), told, strict=True)
+        for name, members, pairs in zip(names, rows.values(), pairs_of_rows, strict=True)
     )
 
 

@@ -103,11 +103,11 @@ def roles(claim: Claim, facts: Mapping[str, str]) -> list[tuple[str, str]]:
     asked = [(claim.policy, _MINE, at, claim.where)]
     asked += [(other, str(number), *compared) for number, other in enumerate(claim.against)]
     if claim.than_where is not None:
-        asked += [(who, _THERE + whose, [""], claim.than_where) for who, whose, _, _ in asked]
+        asked += [(policy, _THERE + role, [""], claim.than_where) for policy, role, _, _ in asked]
     return [
-        (value, whose)
-        for who, whose, values, where in asked
-        if is_of(who, facts) and fits(where, facts)
+        (value, role)
+        for policy, role, values, where in asked
+        if is_of(policy, facts) and fits(where, facts)
         for value in values
     ]
 
@@ -127,8 +127,8 @@ def _found(claim: Claim, evidence: Sequence[Evidence]) -> dict[str, dict[str, di
         value = run.value(claim.metric[0], claim) if taken else None
         if value is None:
             continue
-        for at, whose in taken:
-            known = numbers.setdefault(at, {}).setdefault(whose, {})
+        for at, role in taken:
+            known = numbers.setdefault(at, {}).setdefault(role, {})
             if known.setdefault(run.seed, (value, run))[0] != value:
                 name = run.facts["policy"] if claim.policy is not None else "one kind"
                 what = f"several runs of {name} with seed {run.seed} fit a claim: {claim.says}"
@@ -141,12 +141,12 @@ def _place(claim: Claim, at: str, by_seed: _BySeed) -> Place:
     """Return the claim at one value, by the seeds that all of its policies have."""
     names = [_MINE, *map(str, range(len(claim.against)))]
     names += [_THERE + name for name in names] if claim.than_where is not None else []
-    whose = [by_seed.get(name, {}) for name in names]
-    seeds = sorted(set(whose[0]).intersection(*whose[1:]))
+    by_role = [by_seed.get(name, {}) for name in names]
+    seeds = sorted(set(by_role[0]).intersection(*by_role[1:]))
     if not seeds:
-        return Place(at, Estimate(), 0, NOT_RUN, missing=_missing(claim, whose))
-    numbers = [[one[seed][0] for one in whose] for seed in seeds]
-    runs = [[one[seed][1] for seed in seeds] for one in whose]
+        return Place(at, Estimate(), 0, NOT_RUN, missing=_missing(claim, by_role))
+    numbers = [[one[seed][0] for one in by_role] for seed in seeds]
+    runs = [[one[seed][1] for seed in seeds] for one in by_role]
     if not all(run.run.covered.whole for of_one in runs for run in of_one):
         return Place(at, Estimate(), len(seeds), UNFINISHED)
     if not claim.against:
@@ -156,11 +156,11 @@ def _place(claim: Claim, at: str, by_seed: _BySeed) -> Place:
     return _change_at(claim, at, numbers, runs)
 
 
-def _missing(claim: Claim, whose: Sequence[Mapping[int, _Seen]]) -> tuple[str, ...]:
+def _missing(claim: Claim, by_role: Sequence[Mapping[int, _Seen]]) -> tuple[str, ...]:
     """Return the policies of a claim of which no run fits."""
-    who = [claim.policy, *claim.against]
-    names = [policy.name if policy else "such jobs" for policy in who * (len(whose) // len(who))]
-    return tuple(dict.fromkeys(name for name, runs in zip(names, whose, strict=True) if not runs))
+    policies = [claim.policy, *claim.against]
+    names = [policy.name if policy else "such jobs" for policy in policies * (len(by_role) // len(policies))]
+    return tuple(dict.fromkeys(name for name, runs in zip(names, by_role, strict=True) if not runs))
 
 
 def _change_at(
@@ -200,11 +200,11 @@ def _queue(runs: Sequence[Evidence]) -> bool:
 
 def _change_of(claim: Claim, numbers: Sequence[Value]) -> float | None:
     """Return the change of a seed, or the change of the change; None where there is no ratio."""
-    here, there = numbers[: 1 + len(claim.against)], numbers[1 + len(claim.against) :]
-    change = _change(claim, here[0], here[1:])
-    if not there or change is None:
+    first, second = numbers[: 1 + len(claim.against)], numbers[1 + len(claim.against) :]
+    change = _change(claim, first[0], first[1:])
+    if not second or change is None:
         return change
-    other = _change(claim, there[0], there[1:])
+    other = _change(claim, second[0], second[1:])
     return None if other is None or other == -1 else (1 + change) / (1 + other) - 1
 
 

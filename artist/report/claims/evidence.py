@@ -145,9 +145,9 @@ def fits(where: Where, facts: Mapping[str, str]) -> bool:
     return all(any(same(wanted, facts.get(key, "")) for wanted in values) for key, values in allowed.items())
 
 
-def is_of(who: Who | None, facts: Mapping[str, str]) -> bool:
+def is_of(policy: Who | None, facts: Mapping[str, str]) -> bool:
     """Return whether a run is of a policy, as it is set; of none in particular any run is."""
-    return who is None or (who.name == facts["policy"] and fits(who.where, facts))
+    return policy is None or (policy.name == facts["policy"] and fits(policy.where, facts))
 
 
 def same(wanted: object, text: str) -> bool:

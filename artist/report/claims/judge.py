@@ -79,11 +79,13 @@ def judge(file: ClaimFile, runs: Sequence[Run]) -> Judged:
     for claim in file.claims:
         decides = claim.under(first)
         for fabric in sorted(by_fabric):
-            here = by_fabric[fabric]
-            result = evaluate(decides, here)
+            evidence = by_fabric[fabric]
+            result = evaluate(decides, evidence)
             read = [claim.under(reading) for reading in others]
-            readings = tuple(result if reading == decides else evaluate(reading, here) for reading in read)
-            metrics = tuple(evaluate(decides.by(metric), here) for metric in claim.metric[1:])
+            readings = tuple(
+                result if reading == decides else evaluate(reading, evidence) for reading in read
+            )
+            metrics = tuple(evaluate(decides.by(metric), evidence) for metric in claim.metric[1:])
             rows.append(Row(fabric, result, readings, metrics))
     return Judged(file, tuple(sorted(by_fabric)), tuple(rows))
 
@@ -100,27 +102,27 @@ def _by_fabric(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
         topology, profiles = (run.facts.get(key, "") for key in (_TOPOLOGY, _PROFILES))
         settings.setdefault(topology, {}).setdefault(profiles, []).append(run)
     return {
-        f"{topology}, {profiles}" if len(here) > 1 else topology: runs
-        for topology, here in settings.items()
-        for profiles, runs in here.items()
+        f"{topology}, {profiles}" if len(by_profiles) > 1 else topology: runs
+        for topology, by_profiles in settings.items()
+        for profiles, runs in by_profiles.items()
     }
 
 
 def _of_fabric(judged: Judged, fabric: str) -> str:
     rows = [row for row in judged.rows if row.fabric == fabric]
     changes = [row for row in rows if row.result.claim.against]
-    said = [f"of {len(changes)} claims {_counted([row.result for row in changes])}"]
+    clauses = [f"of {len(changes)} claims {_counted([row.result for row in changes])}"]
     numbers = [row.result for row in rows if not row.result.claim.against]
     if numbers:
-        said.append(f"of {len(numbers)} numbers {_counted(numbers)}")
+        clauses.append(f"of {len(numbers)} numbers {_counted(numbers)}")
     first = next(iter(judged.file.readings), "")
     for name, at in judged.readings.items():
         shown = sum(row.readings[at].verdict == SHOWN for row in changes)
-        said.append(f"read as {name} instead of {first}, {shown} shown")
+        clauses.append(f"read as {name} instead of {first}, {shown} shown")
     if judged.readings:
-        said.append(f"verdicts that hang on the reading: {sum(row.hangs for row in rows)}")
+        clauses.append(f"verdicts that hang on the reading: {sum(row.hangs for row in rows)}")
     lead = f"{judged.file.paper}, {fabric}" if fabric else judged.file.paper
-    return f"{lead}: {'; '.join(said)}."
+    return f"{lead}: {'; '.join(clauses)}."
 
 
 def _counted(results: Sequence[Result]) -> str:

@@ -164,9 +164,9 @@ class Claim(_Part):
     def under(self, reading: Mapping[str, Who]) -> "Claim":
         """Return the claim with policies replaced by those of a reading."""
 
-        def read(who: Who) -> Who:
-            other = reading.get(who.name)
-            return who if other is None else Who(name=other.name, where=who.where | other.where)
+        def read(policy: Who) -> Who:
+            other = reading.get(policy.name)
+            return policy if other is None else Who(name=other.name, where=policy.where | other.where)
 
         policy = self.policy and read(self.policy)
         return self.model_copy(update={"policy": policy, "against": tuple(map(read, self.against))})
@@ -174,8 +174,8 @@ class Claim(_Part):
     def places(self) -> Iterator[tuple[object, ...]]:
         """Yield the numbers that it is about, by metric and swept value; no two claims share one."""
         of_each = self.take == "each"
-        whose = [(who.name, _sorted(who.where)) for who in (self.policy, *self.against) if who]
-        kept = (whose, _sorted(self.against_where), _sorted(self.than_where), self.model, self.tier)
+        named = [(policy.name, _sorted(policy.where)) for policy in (self.policy, *self.against) if policy]
+        kept = (named, _sorted(self.against_where), _sorted(self.than_where), self.model, self.tier)
         along = () if of_each or not self.along else (self.along, self.values, self.take)
         swept: list[Where] = [{self.along: value} for value in self.values if of_each and self.along]
         for metric in self.metric:
@@ -280,9 +280,9 @@ def read_claims(name: str) -> ClaimFile:
     InputError
         With file, field, the value found and the values allowed.
     """
-    here = files(__package__)
-    shipped = sorted(Path(file.name).stem for file in here.iterdir() if file.name.endswith(".yaml"))
-    path = Path(str(here.joinpath(f"{name}.yaml"))) if name in shipped else Path(name)
+    folder = files(__package__)
+    shipped = sorted(Path(file.name).stem for file in folder.iterdir() if file.name.endswith(".yaml"))
+    path = Path(str(folder.joinpath(f"{name}.yaml"))) if name in shipped else Path(name)
     if name not in shipped and not path.suffix and not os.path.exists(path):
         listed, _, near = allowed_names(name, shipped).partition("; ")
         allowed = "; ".join([f"{listed}, or a file like theirs", *([near] if near else [])])

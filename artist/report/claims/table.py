@@ -60,9 +60,9 @@ def claims_table(judged: Judged) -> DataTable:
 def claim_notes(judged: Judged) -> tuple[str, ...]:
     """Return the sentences below the table."""
     results = [result for row in judged.rows for result in (row.result, *row.readings, *row.metrics)]
-    said = {result.verdict for result in results}
+    verdicts = {result.verdict for result in results}
     within = ", ".join(f"{100 * share:.0f}" for share in sorted({result.claim.within for result in results}))
-    legend = "; ".join(f"{name}: {words}" for name, words in VERDICTS.items() if name in said)
+    legend = "; ".join(f"{name}: {words}" for name, words in VERDICTS.items() if name in verdicts)
     how = (
         "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t; where the best of k is "
         "picked, one of k that hold together, after Bonferroni). Queueing: the mean of ours and of what it "
@@ -119,8 +119,10 @@ def _fabric_text(judged: Judged, fabric: str) -> str:
         for row in rows
     ]
     head, _, _, *body = Grid(tuple((head, "", "") for head in heads), tuple(lines), 6).text().splitlines()
-    told = [line for row, text in zip(rows, body, strict=True) for line in (text, *_details(row, judged))]
-    return "\n".join([head, *told, _LEGEND, summary(judged)[judged.fabrics.index(fabric)]])
+    lines_shown = [
+        line for row, text in zip(rows, body, strict=True) for line in (text, *_details(row, judged))
+    ]
+    return "\n".join([head, *lines_shown, _LEGEND, summary(judged)[judged.fabrics.index(fabric)]])
 
 
 def _details(row: Row, judged: Judged) -> list[str]:
@@ -171,18 +173,20 @@ def _csv_cells(fabric: str, reading: str, result: Result, place: Place) -> list[
 
 def _settings(claim: Claim) -> str:
     """Return the runs that a claim is about."""
-    said = [f"{claim.policy.name}{_where(claim.policy.where)}"] if claim.policy else []
+    clauses = [f"{claim.policy.name}{_where(claim.policy.where)}"] if claim.policy else []
     if claim.against:
-        said.append("against " + " and ".join(f"{who.name}{_where(who.where)}" for who in claim.against))
+        clauses.append(
+            "against " + " and ".join(f"{policy.name}{_where(policy.where)}" for policy in claim.against)
+        )
     if claim.where:
-        said.append(_pairs(claim.where))
+        clauses.append(_pairs(claim.where))
     if claim.against_where:
-        said.append(f"against {_pairs(claim.against_where)}")
+        clauses.append(f"against {_pairs(claim.against_where)}")
     if claim.than_where:
-        said.append(f"compared with {_pairs(claim.than_where)}")
+        clauses.append(f"compared with {_pairs(claim.than_where)}")
     if claim.along:
-        said.append(f"{claim.take} of {claim.along}={','.join(map(str, claim.values))}")
-    return "; ".join(said)
+        clauses.append(f"{claim.take} of {claim.along}={','.join(map(str, claim.values))}")
+    return "; ".join(clauses)
 
 
 def _where(where: Where) -> str:

@@ -94,7 +94,7 @@ def levels_over_time(
         label=f"time ({unit})",
         limits=(0, end_s / scale),
         width_in=width_in,
-        said={row: f"{text} %" for row, text in shares.items()},
+        subtitles={row: f"{text} %" for row, text in shares.items()},
     )
     figure.supylabel("running elastic jobs", fontsize=9)
     return figure

@@ -35,7 +35,7 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
 def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw median and 95th percentile of the completion time of jobs, by the GPUs asked for."""
     layout = facets([digest.group for digest in digests], contest)
-    there = np.flatnonzero(sum(digest.by_demand[:, 0] for digest in digests))
+    used = np.flatnonzero(sum(digest.by_demand[:, 0] for digest in digests))
     both = [
         (column, f"{statistic}{', ' if name else ''}{name}", rows)
         for name, rows in layout.sets
@@ -53,9 +53,9 @@ def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float =
         for axes, (column, name, rows) in zip(places, both, strict=True):
             for row in rows:
                 marker = {"marker": layout.points[row]["marker"], "markevery": None, "markersize": 4}
-                times = digests[row].by_demand[there, column]
-                (lines[row],) = axes.plot(range(len(there)), times, **layout.looks[row] | marker)
-            axes.set_xticks(range(len(there)), [DEMANDS[i] for i in there])
+                times = digests[row].by_demand[used, column]
+                (lines[row],) = axes.plot(range(len(used)), times, **layout.looks[row] | marker)
+            axes.set_xticks(range(len(used)), [DEMANDS[i] for i in used])
             axes.set_title(clip(name, 48), fontsize=9, loc="left")
             if axes in places[-columns(places) :]:
                 axes.set_xlabel("GPUs asked for")

@@ -261,7 +261,9 @@ def cpus_changed(
         label="CPUs held last less those asked for",
         limits=(-most - 0.7, most + 0.7),
         width_in=width_in,
-        said={row: " / ".join(f"{share:.0f}" for share in of_row) + " %" for row, of_row in shares.items()},
+        subtitles={
+            row: " / ".join(f"{share:.0f}" for share in of_row) + " %" for row, of_row in shares.items()
+        },
     )
     figure.supylabel("% of GPU jobs", fontsize=9)
     return figure

@@ -79,8 +79,10 @@ def _shares(digest: Digest) -> Mapping[str, Gauge]:
 def _of_rows(digests: Sequence[Digest], rows: Sequence[int], contest: Contest, gauges: Gauges) -> str:
     thinned = any(gauge.thinned for row in rows for gauge in gauges(digests[row]).values())
     text = UNRECORDED * any(not gauges(digest) for digest in digests) + f"{AVERAGED}." * thinned
-    there = [r for r in contest.scenario_of(rows[0]).rows if r < len(digests) and gauges(digests[r])]
-    return text + of_scenario(rows, contest) + f" The first {len(rows)} rows." * (len(rows) < len(there))
+    recorded_rows = [r for r in contest.scenario_of(rows[0]).rows if r < len(digests) and gauges(digests[r])]
+    return (
+        text + of_scenario(rows, contest) + f" The first {len(rows)} rows." * (len(rows) < len(recorded_rows))
+    )
 
 
 def _rows(digests: Sequence[Digest], contest: Contest, gauges: Gauges) -> list[int]:

@@ -48,7 +48,7 @@ def row_panels(
     same_x: bool = True,
     same_y: bool = True,
     max_columns: int | None = None,
-    said: Mapping[int, str] | None = None,
+    subtitles: Mapping[int, str] | None = None,
 ) -> Figure:
     """Draw the data of each row in a panel of its own.
 
@@ -64,7 +64,7 @@ def row_panels(
         Whether the panels have the same axes; a vertical one then begins at 0.
     max_columns
         Panels beside each other in a wide figure; see `panels`.
-    said
+    subtitles
         Text above a panel, on a line of its own below the name of its row.
     """
     texts = key_texts([digests[row].group for row in read])
@@ -76,7 +76,7 @@ def row_panels(
         for axes, (row, of_row) in zip(places, read.items(), strict=True):
             draw(axes, of_row)
             name = title(digests[row].group)
-            head(axes, name, places, width_in, f"\n{said[row]}" if said else "")
+            head(axes, name, places, width_in, f"\n{subtitles[row]}" if subtitles else "")
             axes.set_xlim(limits)
             axes.set_axisbelow(True)
             if axes in places[-columns(places) :]:

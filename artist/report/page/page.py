@@ -134,10 +134,10 @@ def slim(svg: bytes) -> bytes:
     )
 
 
-def _findings(said: Sequence[tuple[str, str]]) -> str:
-    heads = (f"<b>{escape(topic)}.</b> " if topic else "" for topic, _ in said)
+def _findings(findings: Sequence[tuple[str, str]]) -> str:
+    heads = (f"<b>{escape(topic)}.</b> " if topic else "" for topic, _ in findings)
     return "".join(
-        f"<p>{head}{_glued(escape(text))}</p>" for head, (_, text) in zip(heads, said, strict=True)
+        f"<p>{head}{_glued(escape(text))}</p>" for head, (_, text) in zip(heads, findings, strict=True)
     )
 
 

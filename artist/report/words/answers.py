@@ -37,12 +37,12 @@ def answers(
     fabric = next((axis for axis in varied if axis.key == _FABRIC), None)
     size = next((axis for axis in varied if axis.key in SIZES and axis.numeric), None)
     others = [axis for axis in varied if axis.numeric and axis is not size and axis.key != POLICY]
-    told = len(others) + (fabric is not None) + (size is not None)
+    n_axes = len(others) + (fabric is not None) + (size is not None)
     gpus = [float(digest.gauges["capacity_gpus"].mean[0]) for digest in digests]
     shares = [_communication(digest) for digest in digests]
-    said = [
+    lines = [
         ("Careful", " ".join(text for _, text in careful)),
-        _which(comparison, contest, ranked, told, doubted),
+        _which(comparison, contest, ranked, n_axes, doubted),
         ("Which fabric", "" if fabric is None else fabrics(fabric, comparison, gpus, shares)),
         *((f"How many {SIZES[axis.key]}", sizes(axis, comparison)) for axis in varied if axis is size),
         *((f"What {short_key(axis.key)} changes", along(axis)) for axis in others[:1]),
@@ -50,7 +50,7 @@ def answers(
         ("What does not matter", _idle(varied, comparison, contest, ranked, shares)),
         ("How sure", how_sure(comparison, contest, ranked)),
     ]
-    return [(question, answer) for question, answer in said if answer]
+    return [(question, answer) for question, answer in lines if answer]
 
 
 def _communication(digest: Digest) -> float:
@@ -66,14 +66,14 @@ def has_choice(comparison: Comparison) -> bool:
 
 
 def _which(
-    comparison: Comparison, contest: Contest, ranked: Sequence[Verdict], told: int, doubted: Collection[int]
+    comparison: Comparison, contest: Contest, ranked: Sequence[Verdict], n_axes: int, doubted: Collection[int]
 ) -> tuple[str, str]:
     policy = comparison.groups[0].shown[0]
     if len(comparison.groups) == 1:
         return "Which policy", f"There is one row, {policy}, so there is nothing to compare."
     if has_choice(comparison):
         return "Which policy", which(ranked, contest, comparison, doubted) if ranked else _TOO_FEW
-    if told == len(comparison.keys) - 1:
+    if n_axes == len(comparison.keys) - 1:
         return "Which policy", f"Only {policy} was run, so there is none to choose."
     return "Which row", which(ranked, contest, comparison, doubted) if ranked else _TOO_FEW
 
@@ -92,15 +92,17 @@ def _idle(
     shares: Sequence[float],
 ) -> str:
     """Return the settings that hardly change the mean JCT, the network among them."""
-    said = [f"{axis.name} (mean JCTs at most {at_most(axis.effect)} apart)" for axis in varied if axis.idle]
+    clauses = [
+        f"{axis.name} (mean JCTs at most {at_most(axis.effect)} apart)" for axis in varied if axis.idle
+    ]
     even = [verdict.scenario for verdict in ranked if verdict.even]
     policy = next((axis for axis in varied if axis.key == POLICY), None)
     if policy is not None and not policy.idle and even:
         rows = [row for scenario in even for row in scenario.rows]
         waits = [comparable(BY_NAME["queueing_mean_s"], comparison.groups[row]).mean or 0.0 for row in rows]
         where = f" {at_scenarios(even)}".removesuffix(": ").rstrip()
-        said.append(f"the policy{where}, where jobs wait {duration(max(waits))} on average at most")
-    text = f"{begun(listed(said))}." if said else ""
+        clauses.append(f"the policy{where}, where jobs wait {duration(max(waits))} on average at most")
+    text = f"{begun(listed(clauses))}." if clauses else ""
     spans = verdicts(comparison, contest, BY_NAME["makespan_s"]) if policy is not None else []
     if spans and all(len(span.level) == len(span.estimates) for span in spans):
         text += " The policy does not matter for the makespan (within 1 %)."

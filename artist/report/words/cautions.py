@@ -14,13 +14,13 @@ _MIN_WAITING, _MIN_SHARE = 5.0, 0.1
 
 def cautions(comparison: Comparison, contest: Contest, digests: Sequence[Digest]) -> list[tuple[str, str]]:
     """Return (topic, sentence) pairs; none where nothing forbids comparing the rows."""
-    said = (
+    sentences = (
         ("Not compared", _partial(comparison.groups)),
         ("Missing runs", _missing(comparison, contest)),
         ("Not steady", _growing(digests)),
         ("Arrivals too short", _drained(digests)),
     )
-    return [(topic, text) for topic, text in said if text]
+    return [(topic, text) for topic, text in sentences if text]
 
 
 def _partial(groups: Sequence[Replicates]) -> str:

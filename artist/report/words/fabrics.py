@@ -76,10 +76,10 @@ def _widest(axis: Axis) -> str:
     order = sorted(range(len(means)), key=lambda i: means[i])
     least = means[order[0]]
     level = [i for i in order if is_level("time", means[i], least)]
-    said = [f"{axis.said(name, order[0])} on {listed([axis.at[i] for i in level])}"]
+    clauses = [f"{axis.said(name, order[0])} on {listed([axis.at[i] for i in level])}"]
     for i in order[len(level) :]:
-        said.append(f"{axis.said(name, i)} on {axis.at[i]} ({longer([means[i] / max(least, 1e-9) - 1])})")
-    return f"They are furthest apart under {name}: {listed(said)}"
+        clauses.append(f"{axis.said(name, i)} on {axis.at[i]} ({longer([means[i] / max(least, 1e-9) - 1])})")
+    return f"They are furthest apart under {name}: {listed(clauses)}"
 
 
 def _each(texts: Sequence[str], at: Sequence[str]) -> str:
@@ -107,12 +107,14 @@ def _besides(axis: Axis, comparison: Comparison, gpus: Sequence[float]) -> list[
     """Return further differences between the fabrics: GPU types, and numbers of GPUs."""
     rows = next(iter(axis.rows.values()))
     configs: list[Mapping[str, Any]] = [comparison.groups[row].runs[0].config for row in rows]
-    said = []
+    sentences = []
     kinds = [gpu_types(config) for config in configs]
     if len(set(kinds)) > 1:
         compared = speeds(configs) or "part of the difference may be the speed of GPUs"
-        said.append(f"GPUs differ, too ({_each(kinds, axis.at)}): {compared}.")
+        sentences.append(f"GPUs differ, too ({_each(kinds, axis.at)}): {compared}.")
     counts = [int(gpus[row]) for row in rows if row < len(gpus)]
     if len(set(counts)) > 1:
-        said.append(f"The clusters differ in size, too: {listed([str(count) for count in counts])} GPUs.")
-    return said
+        sentences.append(
+            f"The clusters differ in size, too: {listed([str(count) for count in counts])} GPUs."
+        )
+    return sentences

@@ -58,7 +58,7 @@ def job_types(
     def used(case: _Case) -> str:
         return _shares(case.of("gpu_utilization_active"), "of the GPUs that jobs hold are used")
 
-    said = (
+    sentences = (
         ("Starved GPUs", _together(cases, _starved, ("starved",)), _STARVED),
         ("Held GPUs used", _together(cases, used, ("gpu_utilization_active",)), _USED),
         ("Waiting GPU jobs", _together(cases, _waiting, ("gpu", "over_10min")), ""),
@@ -67,18 +67,18 @@ def job_types(
         ("Memory bandwidth", _together(cases, _crowded, ("over_threshold",)), ""),
         ("CPUs of GPU jobs", _together(cases, _cpus, ("more_cpus",)), ""),
     )
-    return [(topic, text + more) for topic, text, more in said if text]
+    return [(topic, text + more) for topic, text, more in sentences if text]
 
 
 def _case(
     scenario: Scenario, comparison: Comparison, contest: Contest, interference: Mapping[int, float]
 ) -> _Case:
-    said = {contest.contenders[row]: _kinds(comparison.groups[row]) for row in scenario.rows}
+    by_name = {contest.contenders[row]: _kinds(comparison.groups[row]) for row in scenario.rows}
     baseline = contest.contenders[contest.baseline[scenario.rows[0]]]
     took = {contest.contenders[row]: interference[row] for row in scenario.rows if row in interference}
     return _Case(
         scenario,
-        {name: entries for name, entries in said.items() if entries},
+        {name: entries for name, entries in by_name.items() if entries},
         baseline,
         dict(sorted(took.items(), key=lambda pair: pair[1])),
     )
@@ -98,14 +98,14 @@ def _at(kinds: Mapping[str, Any], path: Sequence[str]) -> float | None:
 
 def _together(cases: Sequence[_Case], say: Callable[[_Case], str], path: Sequence[str]) -> str:
     """Return a sentence of the cases, of many those whose rows differ most."""
-    told = [(case, text) for case in cases if (text := say(case))]
+    clauses = [(case, text) for case in cases if (text := say(case))]
 
     def spread(pair: tuple[_Case, str]) -> float:
         values = list(pair[0].of(*path).values())
         return values[-1] - values[0] if values else 0.0
 
-    widest = sorted(told, key=spread, reverse=True)[:MAX_CLAUSES]
-    text = "; ".join(at_scenarios([pair[0].scenario]) + pair[1] for pair in told if pair in widest)
+    widest = sorted(clauses, key=spread, reverse=True)[:MAX_CLAUSES]
+    text = "; ".join(at_scenarios([pair[0].scenario]) + pair[1] for pair in clauses if pair in widest)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
@@ -165,15 +165,15 @@ def _price(case: _Case) -> str:
     later, loses = _is_more("time", jct_s, best, other), _is_more("fraction", lost, best, other)
     pay = "some CPU jobs pay for it" if any(worse) or loses else "CPU jobs do not pay for it"
     pay = "CPU jobs pay for it" if later or all(worse) else pay
-    told = [
+    costs = [
         (worse[0], f"they wait {duration(mean_s[best])} on average ({duration(mean_s[other])})"),
         (worse[1], f"{per_cent(within[best])} of them wait at most 3 min ({per_cent(within[other])})"),
     ]
     if best in jct_s and other in jct_s:
-        told.append((later, f"they take {duration(jct_s[best])} on average ({duration(jct_s[other])})"))
+        costs.append((later, f"they take {duration(jct_s[best])} on average ({duration(jct_s[other])})"))
     if best in lost and other in lost and (lost[best] or lost[other]):
-        told.append((loses, f"{per_cent(lost[best])} of their work is lost ({per_cent(lost[other])})"))
-    bad, good = (listed([text for is_bad, text in told if is_bad is kind]) for kind in (True, False))
+        costs.append((loses, f"{per_cent(lost[best])} of their work is lost ({per_cent(lost[other])})"))
+    bad, good = (listed([text for is_bad, text in costs if is_bad is kind]) for kind in (True, False))
     text = "; besides, ".join(filter(None, (bad, good))).replace(")", f" under {other})", 1)
     return f"under {best}, which keeps fewest GPU jobs waiting, {pay}: {text}"
 

@@ -86,7 +86,7 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
     by_title = {
         title: verdicts(comparison, contest, metric) for title, metric in _BY.items() if title in _TOLD
     }
-    said = []
+    sentences = []
     for name in dict.fromkeys(contest.contenders):
         rows = [row for row, other in enumerate(contest.contenders) if other == name]
         standings = {title: _standing(title, of, rows) for title, of in by_title.items()}
@@ -101,8 +101,8 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
             clauses.append(f"{_span(waits)} of the mean JCT is queueing")
         stops = [comparable(BY_NAME["preemptions"], comparison.groups[row]).mean or 0.0 for row in rows]
         clauses.append(f"preemptions a run: {sum(stops) / len(stops):,.0f}")
-        said.append((name, "; ".join(clauses) + "."))
-    return said
+        sentences.append((name, "; ".join(clauses) + "."))
+    return sentences
 
 
 def how_sure(comparison: Comparison, contest: Contest, ranked: Sequence[Verdict]) -> str:
@@ -159,13 +159,17 @@ def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growin
         lowest = mean_jct(first.of(first.best).mean or 0.0, first.best in growing)
         text = f"{where}choose {name}: the lowest mean JCT, {lowest}"
     ranked = sorted(rest.items(), key=lambda pair: max(verdict.above(row) for verdict, row in pair[1]))
-    told = []
+    distances = []
     for other, at in ranked:
         parts = [verdict.above(row) for verdict, row in at]
         parts += [0.0] * (len(cases) - len(at))
         lowest = mean_jct(at[0][0].of(at[0][1]).mean or 0.0, at[0][1] in growing) if len(cases) == 1 else ""
-        told.append(f"{longer(parts)} under {other}{f' ({lowest})' * bool(lowest)}")
-    return f"{text}; it is {listed(told if len(told) < 5 else [*told[:2], told[-1]])}" if told else text
+        distances.append(f"{longer(parts)} under {other}{f' ({lowest})' * bool(lowest)}")
+    return (
+        f"{text}; it is {listed(distances if len(distances) < 5 else [*distances[:2], distances[-1]])}"
+        if distances
+        else text
+    )
 
 
 def _rest(verdict: Verdict) -> list[int]:

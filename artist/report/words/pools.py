@@ -20,13 +20,13 @@ _NEED = " Short: needs more than is there, by the larger of the signal's present
 def pools(digests: Sequence[Digest]) -> list[tuple[str, str]]:
     """Return (topic, sentence) pairs; none where clusters have one pool."""
     groups = [digest.group for digest in digests]
-    said = (
+    sentences = (
         ("Use of pools", _use(groups)),
         ("Unused loans", _unused(groups)),
         ("Short pools", _short(groups)),
         ("Machines returned", _returned(groups)),
     )
-    return [(topic, text) for topic, text in said if text]
+    return [(topic, text) for topic, text in sentences if text]
 
 
 def _use(groups: Sequence[Replicates]) -> str:
@@ -35,21 +35,20 @@ def _use(groups: Sequence[Replicates]) -> str:
     with_all = [group for group in groups if all(_all(group, name) for name in names)]
     users = listed(["jobs", *map(_spoken, names)])
     clauses = [
-        f"{who} {listed(shares)}"
-        for who, of, key, whose in (
+        f"{users_of} {listed(shares)}"
+        for users_of, of, key, pool_gpus in (
             (f"{users} used", with_all, "combined", "all GPUs"),
             ("jobs held", groups, "on_loan_held", "GPUs on loan"),
         )
-        if (shares := _shares(of, key, whose))
+        if (shares := _shares(of, key, pool_gpus))
     ]
-    said = f"While jobs arrived, {'; '.join(clauses)}." if clauses else ""
+    sentence = f"While jobs arrived, {'; '.join(clauses)}." if clauses else ""
     others = [group.name for group in groups if group not in with_all and _all(group, "pools")]
     if not others:
-        return said
+        return sentence
     series = listed([_spoken(name) for name in names])
-    return (
-        f"{said} The use of all GPUs is not compared with {listed(few(others))}: without the series {series}."
-    )
+    without = f"{listed(few(others))}: without the series {series}"
+    return f"{sentence} The use of all GPUs is not compared with {without}."
 
 
 def _unused(groups: Sequence[Replicates]) -> str:
@@ -62,7 +61,7 @@ def _unused(groups: Sequence[Replicates]) -> str:
     return f"No job used the machines on loan under {listed(few(unused))}.{_MAY_USE}" if unused else ""
 
 
-def _shares(groups: Sequence[Replicates], key: str, whose: str) -> list[str]:
+def _shares(groups: Sequence[Replicates], key: str, pool_gpus: str) -> list[str]:
     """Return a share under each row that has it; of many rows the greatest and the least."""
     known = [(group, entries) for group in groups if (entries := _all(group, "pools"))]
     shares = [
@@ -70,7 +69,7 @@ def _shares(groups: Sequence[Replicates], key: str, whose: str) -> list[str]:
         for group, entries in known
         if all(entry[key] is not None for entry in entries)
     ]
-    return under_each(sorted(shares, key=lambda pair: -pair[1]), f"of {whose}")
+    return under_each(sorted(shares, key=lambda pair: -pair[1]), f"of {pool_gpus}")
 
 
 def _short(groups: Sequence[Replicates]) -> str:

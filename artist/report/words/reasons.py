@@ -78,8 +78,8 @@ def _parts(comparison: Comparison, digests: Sequence[Digest]) -> str:
         return ""
     total = float(known[0].parts_s.sum())
     parts = _large(known[0].parts_s, total).items()
-    said = [f"{_WORDS[name]} {per_cent(seconds / total)}" for name, seconds in parts]
-    return f"Of the mean JCT ({duration(total)}), {listed(said)}."
+    clauses = [f"{_WORDS[name]} {per_cent(seconds / total)}" for name, seconds in parts]
+    return f"Of the mean JCT ({duration(total)}), {listed(clauses)}."
 
 
 def _large(parts_s: Floats, total: float) -> dict[str, float]:

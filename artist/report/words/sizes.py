@@ -53,9 +53,9 @@ def along(axis: Axis) -> str:
     level = f"; from {axis.at[start]} on, {little}" if start < last else ""
     level = f"; up to {axis.at[stop]}, {little}" if stop and not level else level
     ranked = sorted(axis.means, key=lambda name: axis.means[name][-1] / max(axis.means[name][0], 1e-9))
-    said = [f"{_trend(axis, name)} under {name}" for name in dict.fromkeys([ranked[0], ranked[-1]])]
+    trends = [f"{_trend(axis, name)} under {name}" for name in dict.fromkeys([ranked[0], ranked[-1]])]
     chance = " This may be chance." * (axis.idle or axis.chance)
-    return f"From {what}={axis.at[0]} to {axis.at[last]}, the mean JCT {listed(said)}{level}.{chance}"
+    return f"From {what}={axis.at[0]} to {axis.at[last]}, the mean JCT {listed(trends)}{level}.{chance}"
 
 
 def _trend(axis: Axis, name: str) -> str:
