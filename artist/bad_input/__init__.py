@@ -1,1 +1,1 @@
-"""Errors in our form: what, where, value found, what is allowed."""
+"""Errors in our form: the fault, its place, the value found, the allowed values."""

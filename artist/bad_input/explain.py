@@ -76,7 +76,7 @@ def from_validation(
     where
         Field of the configuration that was judged; the path inside it is appended.
     model
-        What was judged, if it is known, to name its fields.
+        The record that was judged, if it is known, to name its fields.
     names
         Fields that are allowed, where the model is not known.
     """
@@ -94,9 +94,9 @@ def from_validation(
     if kind in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return InputError("option is missing", where=field, allowed="give it a value")
     if kind == "no_such_part":  # of a policy, named or given (artist.policies.parts.parameters)
-        found = chosen["ctx"]["found"]
-        allowed = allowed_names(found, chosen["ctx"]["allowed"])
-        return InputError("no such part", where=field, found=found, allowed=allowed)
+        part = chosen["ctx"]["found"]
+        allowed = allowed_names(part, chosen["ctx"]["allowed"])
+        return InputError("no such part", where=field, found=part, allowed=allowed)
     if kind in ("value_error", "assertion_error"):
         text = str(chosen["ctx"]["error"])
         what, _, mend = text.partition("; ")
@@ -117,8 +117,8 @@ def from_call(error: TypeError, where: str, names: tuple[str, ...]) -> InputErro
     """Explain an unexpected or missing keyword of a plain class; None for other errors."""
     text = str(error)
     if match := re.search(r"unexpected keyword argument '(\w+)'", text):
-        found = match.group(1)
-        return InputError("unknown option", where=where, found=found, allowed=allowed_names(found, names))
+        name = match.group(1)
+        return InputError("unknown option", where=where, found=name, allowed=allowed_names(name, names))
     if match := re.search(r"missing \d+ required .*arguments?: (.+)", text):
         return InputError(f"option is missing: {match.group(1)}", where=where, allowed="give it a value")
     return None
@@ -129,7 +129,7 @@ def from_library(error: BaseException) -> InputError:
     for link in chain(error):
         if isinstance(link, InputError):
             return link
-    # The most telling first.
+    # The most specific first.
     for explain in (_from_omegaconf, _from_hydra, _from_yaml, _from_system, _from_reading):
         for link in chain(error):
             explained = explain(link)
@@ -152,8 +152,8 @@ def _from_hydra(error: BaseException) -> InputError | None:
     for pattern, where, what, allowed in _HYDRAS_WORDS:
         if match := re.search(pattern, text):
             named = match.groupdict("config")  # conf/config.yaml names the first files
-            found = {"found": named["found"]} if "found" in named else {}
-            return InputError(what, where=where.format(**named), allowed=allowed.format(**named), **found)
+            value = {"found": named["found"]} if "found" in named else {}
+            return InputError(what, where=where.format(**named), allowed=allowed.format(**named), **value)
     if isinstance(error, HydraException):
         return InputError(_one_line(text), where="configuration")
     return None
@@ -217,10 +217,11 @@ def _from_reading(error: BaseException) -> InputError | None:
     """Explain a configuration file that is not UTF-8 or inherits itself; Hydra's frames name it."""
     seen = [frame.f_locals for frame, _ in walk_tb(error.__traceback__)]
     if isinstance(error, UnicodeDecodeError):
-        opened = [each.name for names in seen for each in names.values() if isinstance(each, TextIOWrapper)]
-        found = error.object[error.start : error.start + 8]
+        files = (file for names in seen for file in names.values() if isinstance(file, TextIOWrapper))
+        opened = [file.name for file in files]
+        start = error.object[error.start : error.start + 8]
         where = opened[-1] if opened else "configuration"
-        return InputError("not a text file", where=where, found=found, allowed="UTF-8")
+        return InputError("not a text file", where=where, found=start, allowed="UTF-8")
     if isinstance(error, RecursionError):
         paths = [names["path"] for names in seen if "path" in names and "repo" in names]  # a defaults list
         where = f"{paths[-1]}.yaml" if paths else "configuration"
@@ -250,7 +251,7 @@ def _concerned(value: object, message: str) -> object:
     if not isinstance(value, Mapping):
         return value
     words = set(re.findall(r"\w+", message))
-    return {name: each for name, each in value.items() if name in words} or value
+    return {name: entry for name, entry in value.items() if name in words} or value
 
 
 def _one_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Checked parameters: one error in words for every bad option."""
+"""Checked parameter records: one error in words for every bad option."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ class Strict(BaseModel):
 
 
 def validated(model: type[Model], values: Mapping[str, Any], where: str = "") -> Model:
-    """Return what the user wrote as a checked record.
+    """Return the user's values as a checked record.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def validated(model: type[Model], values: Mapping[str, Any], where: str = "") ->
     Raises
     ------
     InputError
-        For a bad field: its name, the value found, what is allowed.
+        For a bad field: its name, the value found, the allowed values.
     """
     try:
         return model.model_validate(dict(values))

@@ -10,7 +10,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from pydantic import ValidationError
 
-from artist.bad_input.blame import own_lines
+from artist.bad_input.error_source import own_lines
 from artist.bad_input.explain import chain, from_call, from_validation
 from artist.errors import InputError
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import yaml
 
-from artist.bad_input.blame import own_lines, targets_of
+from artist.bad_input.error_source import own_lines, targets_of
 from artist.bad_input.explain import from_library, two_lines
 from artist.core.events import Observer
 from artist.data import program_version

@@ -4,7 +4,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from artist.bad_input.blame import targets_of
+from artist.bad_input.error_source import targets_of
 from artist.data import data_path
 from artist.errors import InputError
 

@@ -100,7 +100,7 @@ def test_shifted_jobs_share_an_uplink_at_no_cost(placement):
 
 def test_among_many_jobs_only_the_placed_one_is_shifted(monkeypatch):
     """Of more than 1, say: b begins half a second after a, as above, and a is not asked to move."""
-    monkeypatch.setattr("artist.policies.network_aware.policy._MAX_TURNED", 1)
+    monkeypatch.setattr("artist.policies.network_aware.policy._MAX_SHIFTED", 1)
     plans = []
 
     class Noting(NetworkAware):
@@ -182,8 +182,8 @@ def test_attributes_of_the_inner_policy_are_visible():
             {"of": Ordered(order="fifo"), "placement": "compatible"},
             "a score of shifted jobs; policy.shifts=interleaved",
         ),
-        ({"of": AntMan()}, "AntMan keeps books of where its jobs are; policy.placement=as_chosen"),
-        ({"of": Coda()}, "Coda keeps books of where its jobs are; policy.placement=as_chosen"),
+        ({"of": AntMan()}, "AntMan records the machines of its jobs; policy.placement=as_chosen"),
+        ({"of": Coda()}, "Coda records the machines of its jobs; policy.placement=as_chosen"),
     ],
 )
 def test_settings_that_contradict_are_refused(settings, message):

@@ -4,8 +4,8 @@ Solved exactly, in the steps of Pisinger, A minimal algorithm for the multiple-c
 European Journal of Operational Research 83, 1995:
 
 1. If the best items of all groups fit together, they are the answer.
-2. Find the price of a unit of weight at which the items worth most beyond their price nearly fill the
-   knapsack. It bounds the value of every answer (Lagrangian relaxation). Those items, with what else fits
+2. Find the price of a unit of weight at which the items of most value beyond their price nearly fill the
+   knapsack. It bounds the value of every answer (Lagrangian relaxation). Those items, with others that fit
    beside them, are already an answer.
 3. Drop the items that no answer as good as that one can hold. Most groups keep a single one.
 4. Choose among the items of the other groups by a dynamic program over the remaining weight. It keeps values
@@ -29,7 +29,7 @@ _MAX_GAINS = 16  # more would hardly tighten the bounds
 
 
 class _Items(NamedTuple):
-    """Items of all groups in one list; each group is led by one that stands for taking none.
+    """Items of all groups in one list; the first of each group means taking none.
 
     Attributes
     ----------
@@ -90,8 +90,8 @@ def multiple_choice(capacity: int, groups: Sequence[Group]) -> list[int]:
     taken = items.best(0.0)
     if items.weight[taken].sum() > capacity:
         taken = _best_that_fits(capacity, items, taken)
-    found: list[int] = items.item[taken].tolist()
-    return found
+    numbers: list[int] = items.item[taken].tolist()
+    return numbers
 
 
 def _items(capacity: int, groups: Sequence[Group]) -> _Items:
@@ -127,7 +127,7 @@ def _price(capacity: int, items: _Items, heavy: Ints) -> tuple[float, Ints]:
     """Return the price of a unit of weight that bounds answers most tightly, and the best items there.
 
     Of two sets of items, the best at a lower price are too heavy, those at a higher one fit. At the price at
-    which both are worth the same, others are worth more and replace one of them, or the price is found.
+    which both have the same value, others have more and replace one of them, or the price is found.
     """
     light = items.first
     (weight_h, value_h), (weight_l, value_l) = items.sums(heavy), (0, 0.0)
@@ -173,7 +173,7 @@ def _program(capacity: int, items: _Items, kept: Ints) -> list[int]:
 
 
 def _options(room: int, choices: Sequence[Options]) -> list[int]:
-    """Return which option of each choice makes the greatest value, by dynamic programming.
+    """Return the option of each choice in the answer of greatest value, by dynamic programming.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def _options(room: int, choices: Sequence[Options]) -> list[int]:
     unit = gcd(*(weight for options in choices for weight, _ in options)) or 1
     choices = [[(weight // unit, value) for weight, value in options] for options in choices]
     room = min(room // unit, sum(options[-1][0] for options in choices))
-    rows = np.zeros((len(choices) + 1, room + 1))  # greatest value of so many choices, by room
+    rows = np.zeros((len(choices) + 1, room + 1))  # greatest value of the first choices, by room
     for before, row, options in zip(rows, rows[1:], choices, strict=False):
         np.add(before, options[0][1], out=row)
         for weight, value in options[1:]:
@@ -194,7 +194,7 @@ def _options(room: int, choices: Sequence[Options]) -> list[int]:
     taken, left = [], int(rows[-1].argmax())  # the first of the best: the least weight
     for before, row, options in zip(rows[-2::-1], rows[:0:-1], reversed(choices), strict=True):
         best = row[left]
-        made = (before[left - weight] + value == best for weight, value in options)
-        taken.append(next(number for number, so in enumerate(made) if so))
+        equal = (before[left - weight] + value == best for weight, value in options)
+        taken.append(next(option for option, so in enumerate(equal) if so))
         left -= options[taken[-1]][0]
     return taken[::-1]

@@ -1,12 +1,12 @@
-"""Loans: machines of the inference pool that training may use, and which of them go back. For Lyra.
+"""Loans: machines of the inference pool that training may use, and their return. For Lyra.
 
-In plain words: of the N machines of the inference pool, those on loan included, inference keeps what it uses
-now or will use in the next step, whichever is more, and a headroom; the others are loaned:
+In plain words: of the N machines of the inference pool, those on loan included, inference keeps the machines
+that it uses now or will use in the next step, whichever are more, and a headroom; the others are loaned:
 
     loanable = floor(N x (1 - max(use now, predicted use) - headroom))
 
-When more can be loaned than is, the machines with the lowest numbers are. When less, exactly the excess goes
-back:
+If more can be loaned than is, the machines with the lowest numbers are. If less, exactly the excess is
+returned:
 
 1. machines without jobs;
 2. machines with flexible workers only, those with the fewest such GPUs first: their jobs shrink;

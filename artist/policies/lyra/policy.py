@@ -1,4 +1,4 @@
-"""Lyra: idle inference machines on loan, elastic jobs, and as few preemptions as possible.
+"""Lyra: idle inference machines on loan, elastic jobs, and the fewest preemptions.
 
 In plain words: every `interval_s` an orchestrator borrows whole machines that the inference pool does not
 need, and returns those that it needs again (`artist.policies.lyra.loans`). Jobs start in two phases, at
@@ -7,12 +7,12 @@ every event:
 1. Waiting jobs in order, elastic ones by their time at base demand. A job takes idle GPUs, else also those of
    flexible workers; one that does not fit is set aside and the next is tried (`backfill`), or it blocks the
    others. Heterogeneous jobs come last. Base workers never make room for another job.
-2. What is left, idle GPUs and those of flexible workers, is divided among elastic jobs by a rule: `knapsack`
-   shortens the remaining time of all jobs together as much as possible
+2. The GPUs left, idle or of flexible workers, are divided among elastic jobs by a rule: `knapsack` minimises
+   the remaining time of all jobs together
    (`artist.policies.lyra.extra_workers`).
 
-Where workers go: `artist.policies.lyra.worker_placement`. A job preempted because its machine goes back waits
-again, and may start elsewhere at the same instant. CPU-only jobs run in the training pool, or on loaned
+Placement of workers: `artist.policies.lyra.worker_placement`. A job preempted because its machine is returned
+waits again, and may start on others at the same instant. CPU-only jobs run in the training pool, or on loaned
 machines with GPUs of their types. If no pool is named `training`, all machines but those of `inference` and
 `on_loan` are for training.
 
@@ -46,7 +46,7 @@ from artist.policies.lyra.loans import INFERENCE, ON_LOAN, TRAINING, Orchestrato
 from artist.policies.lyra.predictors import NEXT_USE, USE, AnyPredictor, predictor_of
 from artist.policies.lyra.reclaiming import AnyReclaim, reclaim_of
 from artist.policies.lyra.scaling import AnyScaling, scaling_of
-from artist.policies.lyra.worker_placement import Grounds
+from artist.policies.lyra.worker_placement import WorkerPlacement
 from artist.policies.lyra.workers import Held, Workers
 from artist.policies.parts.base_demand import AtBase, base_of
 from artist.policies.parts.orders import AnyOrder, order_of
@@ -83,8 +83,8 @@ class Lyra:
             self.knows_durations = self.knows_iterations = self.knows_models = self.knows_performance = True
         parts = predictor_of(self.predictor), reclaim_of(self.reclaim, self.seed)
         self._orchestrator = Orchestrator(*parts, self.headroom, self.interval_s) if self.loaning else None
-        lane = by_demand if self.backfill else in_one
-        self._queues = {kind: WaitingQueue(lane) for kind in ("any", "loan", "heterogeneous")}
+        split = by_demand if self.backfill else in_one
+        self._queues = {name: WaitingQueue(split) for name in ("any", "loan", "heterogeneous")}
         self._base_of = cache(partial(base_of, requested=self.base == "requested"))
         self._room_made = False  # by the last plan
 
@@ -93,21 +93,21 @@ class Lyra:
         return self._orchestrator.follows(cluster) if self._orchestrator else ()
 
     def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> Sequence[str]:
-        """Return what a user should know of the pools of a cluster."""
+        """Return notes for the user on the pools of a cluster."""
         notes = notes_on_others(cluster, TRAINING, (TRAINING, INFERENCE, ON_LOAN))
         if self._orchestrator is not None and not self.follows(cluster):
             notes.append(f"no machine is in pool {INFERENCE!r}, so none is loaned")
         return notes
 
     def reach(self, cluster: Cluster, signals: Mapping[str, Signal]) -> tuple[list[Machine], list[Machine]]:
-        """Return the machines for training, and those that are on loan when most are."""
+        """Return the machines for training, and the largest set that is ever on loan."""
         theirs = [machine for machine in cluster.machines if machine.pool in (INFERENCE, ON_LOAN)]
-        own = [each for each in cluster.machines if each.pool == TRAINING] or [
-            each for each in cluster.machines if each not in theirs
+        training = [machine for machine in cluster.machines if machine.pool == TRAINING] or [
+            machine for machine in cluster.machines if machine not in theirs
         ]
         if self._orchestrator is None:
-            return own, [machine for machine in theirs if machine.pool == ON_LOAN]
-        return own, self._orchestrator.lent(theirs, signals)
+            return training, [machine for machine in theirs if machine.pool == ON_LOAN]
+        return training, self._orchestrator.lent(theirs, signals)
 
     def decide(self, view: ClusterView) -> Plan:
         """Move machines and ask to be called again at once, or start jobs and let others grow or shrink."""
@@ -123,7 +123,7 @@ class Lyra:
         self._carry_out(view, plan)
         return plan.done()
 
-    # --- what happened
+    # --- events
 
     def _look(self, view: ClusterView) -> None:
         """Track arrivals, finishes, evictions and machines."""
@@ -140,8 +140,8 @@ class Lyra:
         if machines:
             self._workers.recount(view.free())
         on_loan = view.in_pool(ON_LOAN)
-        own = machines_in(view, TRAINING)
-        self._grounds.look(view, own & ~on_loan & ~view.in_pool(INFERENCE), on_loan)
+        training = machines_in(view, TRAINING)
+        self._placement.look(view, training & ~on_loan & ~view.in_pool(INFERENCE), on_loan)
         if room:
             for queue in self._queues.values():
                 queue.try_again(self._may_fit)
@@ -150,11 +150,11 @@ class Lyra:
             self._rank_again(view)
 
     def _begin(self, view: ClusterView) -> None:
-        """Set up what needs to know the cluster."""
+        """Set up the parts that need the cluster."""
         cluster, requested = view.cluster, self.base == "requested"
         self._workers = Workers(cluster, view.free())
-        self._grounds = Grounds(cluster, self._workers, grouped=self.grouped)
-        parts = scaling_of(self.scaling), self._workers, self._grounds
+        self._placement = WorkerPlacement(cluster, self._workers, grouped=self.grouped)
+        parts = scaling_of(self.scaling), self._workers, self._placement
         self._extra = ExtraWorkers(cluster, *parts, requested=requested)
 
     def _left(self, job: int, held: Held) -> None:
@@ -163,7 +163,7 @@ class Lyra:
             self._extra.leave(job)
 
     def _rank_again(self, view: ClusterView) -> None:
-        """Queue all waiting jobs by their present keys; look once at those that start as asked."""
+        """Queue all waiting jobs by their present keys; rank at once the jobs that start as asked."""
         for queue in self._queues.values():
             queue.clear()
         if not view.n_waiting:
@@ -172,7 +172,7 @@ class Lyra:
         for job, key in zip(jobs.job.tolist(), self._order.key(jobs), strict=True):
             demand = view.demand(job)
             if self._base_of(demand) is demand:
-                self._queues[self._kind(demand)].push(job, float(key), demand)
+                self._queues[self._queue_of(demand)].push(job, float(key), demand)
             else:
                 self._wait(view, job)
 
@@ -181,17 +181,17 @@ class Lyra:
         demand = view.demand(job)
         base = self._base_of(demand)
         columns = view.columns([job]) if base is demand else AtBase(view, job, base)
-        self._queues[self._kind(demand)].push(job, float(self._order.key(columns)[0]), demand)
+        self._queues[self._queue_of(demand)].push(job, float(self._order.key(columns)[0]), demand)
 
     def _may_fit(self, demand: Demand) -> bool:
-        return self._grounds.may_fit(self._base_of(demand), self._preferred(demand))
+        return self._placement.may_fit(self._base_of(demand), self._preferred(demand))
 
-    # --- what a job is
+    # --- properties of jobs
 
     def _is_elastic(self, demand: Demand) -> bool:
         return demand.elastic and self._elastic
 
-    def _kind(self, demand: Demand) -> str:
+    def _queue_of(self, demand: Demand) -> str:
         """Return the queue for a demand."""
         if demand.fungible and not demand.elastic and self.fungible_on == "loan":
             return "loan"
@@ -200,17 +200,17 @@ class Lyra:
     def _preferred(self, demand: Demand) -> list[int]:
         """Return the sets of machines that a job may start on, the best one first."""
         if demand.fungible and self.fungible_on == "loan":
-            return [self._grounds.training if demand.elastic else self._grounds.loaned]
-        return self._grounds.preferred(demand, elastic=self._is_elastic(demand))
+            return [self._placement.training if demand.elastic else self._placement.loaned]
+        return self._placement.preferred(demand, elastic=self._is_elastic(demand))
 
-    # --- what to do
+    # --- decisions
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start waiting jobs in order, as far as there is room."""
         for queue in self._queues.values():
             while (first := queue.first()) is not None:
                 demand, job = first
-                allocation = self._grounds.place(self._base_of(demand), self._preferred(demand))
+                allocation = self._placement.place(self._base_of(demand), self._preferred(demand))
                 if allocation is None:
                     queue.refuse(demand)
                     continue
@@ -221,7 +221,7 @@ class Lyra:
                     self._extra.enter(job)
 
     def _carry_out(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Plan what has become of preempted jobs, and of those that grew or shrank."""
+        """Plan the stops of preempted jobs, and the allocations of jobs that grew or shrank."""
         workers = self._workers
         for job, held in workers.stopped.items():
             plan.stop(job)

@@ -1,4 +1,4 @@
-"""Predictors: how much of its machines inference will use in the next step. For Lyra.
+"""Predictors: the share of its machines that inference will use in the next step. For Lyra.
 
 A policy takes the name of a shipped predictor, or a predictor of the user's own. Both shipped ones read named
 series (`view.signals`), sampled in even steps, as shares of the machines from 0 to 1.

@@ -1,8 +1,8 @@
-"""Reclaiming: which loaned machines go back if jobs must be stopped for it. For Lyra.
+"""Reclaiming: the choice of loaned machines to return if jobs must be stopped for it. For Lyra.
 
-A machine that goes back loses all its jobs, and a job that loses one machine stops everywhere. So the cost of
-a machine depends on which others go back. A policy takes the name of a shipped way to choose, or one of the
-user's own. Flexible workers do not count: their jobs shrink.
+A machine that is returned loses all its jobs, and a job that loses one machine stops everywhere. So the cost
+of a machine depends on the others that are returned. A policy takes the name of a shipped way to choose, or
+one of the user's own. Flexible workers do not count: their jobs shrink.
 
 Source: Li et al., Lyra, EuroSys 2023, section 4; the alternatives: 7.1 and 7.3.
 scripts/evaluation/reclaiming.py measures how far the greedy way is from the optimum.
@@ -45,12 +45,12 @@ class Reclaim(Protocol):
 
 def jobs_by_machine(loaned: Loaned) -> dict[int, list[int]]:
     """Return the jobs on each loaned machine, machines and jobs in order of number."""
-    found: dict[int, list[int]] = {machine: [] for machine in loaned.machines}
+    jobs: dict[int, list[int]] = {machine: [] for machine in loaned.machines}
     for job, held in loaned.gpus.items():
         for machine in held:
-            if machine in found:
-                found[machine].append(job)
-    return found
+            if machine in jobs:
+                jobs[machine].append(job)
+    return jobs
 
 
 def stopped(loaned: Loaned, picked: Sequence[int]) -> list[int]:
@@ -98,15 +98,15 @@ class _Costs:
 
     def _cheapest(self, wanted: int) -> int:
         least = min(self._cost.values())
-        found, fewest = -1, -1
+        cheapest, fewest = -1, -1
         for machine, cost in self._cost.items():
             if cost == least:
                 vacated = self._vacated_beside(machine, wanted)
-                if found < 0 or vacated < fewest:
-                    found, fewest = machine, vacated
+                if cheapest < 0 or vacated < fewest:
+                    cheapest, fewest = machine, vacated
                 if not vacated:
                     break
-        return found
+        return cheapest
 
     def _vacated_beside(self, machine: int, wanted: int) -> int:
         """Return the GPUs that a machine vacates on machines that do not go back."""

@@ -1,4 +1,4 @@
-"""What workers beyond the base demand are worth to elastic jobs, as a policy believes. For Lyra."""
+"""Reductions of the remaining time of elastic jobs by extra workers, as a policy believes. For Lyra."""
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -17,7 +17,7 @@ GpusByType = tuple[tuple[str, int], ...]  # (type, GPUs) in order of type
 
 
 class _Known(NamedTuple):
-    """What is remembered of all jobs of one demand and model on GPUs of one type, or of two.
+    """Known times of all jobs of one demand and model on GPUs of one type, or of two.
 
     Attributes
     ----------
@@ -35,16 +35,16 @@ class _Known(NamedTuple):
 
 
 class _Jobs(NamedTuple):
-    """What is remembered of jobs that were asked about together.
+    """Known reductions of jobs that were asked about together.
 
     Attributes
     ----------
     jobs, bases, gpus, base
-        Jobs, what their base workers hold, and what `_Known` has of them.
+        Jobs, the GPUs of their base workers, and their values in `_Known`.
     slices
-        Where what they save is in `saved`.
+        The part of each in `saved`.
     saved, owner
-        What all of them save, and the owner of each as an index into `jobs`.
+        Times that all of them save, and the owner of each as an index into `jobs`.
     """
 
     jobs: list[int]
@@ -57,17 +57,17 @@ class _Jobs(NamedTuple):
 
 
 class Reductions:
-    """What workers beyond the base demand are worth to jobs.
+    """Value of workers beyond the base demand to jobs.
 
     The value of workers is the reduction of the believed time of the job's remaining work relative to base
-    demand (Lyra, section 5.2, where it is that of the whole job). How the time of an iteration depends on the
+    demand (Lyra, section 5.2, where it is that of the whole job). The iteration time by
     GPUs, including scaling losses, mixed types and the network, is asked for once for each demand, model and
     GPU types. A policy that uses it must declare to know durations, iterations, models and performance.
 
     Parameters
     ----------
     requested
-        Whether the base demand is what the job asks for; else its minimum.
+        Whether the base demand is the GPUs that the job asks for; else its minimum.
     """
 
     def __init__(self, *, requested: bool = False) -> None:
@@ -130,7 +130,7 @@ class Reductions:
         counts, worth_of = counts_from(demand, requested=self._requested), cluster.worth_of
         held = dict(base) or {gpu_type: demand.gpus_at(worth_of[gpu_type], counts[0])}
         there = cluster.gpus_of[gpu_type] - held.get(gpu_type, 0)
-        base_worth = sum(gpus * worth_of[kind] for kind, gpus in held.items())
+        base_worth = sum(gpus * worth_of[type_] for type_, gpus in held.items())
         steps = steps_on(demand, counts, base_worth, worth_of[gpu_type])
         more = [gpus for gpus in steps[1:] if gpus <= there]
         times = _times(view, job, held, gpu_type, more)
@@ -140,7 +140,7 @@ class Reductions:
 
 
 def _times(view: ClusterView, job: int, held: Mapping[str, int], gpu_type: str, more: list[int]) -> Ints:
-    """Return the iteration times of a job on what it holds by type plus so many more of one type."""
+    """Return the iteration times of a job on its GPUs by type plus each of `more` of one type."""
     cluster, performance = view.cluster, view.performance
     if list(held) == [gpu_type]:
         counts = [held[gpu_type] + gpus for gpus in [0, *more]]
@@ -151,12 +151,12 @@ def _times(view: ClusterView, job: int, held: Mapping[str, int], gpu_type: str, 
 
 
 def _mixed(cluster: Cluster, gpus: Mapping[str, int]) -> Allocation:
-    """Return so many GPUs of each type, on the first machines that have it."""
+    """Return an allocation of GPUs by type, on the first machines that have them."""
     slices = []
     for gpu_type, left in gpus.items():
-        for number in np.flatnonzero(cluster.of_type[gpu_type]).tolist():
-            taken = min(left, cluster.machines[number].gpus)
+        for machine in np.flatnonzero(cluster.of_type[gpu_type]).tolist():
+            taken = min(left, cluster.machines[machine].gpus)
             if taken:
-                slices.append(cluster.share(number, taken))
+                slices.append(cluster.share(machine, taken))
             left -= taken
     return Allocation(tuple(sorted(slices)))

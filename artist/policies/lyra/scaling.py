@@ -1,7 +1,7 @@
-"""Scaling: how many workers beyond their base demand elastic jobs get. For Lyra and the schemes beside it.
+"""Scaling: the workers of elastic jobs beyond their base demand. For Lyra and the schemes beside it.
 
 A policy takes the name of a shipped rule, or a rule of the user's own. Workers are counted in steps of the
-demand: on GPUs that are worth half, one worker of a fungible job takes twice the GPUs.
+demand: on GPUs of half the replacement ratio, one worker of a fungible job takes twice the GPUs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ class Growing(NamedTuple):
     gpus
         GPUs that 1, 2, ... workers beyond its base demand take together, up to its maximum, shape (most,).
     reduction_ns
-        How much these shorten `base_ns`, in ns, shape (most,).
+        Time by which these shorten `base_ns`, in ns, shape (most,).
     """
 
     job: int
@@ -43,7 +43,7 @@ class Growing(NamedTuple):
 
 
 class Scaling(Protocol):
-    """A rule that says how many workers beyond base demand jobs get."""
+    """A rule for the workers of jobs beyond base demand."""
 
     def extra(self, capacity: int, jobs: Sequence[Growing], *, pending: bool) -> list[int]:
         """Return the workers, not GPUs, of each job beyond its base demand, including those that it holds.

@@ -1,9 +1,9 @@
-"""Where base and flexible workers go: pools, groups of machines, idle GPUs first. For Lyra.
+"""Placement of base and flexible workers: pools, groups of machines, idle GPUs first. For Lyra.
 
 In plain words:
 
-- An inelastic job prefers the training pool, an elastic one loaned machines. A job that is not fungible goes
-  to loaned machines only if it names their GPU type, or training has GPUs of that type.
+- An inelastic job prefers the training pool, an elastic one loaned machines. A job that is not fungible is
+  placed on loaned machines only if it names their GPU type, or training has GPUs of that type.
 - On loaned machines base and flexible workers stay apart if possible: base workers prefer machines without
   flexible ones, flexible workers machines without base ones.
 - A heterogeneous job (fungible, types may be mixed) prefers GPUs of one type, of the training pool first. Its
@@ -31,8 +31,8 @@ from artist.policies.parts.placer import Placer
 from artist.policies.parts.worker_fit import fit_workers, largest_of
 
 
-class Grounds:
-    """The machines of one call, what is free there, and which workers go where.
+class WorkerPlacement:
+    """Places workers on the machines of one call.
 
     Attributes
     ----------
@@ -54,14 +54,14 @@ class Grounds:
     def look(self, view: ClusterView, training: int, loaned: int) -> None:
         """Begin a call."""
         self.training, self.loaned = training, loaned
-        kinds = [machines for machines in self._cluster.type_sets.values() if machines & training]
-        self._like_training = reduce(or_, kinds, 0)
+        gpu_types = [machines for machines in self._cluster.type_sets.values() if machines & training]
+        self._like_training = reduce(or_, gpu_types, 0)
         self._view = view
         self._free: Free | None = None
 
     @property
     def free(self) -> Free:
-        """What is idle, less what was placed in this call."""
+        """Idle resources, less those placed in this call."""
         if self._free is None:
             self._free = self._view.free()
         return self._free
@@ -69,7 +69,7 @@ class Grounds:
     # --- base workers
 
     def preferred(self, demand: Demand, *, elastic: bool) -> list[int]:
-        """Return the sets of machines that base workers may go to, the best one first."""
+        """Return the sets of machines for base workers, the best one first."""
         loaned = self.loaned
         if not demand.fungible and not demand.gpu_types:
             loaned &= self._like_training
@@ -84,12 +84,12 @@ class Grounds:
         return [*sets, self.training | loaned] if loaned & self._like_training else sets
 
     def place(self, demand: Demand, preferred: Sequence[int]) -> Allocation | None:
-        """Return what the base workers of a job get, and take it; None if there is no room.
+        """Return the allocation of the base workers of a job, and take it; None if there is no room.
 
         Parameters
         ----------
         demand
-            For as many GPUs as the base workers need, not elastic.
+            For the GPUs of the base workers, not elastic.
         """
         for machines in preferred:
             allocation = self._placer.place(self.free, demand, machines)
@@ -115,17 +115,17 @@ class Grounds:
         there = reduce(or_, loose.sets)
         for usable, need in self._ways(demand):
             for machines in preferred:
-                found = usable & machines & there
-                worker = min(demand.step, need, largest_of(sizes, found))
-                if any(some & found for some in loose.sets[worker:]) and loose.total(found) >= need:
+                candidates = usable & machines & there
+                worker = min(demand.step, need, largest_of(sizes, candidates))
+                if any(some & candidates for some in loose.sets[worker:]) and loose.total(candidates) >= need:
                     return True
         return False
 
     def _ways_of(self, demand: Demand) -> list[tuple[int, int]]:
         """Return the machines of each type that a demand allows, and the GPUs that it takes there."""
         sets, worth_of = self._cluster.type_sets, self._cluster.worth_of
-        kinds = [kind for kind in demand.gpu_types or sets if kind in sets]
-        return [(sets[kind], demand.gpus_at(worth_of[kind])) for kind in kinds]
+        gpu_types = [gpu_type for gpu_type in demand.gpu_types or sets if gpu_type in sets]
+        return [(sets[gpu_type], demand.gpus_at(worth_of[gpu_type])) for gpu_type in gpu_types]
 
     def _fit_loose(self, demand: Demand, preferred: Sequence[int]) -> dict[int, int] | None:
         """Return GPUs by machine, idle ones and then those of flexible workers; None if there are too few."""
@@ -165,18 +165,18 @@ class Grounds:
         cluster, taken = self._cluster, dict[int, int]()
         worth_left = demand.gpus * demand.measured_worth
         for pool in (self.training & machines, self.loaned & machines):
-            for kind in demand.gpu_types or cluster.type_sets:
-                need = gpus_worth(worth_left, cluster.worth_of[kind])
+            for gpu_type in demand.gpu_types or cluster.type_sets:
+                need = gpus_worth(worth_left, cluster.worth_of[gpu_type])
                 if need > 0:
-                    some, left = self._fit(cluster.type_sets[kind] & pool, need, demand.step)
+                    some, left = self._fit(cluster.type_sets[gpu_type] & pool, need, demand.step)
                     taken.update(some)
-                    worth_left -= (need - left) * cluster.worth_of[kind]
+                    worth_left -= (need - left) * cluster.worth_of[gpu_type]
         held = [(gpus, cluster.machines[machine].worth) for machine, gpus in taken.items()]
         fits = demand.allows(held) and not 0 < demand.max_machines < len(taken)
         return taken if fits else None
 
     def _clear(self, gpus: Mapping[int, int]) -> None:
-        """Make so many GPUs idle on each machine: the newest flexible workers leave."""
+        """Make GPUs idle on machines: the newest flexible workers leave."""
         for machine, count in gpus.items():
             while (short := count - int(self.free.gpus[machine])) > 0:
                 there = self._workers.flexible_on(machine)
@@ -186,7 +186,7 @@ class Grounds:
     # --- flexible workers
 
     def grow(self, job: int, extra: int, machines: int) -> None:
-        """Add flexible workers on some machines until there are so many extra ones, or no room is left."""
+        """Add flexible workers on some machines until there are `extra` ones, or no room is left."""
         held = self._workers.jobs[job]
         there, span = set_of(held.slices), held.demand.max_machines
         need = held.steps[extra] - held.steps[held.extra]
@@ -199,7 +199,7 @@ class Grounds:
             self._workers.grow(job, _first_of(taken, whole), self.free)
 
     def _for_flexible(self, machines: int, need: int, step: int) -> dict[int, int]:
-        """Place flexible workers, as many as there is room for."""
+        """Place flexible workers as far as there is room."""
         sets, taken = self.free.buckets.sets[:], dict[int, int]()
         for usable in self._groups(machines):
             some, need = fit_workers(sets, self._cluster.size_sets, usable, need, step)
@@ -210,7 +210,7 @@ class Grounds:
         return taken
 
     def _groups(self, machines: int) -> Iterator[int]:
-        """Yield the sets of machines that flexible workers may go to, the best one first."""
+        """Yield the sets of machines for flexible workers, the best one first."""
         loaned = machines & self.loaned
         if loaned and self._grouped:
             apart = loaned & ~self._workers.with_base
@@ -221,7 +221,7 @@ class Grounds:
 
 
 def _first_of(gpus: Mapping[int, int], total: int) -> dict[int, int]:
-    """Return the first of some GPUs by machine, so many in all."""
+    """Return the first of some GPUs by machine, `total` in all."""
     taken: dict[int, int] = {}
     for machine, count in gpus.items():
         if total:

@@ -1,7 +1,7 @@
-"""The workers of running jobs: base workers, which stay, and flexible ones, which come and go. For Lyra.
+"""The workers of running jobs: base workers, which stay, and flexible ones, which do not. For Lyra.
 
-All workers of an inelastic job, and the indispensable ones of an elastic job, are base workers; what an
-elastic job holds beyond them are flexible workers, in steps of its demand, on GPUs of one type.
+All workers of an inelastic job, and the indispensable ones of an elastic job, are base workers; all others
+of an elastic job are flexible workers, in steps of its demand, on GPUs of one type.
 """
 
 from bisect import bisect_right
@@ -24,7 +24,7 @@ class Held:
     base, flexible
         GPUs by machine.
     slices
-        What it holds by machine, with CPUs and memory.
+        Its slices by machine, with CPUs and memory.
     steps
         Flexible GPUs with 0, 1, 2, ... extra workers on the type that they are on; (0,) for a job at its
         maximum.
@@ -41,12 +41,12 @@ class Held:
 
     @property
     def allocation(self) -> Allocation:
-        """What it holds."""
+        """The allocation of all workers."""
         return Allocation(tuple(self.slices[machine] for machine in sorted(self.slices)))
 
 
 class Workers:
-    """Where the base and the flexible workers of running jobs are.
+    """Base and flexible workers of running jobs, by machine.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Workers:
     changed
         Jobs whose flexible workers changed, as keys, since this was last emptied.
     stopped
-        Jobs that were preempted since this was last emptied, and what they held.
+        Former workers of the jobs that were preempted since this was last emptied.
     version
         Changes whenever an elastic job grows or shrinks, starts, or is to grow on another GPU type (the
         callers that track these report the last two).
@@ -79,7 +79,7 @@ class Workers:
         self.recount(free)
 
     def recount(self, free: Free) -> None:
-        """Count loose GPUs from what is idle now: machines came, left, opened or closed."""
+        """Count loose GPUs from the idle ones: machines joined, left, opened or closed."""
         self.loose, self.loose_gpus = free.buckets.copy(), free.gpus.tolist()
         self._open = sum(free.buckets.sets)  # no machine is in two of them
         for machine, there in self._flexible_on.items():
@@ -91,7 +91,7 @@ class Workers:
             self.loose_gpus[machine] = before + gpus
             self.loose.move(machine, before, before + gpus)
 
-    # --- what is where
+    # --- workers by machine
 
     def base_on(self, machine: int) -> Mapping[int, int]:
         """Return the GPUs of base workers on a machine by job, also of inelastic jobs; do not change it.
@@ -104,7 +104,7 @@ class Workers:
         """Return the GPUs of flexible workers on a machine by job; do not change it."""
         return self._flexible_on.get(machine, _NOTHING)
 
-    # --- jobs come and go
+    # --- starts and ends
 
     def start(self, job: int, demand: Demand, allocation: Allocation) -> None:
         """Track a job that starts with its base workers only."""
@@ -116,7 +116,7 @@ class Workers:
             self._loosen(machine, -gpus)
 
     def end(self, job: int) -> Held:
-        """Track a job that has finished or was evicted; all its workers leave. Return what it held."""
+        """Track a job that has finished or was evicted; all its workers leave. Return its workers."""
         held = self.jobs.pop(job)
         self.changed.pop(job, None)
         for machine, gpus in held.base.items():
@@ -131,10 +131,10 @@ class Workers:
         """Stop a job: all its workers leave, wherever they are."""
         self.stopped[job] = self.end(job)
 
-    # --- flexible workers come and go
+    # --- flexible workers
 
     def grow(self, job: int, gpus: Mapping[int, int], free: Free) -> None:
-        """Add flexible workers, given as GPUs by machine, whole steps in all; take them from what is free."""
+        """Add flexible workers, given as GPUs by machine, whole steps in all; take them from `free`."""
         held = self.jobs[job]
         for machine, more in gpus.items():
             _, before, cpus, memory = held.slices.get(machine) or Slice(machine, 0)
@@ -156,10 +156,10 @@ class Workers:
             self.shrink(job, {machine: gpus})
 
     def shrink(self, job: int, gpus: Mapping[int, int], free: Free | None = None) -> None:
-        """Take at least so many GPUs by machine from a job's flexible workers; return them to `free`.
+        """Take at least `gpus` by machine from a job's flexible workers; return them to `free`.
 
-        If they are a part of a worker, the rest of it goes as well: first from the same machines, then from
-        the machines where the job has fewest.
+        If they are a part of a worker, the rest of it is taken as well: first from the same machines, then
+        from the machines where the job has fewest.
         """
         held = self.jobs[job]
         left = sum(held.flexible.values()) - sum(gpus.values())
@@ -174,7 +174,7 @@ class Workers:
         self._count(job)
 
     def shrink_to(self, job: int, extra: int, free: Free) -> None:
-        """Remove flexible workers until so many extra ones are left: first where the job has fewest."""
+        """Remove flexible workers until `extra` ones are left: first where the job has fewest."""
         held = self.jobs[job]
         over, gpus = held.steps[held.extra] - held.steps[extra], {}
         for machine in sorted(held.flexible, key=lambda m: (held.flexible[m], m)):
@@ -193,8 +193,8 @@ class Workers:
         if kept.gpus:
             held.slices[machine] = kept
         if free is not None:
-            given = Slice(machine, gpus, cpus - kept.cpus, memory - kept.memory_bytes)
-            free.give(Allocation((given,)))
+            taken = Slice(machine, gpus, cpus - kept.cpus, memory - kept.memory_bytes)
+            free.give(Allocation((taken,)))
         held.flexible[machine] -= gpus
         self._flexible_on[machine][job] = held.flexible[machine]
         if not held.flexible[machine]:

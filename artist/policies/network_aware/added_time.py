@@ -1,4 +1,4 @@
-"""What the jobs of a plan add to iterations, theirs and others', by sharing links and machines."""
+"""Time that the jobs of a plan add to iterations, theirs and others', by sharing links and machines."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,10 +8,10 @@ from artist.core.view import ClusterView
 
 
 class Added:
-    """The cost of places for the jobs of a plan, one job after another, as the policy believes it.
+    """Cost of allocations for the jobs of a plan, one job after another, as the policy believes it.
 
-    In GPUs: the sum over jobs of GPUs x added time / iteration alone. Of a job that is placed, all beyond its
-    iteration alone on the first place asked about counts; of one that runs, what is beyond its iteration now.
+    In GPUs: the sum over jobs of GPUs x added time / iteration alone. For a job that is placed, time beyond
+    its iteration alone on the first allocation asked about counts; for one that runs, beyond that of now.
     """
 
     def __init__(self, view: ClusterView, plan: Plan) -> None:
@@ -27,7 +27,7 @@ class Added:
         self._so_far = self._total(self._placed, {}) if self._placed else 0.0
 
     def cost(self, job: int, allocation: Allocation, shift_ns: Mapping[int, int]) -> float:
-        """Return what a job adds on an allocation, with shifts, beyond what those settled before it add."""
+        """Return the cost of a job on an allocation, with shifts, beyond that of the jobs before it."""
         if job not in self._alone_ns:
             self._alone_ns[job] = int(self._performance.alone([job], [allocation])[0])
         if allocation not in self._asked:
@@ -37,7 +37,7 @@ class Added:
         return self._asked[allocation] - self._so_far
 
     def settle(self, job: int, allocation: Allocation, shift_ns: Mapping[int, int]) -> None:
-        """Let a job have an allocation from now on, and some jobs their shifts."""
+        """Fix the allocation of a job, and the shifts of some jobs."""
         self._so_far += self.cost(job, allocation, shift_ns)
         self._asked.clear()
         self._placed[job] = allocation
@@ -70,7 +70,7 @@ class Added:
         return self._alone_ns[job]
 
     def _look_up_now(self, jobs: Sequence[int]) -> None:
-        """Keep the iteration times that running jobs have before the plan."""
+        """Record the iteration times of running jobs before the plan."""
         new = [job for job in jobs if job not in self._now_ns]
         if new:
             now_ns = self._performance.added(new, [self._view.allocation(job) for job in new])[0]

@@ -1,4 +1,4 @@
-"""Which jobs are on which links, and whom a job could slow down there."""
+"""Jobs by link, and the jobs that could slow each other there."""
 
 from artist.core.cluster import Allocation
 from artist.core.link_use import FULL, LinkName, LinkUse
@@ -6,14 +6,14 @@ from artist.core.view import ClusterView
 
 
 class LinkUsers:
-    """Jobs by link, with what each sends.
+    """Jobs by link, with the link use of each.
 
     Parameters
     ----------
     view
         Of this call.
     known
-        What jobs of earlier calls sent, by number, and where: kept by the policy.
+        Allocations and link uses of jobs of earlier calls, by number: kept by the policy.
     """
 
     def __init__(self, view: ClusterView, known: dict[int, tuple[Allocation, LinkUse | None]]) -> None:
@@ -23,7 +23,7 @@ class LinkUsers:
         self._on: dict[LinkName, dict[int, float]] = {}  # the largest share of each job
 
     def put(self, job: int, allocation: Allocation) -> None:
-        """Let a job be on the links of an allocation, and on no others."""
+        """Put a job on the links of an allocation, and on no others."""
         for link in self._uses[job].spans if job in self._uses else ():
             del self._on[link][job]
         self._uses.pop(job, None)
@@ -33,16 +33,16 @@ class LinkUsers:
             for link in use.spans:
                 self._on.setdefault(link, {})[job] = use.max_share(link)
 
-    def joined(self, job: int, most: int) -> dict[int, LinkUse] | None:
+    def joined(self, job: int, max_jobs: int) -> dict[int, LinkUse] | None:
         """Return a job and those joined with it by links that they could overload; None if too many."""
-        found = {job: self._uses[job]} if job in self._uses else {}
-        todo = list(found)
+        joined = {job: self._uses[job]} if job in self._uses else {}
+        todo = list(joined)
         while todo:
-            found |= (new := {o: use for o, use in self.beside(todo.pop()).items() if o not in found})
-            if len(found) > most:
+            joined |= (new := {o: use for o, use in self.beside(todo.pop()).items() if o not in joined})
+            if len(joined) > max_jobs:
                 return None
             todo += new
-        return found
+        return joined
 
     def beside(self, job: int) -> dict[int, LinkUse]:
         """Return a job and those on links with it that they could overload."""

@@ -1,10 +1,10 @@
-"""Any policy, aware of the links that jobs share: it says which jobs run, this where, and when they send.
+"""Any policy, aware of the links that jobs share: it selects the jobs, this policy their places and shifts.
 
-In plain words: the policy `of` plans as it always does. Each job that its plan starts or moves on several
-machines, and that would share links with others there, may get another place: the choosers are asked for
-`candidates` places on what is free, first where no other job on several machines is. In none are the GPUs
-farther apart than in the policy's own place (racks, then machines), so delays and consolidation mean what
-they mean without this. `placement` decides:
+In plain words: the policy `of` makes its plan. Each job that its plan starts or moves on several
+machines, and that would share links with others there, may get another place: one of `candidates`
+places on free GPUs, first on machines without other jobs that span machines. None has worse locality than the
+policy's own place (racks, then machines), so delays and consolidation keep their meaning. `placement`
+decides:
 
 - as_chosen: the policy's own place.
 - least_added: the place where sharing adds least to the iterations of the job and of all others: the sum over
@@ -12,21 +12,21 @@ they mean without this. `placement` decides:
 - compatible: the place with the best score of its worst link, as in CASSINI.
 
 With `shifts: interleaved` jobs that share links with the placed job begin their iterations later, so that
-they send in turn (`artist.policies.network_aware.shifts`); `least_added` then counts what is added with these
-shifts. Where more than 8 jobs are joined by links, only the placed job is shifted, and only its own links
-count. Where no links are shared, or `performance.contention` is none, the plan stays as it is, as do jobs
-that share GPUs or have a bandwidth cap, and elastic jobs that only change their size. One job after another
-gets its place, in the order of the plan. CODA, AntMan, Lyra and `cpu_tuned` keep books of where their jobs
-are: with them only `as_chosen`; `cpu_tuned` works around this policy instead.
+they send one after another (`artist.policies.network_aware.shifts`); `least_added` then counts the time added
+with these shifts. Where more than 8 jobs are joined by links, only the placed job is shifted, and only its
+own links count. Where no links are shared, or `performance.contention` is none, the plan stays as it is, as
+do jobs that share GPUs or have a bandwidth cap, and elastic jobs that only change their size. One job after
+another gets its place, in the order of the plan. CODA, AntMan, Lyra and `cpu_tuned` record the machines of
+their jobs: with them only `as_chosen`; `cpu_tuned` works around this policy instead.
 
 Paper: Rajasekaran, Ghobadi and Akella, CASSINI: Network-Aware Job Scheduling in Machine Learning Clusters,
 NSDI 2024: a module beside any scheduler that ranks its placements by compatibility and shifts jobs
 (`policy=cassini`). `least_added` is no paper's.
 
-Differs from the paper: the scheduler there proposes the candidates; here they come from choosers. A placement
-with a loop of jobs and links is not discarded (`artist.policies.network_aware.shifts`). Shifts cost nothing
-and last; there, a job waits for its first one, and again when it has drifted. Jobs whose iterations have no
-short common multiple drift apart here, so shifts do little for them.
+Differs from the paper: the scheduler there proposes the candidates; here they come from placement policies. A
+placement with a loop of jobs and links is not discarded (`artist.policies.network_aware.shifts`). Shifts cost
+nothing and stay; there, a job waits for its first one, and again when it has drifted. Jobs whose iterations
+have no short common multiple drift apart here, so shifts do little for them.
 """
 
 from collections.abc import Mapping
@@ -50,17 +50,17 @@ from artist.policies.parts.around import AnyPolicy, Around
 from artist.policies.parts.parameters import STRICT
 
 _LITTLE = 1e-9
-_MAX_TURNED = 8
+_MAX_SHIFTED = 8
 
 
 @dataclass(config=STRICT)
 class NetworkAware(Around):
-    """A policy whose jobs avoid each other on the network; what it lacks is that policy's.
+    """A policy whose jobs avoid each other on the network; other attributes are those of `of`.
 
     Attributes
     ----------
     known
-        What jobs send, by number, where they were when it was asked.
+        Allocations and link uses of jobs, by number.
     """
 
     knows_performance = True
@@ -75,7 +75,7 @@ class NetworkAware(Around):
             raise ValueError("placement=compatible is a score of shifted jobs; policy.shifts=interleaved")
         if self.placement != "as_chosen" and getattr(self.of, "remembers_places", False):
             name = type(self.of).__name__
-            raise ValueError(f"{name} keeps books of where its jobs are; policy.placement=as_chosen")
+            raise ValueError(f"{name} records the machines of its jobs; policy.placement=as_chosen")
         self.known: dict[int, tuple[Allocation, LinkUse | None]] = {}
 
     @property
@@ -94,13 +94,13 @@ class NetworkAware(Around):
             if isinstance(event, Finish):
                 self.known.pop(event.job, None)
         plan = self.of.decide(view)
-        new = {job: each for job, each in plan.changes.items() if each and _placed_anew(view, job, each)}
-        return self._looked_over(view, plan, new) if new else plan
+        new = {job: after for job, after in plan.changes.items() if after and _is_placed(view, job, after)}
+        return self._replaced(view, plan, new) if new else plan
 
-    def _looked_over(self, view: ClusterView, plan: Plan, new: Mapping[int, Allocation]) -> Plan:
+    def _replaced(self, view: ClusterView, plan: Plan, new: Mapping[int, Allocation]) -> Plan:
         """Return a plan with other places for some of its jobs, and with shifts."""
         held = spanning(view, plan)
-        judge = _Judge(self, view, plan, {job: each for job, each in held.items() if job not in new})
+        judge = _Judge(self, view, plan, {job: kept for job, kept in held.items() if job not in new})
         alternatives, places = Alternatives(view, plan, held), dict(plan.changes)
         for job, chosen in new.items():
             best, least = chosen, judge.cost(job, chosen)
@@ -117,14 +117,14 @@ class NetworkAware(Around):
 
 
 class _Judge:
-    """Costs of places for the jobs of a plan, one job after another, and the shifts that go with them.
+    """Costs of places for the jobs of a plan, one job after another, and their shifts.
 
     Parameters
     ----------
     policy
-        Says what counts.
+        Determines the costs.
     held
-        What jobs on several machines hold that the plan does not place.
+        Allocations on several machines that the plan does not change.
 
     Attributes
     ----------
@@ -142,18 +142,18 @@ class _Judge:
         self._added = Added(view, plan) if policy.placement == "least_added" else None
         self._users = LinkUsers(view, policy.known) if self._scores or self._shifts else None
         if self._users is not None:
-            for job, each in held.items():
-                self._users.put(job, each)
+            for job, allocation in held.items():
+                self._users.put(job, allocation)
 
     def cost(self, job: int, allocation: Allocation) -> float:
-        """Return what is lost by a place; 0 or less if nothing is."""
+        """Return the cost of a place; 0 or less if it costs nothing."""
         together = self._together(job, allocation)
         if self._scores:
             return 1 - together.worst
         return self._added.cost(job, allocation, self._wanted(together)) if self._added else 0.0
 
     def settle(self, job: int, allocation: Allocation) -> None:
-        """Let a job have a place, and the jobs that share links with it their shifts."""
+        """Fix the place of a job, and the shifts of the jobs that share links with it."""
         together = self._together(job, allocation)
         self._asked.clear()
         self.shift_ns |= self._wanted(together)
@@ -164,15 +164,15 @@ class _Judge:
         return together.shift_ns if self._shifts else {}
 
     def _together(self, job: int, allocation: Allocation) -> Interleaved:
-        """Return how a job on an allocation and those joined with it interleave."""
+        """Return the best shifts of a job on an allocation and the jobs joined with it."""
         if self._users is None:
             return Interleaved({}, {})
         self._users.put(job, allocation)
         if allocation not in self._asked:
-            uses, kept_ns = self._users.joined(job, _MAX_TURNED), dict[int, int]()
+            uses, kept_ns = self._users.joined(job, _MAX_SHIFTED), dict[int, int]()
             if uses is None:
                 uses = self._users.beside(job)
-                kept_ns = {each: self._shift_now_ns(each) for each in uses if each != job}
+                kept_ns = {other: self._shift_now_ns(other) for other in uses if other != job}
             self._asked[allocation] = interleaved(uses, kept_ns)
         return self._asked[allocation]
 
@@ -180,7 +180,7 @@ class _Judge:
         return self.shift_ns.get(job, self._view.shift_ns(job))
 
 
-def _placed_anew(view: ClusterView, job: int, after: Allocation) -> bool:
+def _is_placed(view: ClusterView, job: int, after: Allocation) -> bool:
     """Return whether a plan starts or moves a job on several machines, with GPUs and links of its own."""
     if len(after.slices) < 2 or after.group is not None or after.bandwidth_cap != 1.0:
         return False

@@ -1,11 +1,11 @@
 """A genetic algorithm that gives each of many jobs one of its options within a capacity. For Pollux.
 
-In plain words: a solution is an option per job. Parents are drawn at random or given; two tournaments of two
-choose a pair, whose child takes each job's option from one of them; some options of the child are then drawn
-again. A child that exceeds the capacity keeps its options in a random order of jobs as long as they fit; the
-job that no longer fits gets the largest option that does, those after it none. The best of parents and
-children are the next parents. It ends after a number of generations, or once the best has not improved for
-some of them.
+In plain words: a solution is an option per job. Parents are drawn at random or initial; two tournaments of
+two choose a pair, whose child takes each job's option from one of them; some options of the child are then
+drawn again. A child that exceeds the capacity keeps its options in a random order of jobs as long as they
+fit; the job that no longer fits gets the largest option that does, those after it none. The best of parents
+and children are the next parents. It ends after a number of generations, or once the best has not improved
+for some of them.
 
 Source: the operators of Qiao et al., Pollux, OSDI 2021, section 4.2, with jobs' numbers of workers instead of
 workers by job and machine.
@@ -42,7 +42,7 @@ class Genetic:
         capacity: int,
         weights: Sequence[Ints],
         values: Sequence[Floats],
-        given: Sequence[Ints],
+        initial: Sequence[Ints],
         rng: np.random.Generator,
     ) -> Ints:
         """Return the option of each job in the best solution found, shape (n_jobs,).
@@ -50,20 +50,20 @@ class Genetic:
         Parameters
         ----------
         capacity
-            What the options may weigh together.
+            Total weight of the options at most.
         weights, values
             By job, for its options. The first option of each job weighs 0, and none less than the one before.
-        given
-            Solutions to begin with, those that fit best first; repaired if they weigh too much.
+        initial
+            Solutions to begin with, the best fit first; repaired if they weigh too much.
         rng
             The source of all randomness.
 
         Notes
         -----
-        Of equally good solutions the one known first is returned, so a given one stays.
+        Of equally good solutions the first is returned, so an initial one stays.
         """
         problem = _Problem(capacity, weights, values)
-        parents = problem.repaired(problem.population(self.population, given, rng), rng)
+        parents = problem.repaired(problem.population(self.population, initial, rng), rng)
         fitness = problem.fitness(parents)
         best, since = fitness.max(), 0
         for _ in range(self.generations):
@@ -76,8 +76,8 @@ class Genetic:
             best = fitness[0]
             if since >= self.patience:
                 break
-        found: Ints = parents[fitness.argmax()]
-        return found
+        fittest: Ints = parents[fitness.argmax()]
+        return fittest
 
 
 class _Problem:
@@ -85,7 +85,7 @@ class _Problem:
 
     def __init__(self, capacity: int, weights: Sequence[Ints], values: Sequence[Floats]) -> None:
         self._capacity = capacity
-        self._options = np.array([len(each) for each in weights], dtype=np.int64)
+        self._options = np.array([len(options) for options in weights], dtype=np.int64)
         self._jobs = np.arange(len(weights))
         most = int(self._options.max())
         last = np.minimum(np.arange(most), self._options[:, None] - 1)
@@ -93,27 +93,27 @@ class _Problem:
         self._weights = np.concatenate(weights)[starts + last]
         self._values = np.concatenate(values)[starts + last]
 
-    def population(self, size: int, given: Sequence[Ints], rng: np.random.Generator) -> Ints:
-        """Return the given solutions, filled up to a number with random ones."""
-        drawn = rng.integers(self._options, size=(max(0, size - len(given)), len(self._jobs)))
-        known = np.array(given, dtype=np.int64).reshape(-1, len(self._jobs))
+    def population(self, size: int, initial: Sequence[Ints], rng: np.random.Generator) -> Ints:
+        """Return the initial solutions, and random ones up to `size`."""
+        drawn = rng.integers(self._options, size=(max(0, size - len(initial)), len(self._jobs)))
+        known = np.array(initial, dtype=np.int64).reshape(-1, len(self._jobs))
         return np.concatenate([known, drawn])[:size]
 
     def fitness(self, solutions: Ints) -> Floats:
         """Return the sum of the values of each solution."""
-        found: Floats = self._values[self._jobs, solutions].sum(axis=1)
-        return found
+        fitness: Floats = self._values[self._jobs, solutions].sum(axis=1)
+        return fitness
 
     def children(self, parents: Ints, fitness: Floats, rng: np.random.Generator) -> Ints:
-        """Return as many children as there are parents: tournaments, crossover, mutation."""
+        """Return one child per parent: tournaments, crossover, mutation."""
         n, jobs = parents.shape
         rivals = rng.integers(n, size=(2, n, 2))
         won = np.where(fitness[rivals[..., 0]] >= fitness[rivals[..., 1]], rivals[..., 0], rivals[..., 1])
         children = np.where(rng.random((n, jobs)) < 0.5, parents[won[0]], parents[won[1]])
         places = np.flatnonzero(rng.random(n * jobs) < 1 / jobs)  # one of a child, on average
         children.ravel()[places] = rng.integers(self._options[places % jobs])
-        made: Ints = children
-        return made
+        mutated: Ints = children
+        return mutated
 
     def repaired(self, solutions: Ints, rng: np.random.Generator) -> Ints:
         """Return solutions repaired to fit the capacity."""
@@ -127,6 +127,6 @@ class _Problem:
             fits = self._weights[order[first]] <= (self._capacity - before)[:, None]
             chosen[rows] = np.where(np.arange(len(order)) < first[:, None], chosen[rows], 0)
             chosen[rows, first] = fits.sum(axis=1) - 1  # its largest option that does
-        found = np.empty_like(solutions)
-        found[:, order] = chosen
-        return found
+        repaired = np.empty_like(solutions)
+        repaired[:, order] = chosen
+        return repaired

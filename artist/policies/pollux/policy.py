@@ -1,8 +1,8 @@
-"""Pollux, in a bounded form: workers go where they raise the mean speed-up of all jobs most.
+"""Pollux, in a bounded form: the workers that raise the mean speed-up of all jobs most.
 
 In plain words: every `interval_s`, if jobs or machines have come or gone, a genetic algorithm looks for the
 workers of each job that make the power mean of all jobs' speed-ups largest. A job's speed-up is its believed
-speed with that many workers, relative to that with its fair share of the GPUs; with `power` below zero slow
+speed with these workers, relative to that with its fair share of the GPUs; with `power` below zero slow
 jobs count most, above all those that wait. A job that is not elastic gets all of its workers or none. Running
 jobs are never stopped, and keep their base demand. The search begins with the workers that jobs hold, the
 best solution of the last round. Then jobs shrink, waiting jobs start in order of arrival, and jobs grow, each
@@ -55,7 +55,7 @@ _OFFSET = 1e-3  # added to every speed-up
 
 
 class Round(NamedTuple):
-    """What one decision works on: `free` is what its plan so far leaves of the machines `among`."""
+    """State of one decision: `free` is the rest of the machines `among` after its plan so far."""
 
     view: ClusterView
     plan: PlanBuilder
@@ -69,9 +69,9 @@ class Candidate(NamedTuple):
     Attributes
     ----------
     held
-        What it holds, None if it waits.
+        Its allocation, None if it waits.
     speedups
-        What it may hold, and its speed then, on GPUs of the type that it is on, or is expected on.
+        GPUs that it may hold, with its speeds, of the type that it is on, or is expected on.
     """
 
     job: int
@@ -90,7 +90,7 @@ class Candidate(NamedTuple):
         return self.speedups.gpus if self.held else np.concatenate([[0], self.speedups.gpus])
 
     def values(self, power: float, fair_gpus: float) -> Floats:
-        """Return what each of its options adds to the power mean, up to a factor common to all jobs."""
+        """Return the term of each of its options in the power mean, up to a factor common to all jobs."""
         relative = self.speedups.speedup * (self.speedups.gpus[0] / fair_gpus) + _OFFSET
         if self.held is None:
             relative = np.concatenate([[_OFFSET], relative])
@@ -135,31 +135,33 @@ class Pollux:
     def _candidates(self, now: Round) -> Iterator[Candidate]:
         """Yield running elastic jobs and waiting GPU jobs, in order of arrival."""
         view, among = now.view, now.among
-        jobs, accepts, kinds = view.jobs, view.accepts, view.cluster.machines
+        jobs, accepts, machines = view.jobs, view.accepts, view.cluster.machines
         for job, model in zip(jobs.job.tolist(), jobs.model.tolist(), strict=True):
             demand, held = view.demand(job), view.allocation(job)
             if held is None:
-                kind = self._expected(view.cluster, demand, among) if demand.gpus else None
-                if kind is not None:
-                    yield Candidate(job, model, None, self._table.of(view, job, model, kind))
+                gpu_type = self._expected(view.cluster, demand, among) if demand.gpus else None
+                if gpu_type is not None:
+                    yield Candidate(job, model, None, self._table.of(view, job, model, gpu_type))
             elif demand.elastic and all(accepts[s.machine] for s in held.slices):
-                speedups = self._table.of(view, job, model, kinds[held.slices[0].machine].gpu_type)
+                speedups = self._table.of(view, job, model, machines[held.slices[0].machine].gpu_type)
                 if held.gpus in speedups.gpus:
                     yield Candidate(job, model, held, speedups)
 
     def _wanted(self, now: Round, candidates: list[Candidate]) -> list[int]:
-        """Return how many GPUs each job should have, 0 to wait."""
+        """Return the GPUs that each job should have, 0 to wait."""
         view = now.view
-        spare = sum(each.gpus - int(each.speedups.gpus[0]) for each in candidates if each.held)
+        spare = sum(
+            candidate.gpus - int(candidate.speedups.gpus[0]) for candidate in candidates if candidate.held
+        )
         capacity = now.free.buckets.total(now.among) + spare
         fair_gpus = _gpus_of(view.cluster, now.among) / max(int(np.count_nonzero(view.jobs.gpus)), 1)
-        options = [each.options for each in candidates]
+        options = [candidate.options for candidate in candidates]
         weights = [gpus - gpus[0] for gpus in options]
-        values = [each.values(self.power, fair_gpus) for each in candidates]
-        chosen = np.array([each.argmax() for each in values])
+        values = [candidate.values(self.power, fair_gpus) for candidate in candidates]
+        chosen = np.array([of_job.argmax() for of_job in values])
         if sum(int(weight[place]) for weight, place in zip(weights, chosen, strict=True)) > capacity:
-            held = np.array([np.searchsorted(each.options, each.gpus) for each in candidates])
-            least = np.array([int(each.held is None) for each in candidates])
+            held = np.array([np.searchsorted(candidate.options, candidate.gpus) for candidate in candidates])
+            least = np.array([int(candidate.held is None) for candidate in candidates])
             chosen = self._genetic.best(capacity, weights, values, [held, least], self._rng)
         return [int(gpus[place]) for gpus, place in zip(options, chosen, strict=True)]
 
@@ -175,27 +177,27 @@ class Pollux:
     def _carry_out(self, now: Round, candidates: list[Candidate], wanted: list[int]) -> None:
         """Shrink jobs, start jobs at their base demand and grow jobs, as far as there is room."""
         held: list[Allocation | None] = []
-        for each, gpus in zip(candidates, wanted, strict=True):
-            held.append(self._shrunk(now, each, each.held, gpus) if each.held else None)
+        for candidate, gpus in zip(candidates, wanted, strict=True):
+            held.append(self._shrunk(now, candidate, candidate.held, gpus) if candidate.held else None)
         refused: set[Demand] = set()
-        for place, (each, gpus) in enumerate(zip(candidates, wanted, strict=True)):
-            if each.held is not None or not gpus:
+        for place, (candidate, gpus) in enumerate(zip(candidates, wanted, strict=True)):
+            if candidate.held is not None or not gpus:
                 continue
-            demand = base_of(now.view.demand(each.job))
+            demand = base_of(now.view.demand(candidate.job))
             if demand not in refused:
                 held[place] = allocation = self._placer.place(now.free, demand, now.among)
                 if allocation is None:
                     refused.add(demand)
                 else:
                     now.free.take(allocation)
-        for each, gpus, allocation in zip(candidates, wanted, held, strict=True):
+        for candidate, gpus, allocation in zip(candidates, wanted, held, strict=True):
             if allocation is not None:
-                after = self._grown(now, each, allocation, gpus)
-                if after != each.held:
-                    now.plan.place(each.job, after)
+                after = self._grown(now, candidate, allocation, gpus)
+                if after != candidate.held:
+                    now.plan.place(candidate.job, after)
 
-    def _shrunk(self, now: Round, each: Candidate, held: Allocation, gpus: int) -> Allocation:
-        """Return what is left of what a job holds: machines with few of its GPUs go first."""
+    def _shrunk(self, now: Round, candidate: Candidate, held: Allocation, gpus: int) -> Allocation:
+        """Return an allocation shrunk to `gpus`: machines with few of the job's GPUs first."""
         left, over = held.gpu_map(), held.gpus - gpus
         if over <= 0:
             return held
@@ -203,17 +205,17 @@ class Pollux:
             less = min(over, left[machine])
             left[machine] -= less
             over -= less
-        return self._moved(now, each, held, {m: count for m, count in left.items() if count})
+        return self._moved(now, candidate, held, {m: count for m, count in left.items() if count})
 
-    def _grown(self, now: Round, each: Candidate, held: Allocation, gpus: int) -> Allocation:
-        """Return what a job holds plus as many GPUs, up to a number, as find room beside it."""
-        demand, cluster = now.view.demand(each.job), now.view.cluster
+    def _grown(self, now: Round, candidate: Candidate, held: Allocation, gpus: int) -> Allocation:
+        """Return an allocation grown to at most `gpus`, as far as there is room beside it."""
+        demand, cluster = now.view.demand(candidate.job), now.view.cluster
         if not demand.elastic or held.gpus >= gpus:
             return held
-        kind = cluster.machines[held.slices[0].machine].gpu_type
-        counts = self._table.of(now.view, each.job, each.model, kind).gpus
+        gpu_type = cluster.machines[held.slices[0].machine].gpu_type
+        counts = self._table.of(now.view, candidate.job, candidate.model, gpu_type).gpus
         for count in counts[(counts > held.gpus) & (counts <= gpus)][::-1].tolist():
-            extra = Demand(count - held.gpus, step=demand.step, gpu_types=(kind,))
+            extra = Demand(count - held.gpus, step=demand.step, gpu_types=(gpu_type,))
             more = self._placer.chooser.choose(now.free, extra, now.among)
             if more is None:
                 continue
@@ -221,13 +223,15 @@ class Pollux:
             for machine, some in more.items():
                 both[machine] = both.get(machine, 0) + some
             if not demand.max_machines or len(both) <= demand.max_machines:
-                return self._moved(now, each, held, both)
+                return self._moved(now, candidate, held, both)
         return held
 
-    def _moved(self, now: Round, each: Candidate, held: Allocation, gpus: Mapping[int, int]) -> Allocation:
+    def _moved(
+        self, now: Round, candidate: Candidate, held: Allocation, gpus: Mapping[int, int]
+    ) -> Allocation:
         """Return an allocation of other GPUs instead of those that a job holds, if it fits; take it."""
         now.free.give(held)
-        fill = self._placer.fill.fill(now.free, now.view.demand(each.job), dict(sorted(gpus.items())))
+        fill = self._placer.fill.fill(now.free, now.view.demand(candidate.job), dict(sorted(gpus.items())))
         after = fill or held
         now.free.take(after)
         return after

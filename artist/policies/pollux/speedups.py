@@ -1,4 +1,4 @@
-"""How much faster elastic jobs would be with more workers, as a policy believes. For Pollux."""
+"""Speed-ups of elastic jobs with more workers, as a policy believes. For Pollux."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from artist.core.view import ClusterView
 
 
 class Speedups(NamedTuple):
-    """What a job may hold on GPUs of one type, its base demand first.
+    """Numbers of GPUs of one type that a job may hold, its base demand first, with its speeds.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class SpeedupTable:
         self._known: dict[tuple[Demand, str, str], Speedups] = {}
 
     def of(self, view: ClusterView, job: int, model: str, gpu_type: str) -> Speedups:
-        """Return what a job may hold on GPUs of a type, and its speed with it.
+        """Return the numbers of GPUs of a type that a job may hold, with its speeds.
 
         Parameters
         ----------

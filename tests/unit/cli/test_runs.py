@@ -247,7 +247,7 @@ def test_a_part_that_leaves_the_program_when_imported_is_named(
 def test_a_bug_of_ours_is_called_so(artist: Artist, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a frame of the user's the last frame is shown, and nobody looks for it in her files."""
     monkeypatch.setattr("artist.run.point.summarise", lambda *_, **__: [][1])
-    monkeypatch.setattr("artist.bad_input.blame._is_own", lambda *_: False)
+    monkeypatch.setattr("artist.bad_input.error_source._is_own", lambda *_: False)
     result = artist("policy=fifo")
     assert result.code == 1
     assert "IndexError: list index out of range; this is a bug of the program" in result.err

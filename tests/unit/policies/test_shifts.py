@@ -3,7 +3,7 @@
 import pytest
 
 from artist.core.link_use import LinkName, LinkUse, Span
-from artist.policies.network_aware.circles import score, turns
+from artist.policies.network_aware.circles import rotations, score
 from artist.policies.network_aware.shifts import interleaved
 
 MS = 1_000_000
@@ -19,7 +19,7 @@ def sends(ms, iteration_ms, *links, start_ms=0, share=1.0):
 def turned(*uses):
     """Return shifts in ms of jobs on one link, and its score before and after."""
     jobs = [(use, 0) for use in uses]
-    result = turns(LINK, [[job] for job in jobs])
+    result = rotations(LINK, [[job] for job in jobs])
     after = score(LINK, [(use, shift_ns) for use, shift_ns in zip(uses, result, strict=True)])
     return [ns / MS for ns in result], score(LINK, jobs), after
 
