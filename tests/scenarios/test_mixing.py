@@ -18,7 +18,7 @@ from artist.core.result import RunResult
 from artist.data import data_path
 from artist.policies.parts.fill import FILLS
 from artist.policies.parts.orders import ORDERS
-from artist.policies.synergy.mechanisms import MECHANISMS
+from artist.policies.synergy.policy import MECHANISMS
 from artist.run.build import build, check_config
 
 HOUR = 3600

@@ -14,8 +14,7 @@ from artist.policies.coda.policy import Coda
 from artist.policies.dally.policy import Dally
 from artist.policies.muri.policy import Muri
 from artist.policies.synergy.cpu_tuned import CpuTuned
-from artist.policies.synergy.mechanisms import MECHANISMS
-from artist.policies.synergy.policy import Synergy
+from artist.policies.synergy.policy import MECHANISMS, Synergy
 from artist.policies.tiresias.policy import Tiresias
 from artist.testing.conformance import generated_jobs
 from artist.testing.tiny import run_checked, tiny_cluster

@@ -24,7 +24,7 @@ types with enough (greedy: with its best case).
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import reduce
 from itertools import repeat
@@ -32,7 +32,7 @@ from operator import or_
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, PlainValidator
 from pydantic.dataclasses import dataclass
 
 from artist.core.arrays import Ints
@@ -46,17 +46,29 @@ from artist.errors import InputError
 from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
 from artist.policies.parts.orders import AnyOrder, order_of, ranking
-from artist.policies.parts.parameters import STRICT, class_name
+from artist.policies.parts.parameters import STRICT, check_part, class_name
 from artist.policies.parts.preemption import pinned_jobs, take_first, ways
 from artist.policies.synergy.best_case import BestCases
-from artist.policies.synergy.mechanisms import AnyMechanism, mechanism_of, unread
-from artist.policies.synergy.needs import Need
-from artist.policies.synergy.tune import Split
+from artist.policies.synergy.greedy import Greedy
+from artist.policies.synergy.needs import Mechanism, Need
+from artist.policies.synergy.opt import Opt
+from artist.policies.synergy.proportional import Proportional
+from artist.policies.synergy.tune import Tune
 
 _log = logging.getLogger(__name__)
 Choice = tuple[int, int, int]  # job, GPUs, machines that may serve
 PackOrder = Literal["policy", "descending", "ascending"]
 Points = Annotated[list[Annotated[float, Field(gt=0, le=1e6)]], Field(min_length=1), AfterValidator(sorted)]
+
+MECHANISMS: Mapping[str, Callable[["Synergy"], Mechanism]] = {
+    "proportional": lambda policy: Proportional(),
+    "greedy": lambda policy: Greedy(),
+    "tune": lambda policy: Tune(hand_out=policy.hand_out),
+    "opt": lambda policy: Opt(policy.memory_points_gib, server_gpus=policy.server_gpus),
+}
+AnyMechanism = Annotated[
+    str | Mechanism, PlainValidator(lambda value: check_part(value, MECHANISMS, "pack", Mechanism))
+]
 
 
 @dataclass(config=STRICT)
@@ -70,7 +82,7 @@ class Synergy:
     mechanism: AnyMechanism = "tune"
     pack_order: PackOrder = "policy"
     hand_out: bool = True
-    split: Split = "never"
+    split: Literal["never", "when_faster"] = "never"
     server_gpus: int | None = Field(default=None, ge=1)
     memory_points_gib: Points = Field(default_factory=lambda: list(MEMORY_POINTS_GIB))
     on_events: bool = False
@@ -78,7 +90,8 @@ class Synergy:
 
     def __post_init__(self) -> None:
         self._order = order_of(self, self.order)
-        self._mechanism = mechanism_of(self.mechanism, self)
+        mechanism = self.mechanism
+        self._mechanism = MECHANISMS[mechanism](self) if isinstance(mechanism, str) else mechanism
         self._log_unread()
         tried, server = self.memory_points_gib, self.server_gpus
         self._best_cases = BestCases(tried, server_gpus=server)
@@ -90,12 +103,13 @@ class Synergy:
 
     def _log_unread(self) -> None:
         """Note parameters that are set but have no effect with the mechanism."""
-        names = unread(self.mechanism, ("hand_out", "split"))
+        shipped = isinstance(self.mechanism, str)
+        names = [] if self.mechanism == "tune" else ["hand_out"] + ["split"] * shipped
         names += ["pack_order"] * self._mechanism.takes_all
         default = {field.name: field.default for field in fields(self)}
         lost = ", ".join(f"policy.{name}" for name in names if getattr(self, name) != default[name])
         if lost:
-            mechanism = self.mechanism if isinstance(self.mechanism, str) else class_name(self.mechanism)
+            mechanism = self.mechanism if shipped else class_name(self.mechanism)
             _log.info("no effect with policy.mechanism=%s: %s", mechanism, lost, extra={"note": True})
 
     def decide(self, view: ClusterView) -> Plan:

@@ -15,7 +15,6 @@ the most CPUs per GPU, then the most memory per GPU, then packed first. That pro
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 from artist.core.cluster import Allocation, Machine, Slice
 from artist.core.view import ClusterView
@@ -33,7 +32,6 @@ from artist.policies.synergy.packer import (
 from artist.policies.synergy.smallest_set import smallest_set
 from artist.policies.synergy.sorted_machines import Amounts, Level, Room, Where, slices_of
 
-Split = Literal["never", "when_faster"]
 Peer = tuple[Need, int, int]  # with the CPUs and memory that it would give up on one machine
 
 
@@ -44,19 +42,11 @@ class Tune(Packer):
     ----------
     hand_out
         Whether the rest of machines is handed out to jobs that gain from it (`HandOut`).
-    split
-        Whether a job whose GPUs one machine has free may be split: never; when_faster, if it is believed
-        to be faster, communication included.
     """
 
-    def __init__(
-        self,
-        hand_out: bool = True,
-        split: Split = "never",
-    ) -> None:
+    def __init__(self, *, hand_out: bool = True) -> None:
         super().__init__()
         self._hand_out = HandOut() if hand_out else None
-        self._split = split
         self._floor = Floor()
 
     def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:

@@ -245,7 +245,7 @@ def test_a_job_is_split_only_if_it_is_faster(several_ns: int, is_split: bool):
     job = need(0, (2, 12, 20), unbounded=(20, 20))
     cluster = tiny_cluster(2, 4, cpus=12, memory_bytes=120)
     seen = view(cluster=cluster, performance=SimpleNamespace(alone=alone))
-    result = Tune(split="when_faster").pack([job], whole(cluster), seen)
+    result = Tune().pack([job], whole(cluster), seen)
     two = on((0, 1, 10, 10), (1, 1, 10, 10))
     assert [on((0, 2, 12, 20)), two] in asked
     assert result[0] == (two if is_split else on((0, 2, 12, 20)))
