@@ -84,10 +84,10 @@ class LinkPrice:
     jobs
         Numbers of the jobs that send on it.
     bytes_per_ns, paths
-        Capacity, of each of so many parallel links.
+        Capacity of one of its parallel links, and their number.
     asked, use
-        What the jobs would send if all sent their most at once, by the same path, as a share of its capacity;
-        and what they send on average (`packets_ns`), as a share of that of all paths.
+        The jobs' sending rates if all were at their peak on the same path, as a share of its capacity; and
+        their mean rates (`packets_ns`), as a share of that of all paths.
     lead
         As in `JobPrice`.
     """
@@ -211,7 +211,7 @@ def price_together(
 
 
 def _warn_of_packets(counts: Sequence[int], most: int | None) -> None:
-    """Say if components send more packets than are followed of one, or so many that it takes minutes."""
+    """Warn of components with more packets than are followed of one, or with minutes of them."""
     too_many = [] if most is None else [count for count in counts if count > most]
     count = sum(too_many or counts)
     minutes = ceil(count / _PACKETS_PER_MINUTE)
