@@ -33,15 +33,15 @@ from netmodels.profiles.layers import Profile
 _log = logging.getLogger(__name__)
 
 Ends = tuple[tuple[int, ...], ...]
-"""When each job's iterations end, ns."""
+"""Ends of each job's iterations, ns."""
 
 Kept = Callable[[Mapping[str, object], Callable[[], Mapping[str, Any]]], Mapping[str, Any]]
-"""Returns the answer to a question that was asked before, or else the one that it is given."""
+"""Returns the answer to a question that was asked before, or else the new one."""
 
-_LONGEST_PAYLOAD = 65_000  # bytes; with headers, what IPv4 allows
+_LONGEST_PAYLOAD = 65_000  # bytes; with headers, the limit of IPv4
 _MAX_MESSAGE = 2**31 - 1  # bytes: two of them may wait on a connection
 
-# Nothing is lost and congestion control never limits: what limits a connection is the receiver's buffer.
+# No packet is lost and congestion control never limits: only the receiver's buffer limits a connection.
 _ATTRIBUTES = {
     "ns3::TcpL4Protocol::SocketType": "ns3::TcpNewReno",
     "ns3::TcpSocket::InitialSlowStartThreshold": str(2**30),
@@ -93,11 +93,12 @@ class Ns3Model:
     placement uses (`netmodels.collectives.hosts`), as one ring through all its GPUs; they follow each other
     in one queue beside the backward pass. `together` runs whole iterations of several jobs.
 
-    The transport is TCP without losses: queues take all that comes, and congestion control never limits. Each
+    The transport is TCP without losses: queues are unbounded, and congestion control never limits. Each
     message has a connection of its own, opened before and used again when the message is over, which is when
-    its last byte is acknowledged. With `transport=windows` the receiver's buffer holds what the slowest link
-    of the way carries in an unloaded round trip; else it does not limit. So messages go as in ASTRA-sim's
-    ns-3, whose queue pairs acknowledge every packet as well; headers are 42 bytes, acknowledgements 42.
+    its last byte is acknowledged. With `transport=windows` the receiver's buffer holds the bytes that the
+    slowest link of the way carries in an unloaded round trip; else it does not limit. So messages go as in
+    ASTRA-sim's ns-3, whose queue pairs acknowledge every packet as well; headers are 42 bytes,
+    acknowledgements 42.
 
     Parameters
     ----------
@@ -141,12 +142,12 @@ class Ns3Model:
 
     @cached_property
     def attributes(self) -> Mapping[str, str]:
-        """Defaults of ns-3's attributes, by name; but those that depend on the size of packets."""
-        given = {
+        """Defaults of ns-3's attributes, by name, except those that depend on the size of packets."""
+        chosen = {
             name: str(value).lower() if isinstance(value, bool) else str(value)
             for name, value in (self.parameters.attributes or {}).items()
         }
-        return {**_ATTRIBUTES, **given}
+        return {**_ATTRIBUTES, **chosen}
 
     @property
     def version(self) -> str:
@@ -194,7 +195,7 @@ class Ns3Model:
     def collective_ns(
         self, collective: Collective, size_bytes: int, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> int:
-        """Return the time of one collective alone; `size_bytes` is what each GPU starts with.
+        """Return the time of one collective alone; `size_bytes` is the size per GPU at the start.
 
         Raises
         ------
@@ -204,7 +205,7 @@ class Ns3Model:
         _check(system)
         if gpus(shape) < 2:
             return 0
-        found = []
+        times_ns = []
         for tiers in tiers_of(shape, fabric):
             key = (collective, size_bytes, shape, tiers, system)
             if key not in self._known:
@@ -213,13 +214,13 @@ class Ns3Model:
                 job = RingJob(tuple(range(gpus(shape))), (layer,), 1)
                 links = Placement(Network(shape, tiers))
                 self._known[key] = self._asked([job], links, system, longer=not system.windows)[0][0]
-            found.append(self._known[key])
-        return max(found)
+            times_ns.append(self._known[key])
+        return max(times_ns)
 
     def together(
         self, jobs: Sequence[RingJob], tree: Tree, *, windows: bool = True, endpoint_delay_ns: int = 10
     ) -> Ends:
-        """Return when each job's iterations end, ns; see `netmodels.packets.rings.together`.
+        """Return the ends of each job's iterations, ns; see `netmodels.packets.rings.together`.
 
         Raises
         ------
@@ -237,13 +238,13 @@ class Ns3Model:
         return self.parameters.packets_together
 
     def packets_in(self, message_bytes: int) -> int:
-        """Return how many packets a message takes."""
+        """Return the number of packets of a message."""
         return packets_in(message_bytes, self.parameters.payload_bytes)
 
     def run_rings(
         self, jobs: Sequence[RingJob], channels: RingChannels, system: SystemSettings, iterations: int
     ) -> Ends:
-        """Return when each job's iterations end; see `netmodels.contention.packet_level.Runner`."""
+        """Return the ends of each job's iterations; see `netmodels.contention.packet_level.Runner`."""
         messages = messages_of([replace(job, iterations=iterations) for job in jobs])
         payload = self.parameters.payload_bytes
         return self._answer(
@@ -342,11 +343,11 @@ def _check(system: SystemSettings) -> None:
         "transport": (None, "packets", "windows"),
     }
     for name, values in allowed.items():
-        found = getattr(system, name)
-        if found not in values:
+        value = getattr(system, name)
+        if value not in values:
             raise InputError(
                 "ns-3 runs rings through all GPUs, as packets",
                 where=f"network.system.{name}",
-                found=found,
-                allowed=" or ".join(each or "null" for each in values),
+                found=value,
+                allowed=" or ".join(option or "null" for option in values),
             )

@@ -33,7 +33,7 @@ class Worker:
     Attributes
     ----------
     starts
-        How often it was started.
+        Number of starts.
     """
 
     def __init__(self, timeout_s: float, command: Sequence[str] = COMMAND) -> None:
@@ -55,7 +55,7 @@ class Worker:
         try:
             process.stdin.write(json.dumps(question, separators=(",", ":")).encode() + b"\n")
             process.stdin.flush()
-        except OSError:  # it has ended; what it said is read below
+        except OSError:  # it has ended; its output is read below
             pass
         return self._read(process, self.timeout_s)
 
@@ -100,20 +100,20 @@ class Worker:
                 return answer
         except ValueError:
             pass
-        what = f"no answer within {timeout_s:g} s" if not ready else "it did not answer"
+        problem = f"no answer within {timeout_s:g} s" if not ready else "it did not answer"
         if not line and ready:
-            what = f"it ended (status {process.wait()})"
-        found = line.decode(errors="replace").strip() or self._said()
+            problem = f"it ended (status {process.wait()})"
+        output = line.decode(errors="replace").strip() or self._last_output()
         self.end()
         raise InputError(
-            f"ns-3 gives no answer: {what}",
+            f"ns-3 gives no answer: {problem}",
             where=_WHERE,
-            found=found,
+            found=output,
             allowed="a smaller question, or another network model (network=analytical)",
         )
 
-    def _said(self) -> str:
-        """Return what ns-3 said last: its own message if there is one, else the last lines."""
+    def _last_output(self) -> str:
+        """Return ns-3's own message if there is one, else its last lines."""
         if self._errors is None:
             return ""
         self._errors.seek(0)
@@ -130,5 +130,5 @@ def _end(process: subprocess.Popen[bytes], errors: IO[bytes], owner: int) -> Non
         process.wait()
     for file in (process.stdin, process.stdout, errors):
         if file is not None:
-            with suppress(OSError):  # what was never flushed, to a process that is gone
+            with suppress(OSError):  # unflushed data, to a process that has ended
                 file.close()

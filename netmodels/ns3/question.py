@@ -1,10 +1,10 @@
-"""What the worker is asked: links, the ways of messages through them, and jobs. Pure.
+"""Questions to the worker: links, the paths of messages through them, and jobs. Pure.
 
-Networks say which links a message takes, one after the other (`netmodels.packets.engine.Network`). Here
+Networks return the links of a message's path, in order (`netmodels.packets.engine.Network`). Here
 the ends of these links become hosts and switches: where one link of a way ends, the next one begins.
 
-A link has one latency in ns-3. Machine types that share one may see others: they share it at the least of
-these, and each latency has a link of its own behind it that takes the rest.
+A link has one latency in ns-3. Machine types that share one may see others: they share it with the least of
+these, and each latency has a separate link behind it with the rest.
 """
 
 from collections import Counter
@@ -22,10 +22,10 @@ from netmodels.packets.rings import RingJob
 
 NO_WINDOW = 2**30  # bytes; the widest that TCP's window can be
 _PICOSECONDS = 1000  # in a nanosecond
-_FASTER = 100  # times as fast as what follows: the link of a GPU whose first link others use, too
+_FASTER = 100  # factor on the next link's rate: the link of a GPU whose first link others use, too
 
 Messages = Counter[tuple[int, int, int]]
-"""How often a message of (sender, receiver, bytes) is sent."""
+"""Number of sends by (sender, receiver, bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Graph:
     Parameters
     ----------
     hosts
-        GPUs; the first so many nodes.
+        Number of GPUs, which are the first nodes.
     min_ns
         The least latency of links that have several.
 
@@ -101,23 +101,23 @@ class Graph:
 
     def nodes(self) -> list[tuple[int, int]]:
         """Return the lower and the upper node of each link."""
-        numbers = {self._found(host): host for host in range(self.hosts)}
+        numbers = {self._root(host): host for host in range(self.hosts)}
         assert len(numbers) == self.hosts
         ends = [(("end", 2 * link + 1), ("end", 2 * link)) for link in range(len(self.wires))]
         low, up = (
-            [numbers.setdefault(self._found(each[side]), len(numbers)) for each in ends] for side in (0, 1)
+            [numbers.setdefault(self._root(pair[side]), len(numbers)) for pair in ends] for side in (0, 1)
         )
         return list(zip(low, up, strict=True))
 
     def _of(self, channel: Channel, name: object) -> list[tuple[object, Wire]]:
-        """Return a link, by the name if packets never queue there, and what takes the rest of its latency."""
+        """Return a link, by the name if packets never queue there, and one with the rest of its latency."""
         link, wire = channel
         if not isinstance(link, Link) or (min_ns := self.min_ns.get(_upwards(link))) is None:
             return [(link or name, wire)]
         behind = PrivateLink((wire.latency_ns, link._replace(way="out")), link.way)
         rest = _faster(wire)._replace(latency_ns=wire.latency_ns - min_ns)
-        found: list[tuple[object, Wire]] = [(link, wire._replace(latency_ns=min_ns)), (behind, rest)]
-        return found if link.way == "out" else found[::-1]
+        links: list[tuple[object, Wire]] = [(link, wire._replace(latency_ns=min_ns)), (behind, rest)]
+        return links if link.way == "out" else links[::-1]
 
     def _number(self, link: object, wire: Wire) -> int:
         number = self._numbers.setdefault(link, len(self.wires))
@@ -127,11 +127,11 @@ class Graph:
 
     def _join(self, one: object, other: object) -> None:
         """Make two ends one node."""
-        one, other = self._found(one), self._found(other)
+        one, other = self._root(one), self._root(other)
         if one != other:
             self._same[one] = other
 
-    def _found(self, end: object) -> object:
+    def _root(self, end: object) -> object:
         while end in self._same:
             end = self._same[end]
         return end
@@ -139,11 +139,11 @@ class Graph:
 
 def _min_ns(channels: Iterable[Channel]) -> dict[object, int]:
     """Return the least latency of each link that has several."""
-    found: dict[object, set[int]] = {}
+    latencies: dict[object, set[int]] = {}
     for link, wire in channels:
         if link is not None:
-            found.setdefault(_upwards(link), set()).add(wire.latency_ns)
-    return {link: min(each) for link, each in found.items() if len(each) > 1}
+            latencies.setdefault(_upwards(link), set()).add(wire.latency_ns)
+    return {link: min(values) for link, values in latencies.items() if len(values) > 1}
 
 
 def _upwards(link: object) -> object:
@@ -155,7 +155,7 @@ def _faster(wire: Wire) -> Wire:
 
 
 def window_bytes(wires: Sequence[Wire], payload_bytes: int) -> int:
-    """Return what the slowest of some links carries in an unloaded round trip, in whole packets.
+    """Return the bytes that the slowest of some links carries in an unloaded round trip, in whole packets.
 
     As `netmodels.collectives.packet_transport`: one packet's transmission on every link, and all latencies
     there and back.
@@ -166,8 +166,8 @@ def window_bytes(wires: Sequence[Wire], payload_bytes: int) -> int:
 
 
 def messages_of(jobs: Sequence[RingJob]) -> Messages:
-    """Return how often each message is sent."""
-    found: Messages = Counter()
+    """Return the number of sends of each message."""
+    sends: Messages = Counter()
     for job in jobs:
         for layer in job.layers:
             if not layer.bytes:
@@ -175,15 +175,15 @@ def messages_of(jobs: Sequence[RingJob]) -> Messages:
             count, size = job.messages(layer)
             for place, gpu in enumerate(job.gpus):
                 if layer.collective == "all_to_all":
-                    found.update({(gpu, to, size): job.iterations for to in job.gpus if to != gpu})
+                    sends.update({(gpu, to, size): job.iterations for to in job.gpus if to != gpu})
                 else:
                     to = job.gpus[(place + 1) % len(job.gpus)]
-                    found[gpu, to, size] += count * job.iterations
-    return found
+                    sends[gpu, to, size] += count * job.iterations
+    return sends
 
 
 def packets_in(message_bytes: int, payload_bytes: int) -> int:
-    """Return how many packets a message takes, acknowledgements aside."""
+    """Return the number of packets of a message, without acknowledgements."""
     return max(-(-message_bytes // payload_bytes), 1)
 
 
@@ -206,20 +206,20 @@ def question(
     jobs
         Run together.
     network, messages
-        The links, and what the jobs send on them.
+        The links, and the messages on them.
     windows
-        Whether a connection has at most `window_bytes` on the way.
+        True if a connection has at most `window_bytes` in flight.
     payload_bytes
         Of a packet.
     endpoint_delay_ns
-        Of a GPU before it sends or hears of a message, ns.
+        Of a GPU before it sends or receives a message, ns.
     attributes
         Defaults of ns-3's attributes, by name.
     uplinks
         Ways that messages may take between two racks.
     iterations
-        All stop when jobs have done so many on average, as in `netmodels.contention.flow_level.enough`; None:
-        when they have done their own.
+        All stop when jobs have done this number on average, as in `netmodels.contention.flow_level.enough`;
+        None: after their own numbers.
     """
     counts: Counter[tuple[int, int]] = Counter()
     for (sender, receiver, _), count in messages.items():
@@ -234,16 +234,16 @@ def question(
     ways = [way for channels in paths_of.values() for both in channels for way in both]
     graph, connections = Graph(network.hosts, _min_ns(chain.from_iterable(ways))), []
     for (sender, receiver), channels in paths_of.items():
-        found = list(dict.fromkeys(channels))
-        wires = [channel.wire for channel in found[0][0]]
+        distinct = list(dict.fromkeys(channels))
+        wires = [channel.wire for channel in distinct[0][0]]
         connections.append(
             {
                 "ends": [sender, receiver],
                 "ways": [
                     [graph.add((sender, receiver), there), graph.add((receiver, sender), back)]
-                    for there, back in found
+                    for there, back in distinct
                 ],
-                "choices": [found.index(each) for each in channels] if len(found) > 1 else [0],
+                "choices": [distinct.index(path) for path in channels] if len(distinct) > 1 else [0],
                 "window_bytes": window_bytes(wires, payload_bytes) if windows else NO_WINDOW,
             }
         )

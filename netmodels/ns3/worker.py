@@ -1,7 +1,7 @@
 """The process that has ns-3: reads a question from each line of stdin, writes the answer to stdout.
 
-ns-3 comes as libraries and headers for cppyy, which compiles `tcp.cc` against them when the process starts:
-about a second, where `from ns import ns` reads the headers of all modules for ten.
+ns-3 consists of libraries and headers for cppyy, which compiles `tcp.cc` against them when the process
+starts: about a second, where `from ns import ns` reads the headers of all modules for ten.
 """
 
 import json
@@ -29,21 +29,23 @@ _CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal
 
 
 def library() -> Any:
-    """Return what `tcp.cc` defines, compiled."""
+    """Return the compiled definitions of `tcp.cc`."""
     import cppyy
 
     for number in _CRASHES:
-        signal.signal(number, signal.SIG_DFL)  # ns-3 has said why; cppyy would add stack traces for seconds
-    found = find_spec("ns3")
-    assert found is not None, "the package ns3 is not there"
-    (folder,) = map(Path, found.submodule_search_locations or ())
+        signal.signal(
+            number, signal.SIG_DFL
+        )  # ns-3 has printed the reason; cppyy would add stack traces for seconds
+    package = find_spec("ns3")
+    assert package is not None, "the package ns3 is not there"
+    (folder,) = map(Path, package.submodule_search_locations or ())
     cppyy.add_include_path(str(folder / "include"))
     for module in _MODULES:
         (path,) = folder.glob(f"lib*/libns3*-{module}.so")
         cppyy.load_library(str(path))
     cppyy.cppdef(Path(__file__).with_name("tcp.cc").read_text(encoding="utf-8"))
     cppyy.gbl.ns3.Time.SetResolution(cppyy.gbl.ns3.Time.PS)
-    cppyy.gbl.artist.Messages.next.__release_gil__ = True  # so that the watch goes on
+    cppyy.gbl.artist.Messages.next.__release_gil__ = True  # so that the watch continues
     return cppyy.gbl.artist
 
 
@@ -69,14 +71,16 @@ class Connections:
         for link in asked["links"]:
             self._messages.join(*link)
         self._ways: dict[tuple[int, int], list[_Way]] = {}
-        for each in asked["connections"]:
-            pairs = [self._messages.pair(*ways) for ways in each["ways"]]
-            ways = [_Way(pair, each["window_bytes"]) for pair in pairs]
-            self._ways[tuple(each["ends"])] = [ways[choice] for choice in each["choices"]]
+        for connection_spec in asked["connections"]:
+            pairs = [self._messages.pair(*ways) for ways in connection_spec["ways"]]
+            ways = [_Way(pair, connection_spec["window_bytes"]) for pair in pairs]
+            self._ways[tuple(connection_spec["ends"])] = [
+                ways[choice] for choice in connection_spec["choices"]
+            ]
             for way in ways:
                 way.free = [self._opened(way) for _ in range(_OPEN)]
                 for connection in way.free:
-                    self._messages.send(connection, 1, 1)  # the first answer tells the window
+                    self._messages.send(connection, 1, 1)  # the first answer has the window
         self._sent = dict.fromkeys(self._ways, 0)
         self._calls: dict[int, tuple[Ended, Any, _Way | None, int]] = {}
         self._number, self._stopped = 0, False
@@ -105,15 +109,15 @@ class Connections:
             call(self._messages.now_ns() - self._start_ns, subject)
 
     def stop(self) -> None:
-        """Let nothing more happen."""
+        """Stop the simulation."""
         self._stopped = True
 
     def close(self) -> None:
-        """Forget this network: ns-3 has one at a time."""
+        """Destroy this network: ns-3 has one at a time."""
         self._messages.__destruct__()
 
     def _opened(self, way: "_Way") -> int:
-        """Return a new connection; what is sent on it waits until it is open."""
+        """Return a new connection; messages on it wait until it is open."""
         return int(self._messages.connect(way.pair, way.window_bytes))
 
     def _later(self, call: Ended, subject: Any, way: "_Way | None" = None, connection: int = 0) -> int:
@@ -123,7 +127,7 @@ class Connections:
 
 
 def answer(library: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return when the iterations of each job end, or what is wrong with the question."""
+    """Return the ends of each job's iterations, or the fault of the question."""
     for name, value in asked["attributes"].items():
         if not library.attribute(name, value):
             return {"attribute": name}
@@ -134,7 +138,7 @@ def answer(library: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
             for gpus, layers, iterations, start_ns in asked["jobs"]
         ]
         iterations = asked["iterations"]
-        stop = iterations and (lambda ends_ns: enough([len(each) for each in ends_ns], iterations))
+        stop = iterations and (lambda ends_ns: enough([len(ends) for ends in ends_ns], iterations))
         return {"ends_ns": run_jobs(jobs, network, asked["endpoint_delay_ns"], stop)}
     finally:
         network.close()
@@ -155,7 +159,7 @@ def main() -> None:
     """Answer until stdin ends."""
     end_with(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what ns-3 prints is no answer
+    os.dup2(2, 1)  # output of ns-3 is not an answer
     tcp = library()
     print(json.dumps({"ns3": version("ns3")}), file=answers, flush=True)
     for line in sys.stdin:
