@@ -80,7 +80,7 @@ class PlanCheck:
     # --- rules about one job
 
     def _is_plain_start(self, job: int, after: Allocation) -> bool:
-        """Return whether a job starts in the usual way, on GPUs of its own as asked for, and may do so."""
+        """Return whether a plan's start is the usual case, on GPUs of its own as asked for, and valid."""
         if type(job) is not int or type(after) is not Allocation or not 0 <= job < self._jobs.n:
             return False
         if self._jobs.status[job] != WAITING or after.group is not None or after.bandwidth_cap != 1.0:

@@ -125,7 +125,7 @@ class Engine:
         self._story: deque[Sequence[Event]] = deque(maxlen=_STORY_INSTANTS)
         self._n_events = 0
         self._last_tick = -1
-        self._awaited_gpus = 0  # for which arrivals and finishes wait, as the last plan said
+        self._awaited_gpus = 0  # for which arrivals and finishes wait, by the last plan
         self._fruitless = 0  # consecutive calls that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
         self._wakes = Wakes(known.policy)

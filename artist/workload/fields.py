@@ -165,7 +165,7 @@ FIELDS: tuple[Field, ...] = (
          fault="is not a list of GPU types", allowed="GPU types such as V100 or V100|T4, or empty for any"),
     _flag("mixed_types"),  # whether one allocation may mix GPU types
     _flag("fungible"),  # whether it takes more of lesser GPUs, fewer of better ones
-    Text("measured_on", optional=True),  # GPUs that its times and `gpus` hold for; empty: as the source says
+    Text("measured_on", optional=True),  # GPUs that its times and `gpus` hold for; empty: the source's
     Number("memory_bandwidth_bytes_per_s", 0, _MAX_BYTES, "demand.memory_bandwidth_bytes_per_s",
            default=0, value=round, optional=True, unit="bytes"),  # of the whole job; 0: not known
     Text("on_stop", "on_stop", _known, optional=True, pattern="|".join(get_args(OnStop)),

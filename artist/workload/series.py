@@ -1,6 +1,6 @@
 """Jobs that come in series: users who submit similar jobs one after the other, and busy hours.
 
-A series begins at a time of its own and has a number of jobs, P(at least k) = 1 / k up to a most, and a pace:
+A series has a start, a number of jobs, P(at least k) = 1 / k up to a maximum, and a pace:
 the mean of its gaps, which are exponential. Paces are lognormal over the series: a script submits within a
 second, a user over hours. A job has the GPUs of its series with one probability and its duration with
 another, else its own. Both are quantiles, so the distribution of each stays that of the table.

@@ -94,7 +94,7 @@ class Ns3Model:
     in one queue beside the backward pass. `together` runs whole iterations of several jobs.
 
     The transport is TCP without losses: queues are unbounded, and congestion control never limits. Each
-    message has a connection of its own, opened before and used again when the message is over, which is when
+    message has its own connection, opened before and reused when the message is over, which is when
     its last byte is acknowledged. With `transport=windows` the receiver's buffer holds the bytes that the
     slowest link of the way carries in an unloaded round trip; else it does not limit. So messages go as in
     ASTRA-sim's ns-3, whose queue pairs acknowledge every packet as well; headers are 42 bytes,

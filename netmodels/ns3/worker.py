@@ -145,7 +145,7 @@ def answer(library: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def end_with(parent: int) -> None:
-    """End this process with the one that asks, however that is killed."""
+    """End this process with its parent, even if that is killed."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -6,7 +6,7 @@ where there are any, else they are estimated from multiply-accumulates, as recor
 Other GPUs. A time that was measured on a V100 counts at relative speed 0.25: training ResNet-50 in fp32, a
 V100 does about 375 images/s, and the reference GPU 1,490 (512 images in 343.055 ms). Synergy trains
 all but LSTM in mixed precision (its ResNet-50 does about 750 images/s), so its times at 0.25 are those
-of a reference GPU that does so too.
+of a reference GPU in mixed precision.
 
 Estimates. 6 floating-point operations per multiply-accumulate (forward 2, backward 4), at a sustained rate:
 in fp32, the rate that the measured ResNet50 reaches; in bf16, 40 % of the 989.4 TFLOP/s of an H100 without
@@ -150,7 +150,7 @@ TRAINING: Mapping[str, Training] = MappingProxyType(
         "VGG19": Training(16, _muri(80_000)),
         "ResNet18": Training(512, _dally(122_247)),
         "ResNet50": Training(_RESNET50_BATCH, _RESNET50),
-        # CODA does not say with which batch; 64 is usual for it on GPUs of that time.
+        # CODA's batch is not published; 64 is usual for it on GPUs of that time.
         "InceptionV3": Training(64, _FP32),
         # 0.71 s with 3 CPUs, 1.55 times as fast with all that it can use.
         "MobileNetV2": Training(512, _synergy(458_000)),

@@ -94,7 +94,7 @@ def keep_states(table: Table, raw: Table, column: str, wanted: Sequence[str] | N
 def refuse_states(wanted: Sequence[str] | None) -> None:
     """Raise InputError for a choice of final states if the file does not have them."""
     if wanted is not None:
-        allowed = "null: this file does not say how jobs ended"
+        allowed = "null: this file has no final states"
         raise InputError("no states", where="workload.states", found=list(wanted), allowed=allowed)
 
 
@@ -214,7 +214,7 @@ def note_order(table: Table, path: Path) -> None:
     submit_s = table["submit_s"]
     late = int(np.sum(submit_s < np.maximum.accumulate(submit_s)))
     if late:
-        _log.info("%s: %d of %d jobs stand out of order; sorted by arrival", path, late, len(table))
+        _log.info("%s: %d of %d jobs are out of order; sorted by arrival", path, late, len(table))
 
 
 def parse_instants(table: Table, column: str, where: str, utc_offset_h: float) -> Column:

@@ -1,9 +1,9 @@
 """Building blocks of the architectures: the weights and the work of a layer.
 
 Each model is a list of layers in the order of the forward pass: weights, extra parameters, and the
-multiply-accumulates of one sample. A bias and a normalisation ride with the layer that they follow: their
-gradients are ready at the same time, and a real framework sends them in one bucket. So the totals are the
-published parameter counts, all of them.
+multiply-accumulates of one sample. A bias and a normalisation are counted with the layer that they follow:
+their gradients are ready at the same time, and a real framework sends them in one bucket. So the totals are
+the published parameter counts, all of them.
 
 A lookup table is a layer without multiplications. Weights that two layers share are listed once, with the
 layer that comes first: their gradient is complete only when the backward pass reaches that one. A recurrent
@@ -52,7 +52,7 @@ def convolution(
     positions
         Points of the output: the product of its sides.
     groups
-        Number of groups of channels; as many as channels: a depthwise convolution.
+        Number of groups of channels; equal to that of channels: a depthwise convolution.
     extras
         Per output channel: 1 for a bias, 2 for a batch normalisation, 3 for both.
     """
@@ -79,7 +79,7 @@ def linear(
     inputs, outputs
         Features.
     times
-        How often a sample goes through it, once for each of its tokens.
+        Passes of a sample through it, one per token.
     extras
         Per output: 1 for a bias; 2 more for a layer normalisation, 1 more for a root-mean-square one.
     macs

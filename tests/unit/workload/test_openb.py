@@ -33,7 +33,7 @@ def test_pods_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
         ["large", 5.0, 8, 50.0, 0, 0],
     ]
     for words in ("1 of 6 jobs: never scheduled", "1 of 5 jobs: no GPUs", "1 of 4 jobs share a GPU",
-                  "1 of 4 jobs: duration is 0", "1 of 3 jobs stand out of order"):  # fmt: skip
+                  "1 of 4 jobs: duration is 0", "1 of 3 jobs are out of order"):  # fmt: skip
         assert words in caplog.text
 
 

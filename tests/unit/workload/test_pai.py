@@ -36,7 +36,7 @@ def test_the_task_table_by_hand(write: Write, caplog: pytest.LogCaptureFixture) 
         ["j2-worker#3", 50.0, 6, 30.0, 0],
     ]
     for words in ("1 of 5 jobs: no inst_num, start or end", "1 of 4 jobs share a GPU",
-                  "1 of 4 jobs: no GPUs", "1 of 3 jobs: duration is 0", "1 of 2 jobs stand out"):  # fmt: skip
+                  "1 of 4 jobs: no GPUs", "1 of 3 jobs: duration is 0", "1 of 2 jobs are out"):  # fmt: skip
         assert words in caplog.text
 
 

@@ -88,7 +88,7 @@ def test_a_day_without_any_attempt(write: Write) -> None:
 def test_states_of_the_json(write: Write) -> None:
     """Passed and run at all: twice and cut; the CSV files know no states, so there it is an error."""
     assert len(PhillyTrace(path=write(json.dumps(JOBS)), states=["Pass"]).table().frame()) == 2
-    with pytest.raises(InputError, match="does not say how jobs ended"):
+    with pytest.raises(InputError, match="has no final states"):
         PhillyTrace(path=write(PASSED), states=["Pass"]).table().frame()
 
 
