@@ -93,16 +93,16 @@ class GpuArray:
         """Start a job if it finds a place; return it after jobs that move for it, or nothing."""
         preferred = self._arrays.preferred(large=large)
         free = self._cpus.avail
-        found = self._places.near(free, wish, preferred)
-        if found is not None:
-            self._hold(job, wish, found, large=large)
+        placed = self._places.near(free, wish, preferred)
+        if placed is not None:
+            self._hold(job, wish, placed, large=large)
             return [job]
         moved = self._take_back(job, wish) if large and self._arrays.large else []
         if moved:
             return [*moved, job]
-        found = self._places.anywhere(free, wish, preferred)
-        if found is not None:
-            self._hold(job, wish, found, large=large)
+        placed = self._places.anywhere(free, wish, preferred)
+        if placed is not None:
+            self._hold(job, wish, placed, large=large)
             return [job]
         return []
 
@@ -116,8 +116,8 @@ class GpuArray:
             there.pop(job, None)
         return held
 
-    def _hold(self, job: int, wish: Wish, found: Found, *, large: bool) -> None:
-        allocation, cpus = found
+    def _hold(self, job: int, wish: Wish, placed: Found, *, large: bool) -> None:
+        allocation, cpus = placed
         self._starts += 1
         owned = [s.cpus for s in allocation.slices]
         held = GpuHeld(wish, large, allocation, owned, cpus, self._starts)
@@ -172,14 +172,14 @@ class GpuArray:
             self._candidates(wish), key=lambda candidate: (len(candidate[1]), candidate[0])
         ):
             before = [self.end(other) for other in moving]
-            found = self._moved(wish, machines, before)
-            if found is None:
+            places = self._moved(wish, machines, before)
+            if places is None:
                 for other, held in zip(moving, before, strict=True):
                     self._put_back(other, held)
                 continue
-            for other, held, place in zip(moving, before, found[1:], strict=True):
+            for other, held, place in zip(moving, before, places[1:], strict=True):
                 self._hold(other, self._again(held), place, large=False)
-            self._hold(job, wish, found[0], large=True)
+            self._hold(job, wish, places[0], large=True)
             return moving
         return []
 

@@ -103,9 +103,9 @@ class GpuPlaces:
         for place, cpus in enumerate(wish.cpus):
             room = self._room(free, wish, cpus, across=least > 1)
             for among in preferred:
-                found = self._find(free, room, wish, cpus, among)
-                if found is not None and len(found.allocation.slices) <= least:
-                    return found
+                placed = self._find(free, room, wish, cpus, among)
+                if placed is not None and len(placed.allocation.slices) <= least:
+                    return placed
             if not place and len(wish.cpus) > 1 and not self._fits(free, wish):
                 return None
         return None
@@ -118,9 +118,9 @@ class GpuPlaces:
         for among in together:
             for cpus in wish.cpus:
                 room = self._room(free, wish, cpus, across=True)
-                found = self._find(free, room, wish, cpus, among)
-                if found is not None:
-                    return found
+                placed = self._find(free, room, wish, cpus, among)
+                if placed is not None:
+                    return placed
         return None
 
     def _fits(self, free: Free, wish: Wish) -> bool:

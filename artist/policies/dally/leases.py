@@ -50,7 +50,7 @@ class Leases:
         return tuple(self._jobs.get(now % self.length_ns, ()))
 
     def next_end(self, now: int) -> int | None:
-        """Return when the next lease ends after now, None without leases."""
+        """Return the next end of a lease after now, None without leases."""
         if not self._phases:
             return None
         begun = now % self.length_ns

@@ -77,15 +77,17 @@ class Offers:
 
         A preempted job keeps its GPUs unless it can get nearer GPUs.
         """
-        own = self.stopped.get(job)
-        if own is not None and not self._idle.fits(own):
-            own = None
+        before = self.stopped.get(job)
+        if before is not None and not self._idle.fits(before):
+            before = None
         cluster = self.view.cluster
-        allocation = own if own and not apart(own, demand.gpus, cluster) else self._found(demand, widest)
+        allocation = (
+            before if before and not apart(before, demand.gpus, cluster) else self._found(demand, widest)
+        )
         if allocation is None:
             return None
-        if own and span(allocation, cluster) >= span(own, cluster):
-            allocation = own
+        if before and span(allocation, cluster) >= span(before, cluster):
+            allocation = before
         self._idle.take(allocation)
         if self._all is not self._idle:
             self._all.take(allocation)

@@ -97,7 +97,7 @@ class Orchestrator:
         return largest[: self._loanable(len(theirs), least)]
 
     def kept(self, view: ClusterView, machines: int) -> int:
-        """Return how many of all its machines inference keeps."""
+        """Return the number of its machines that inference keeps."""
         use = max(share_now(view, USE), self._predictor.next_use(view))
         return machines - self._loanable(machines, use)
 
