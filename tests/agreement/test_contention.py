@@ -45,9 +45,9 @@ def rows(shared):
 @pytest.mark.parametrize("kind", FLOW_LEVEL)
 def test_flow_level_is_as_near_to_packets_as_stated(kind, rows):
     """Time alone is input; a change that makes a kind worse is noticed."""
-    found = contention.errors(rows[kind], "flow_level", slowed=True)
+    result = contention.errors(rows[kind], "flow_level", slowed=True)
     for share, most in zip((0.5, 0.9, 1.0), FLOW_LEVEL[kind], strict=True):
-        assert contention.at(found, share) <= most
+        assert contention.at(result, share) <= most
 
 
 @pytest.mark.parametrize("kind", MEAN_FIELD)

@@ -18,8 +18,8 @@ def cases(shared):
 @pytest.mark.parametrize("case", QUICK)
 def test_jobs_together_are_as_in_ns3_to_the_ns(case, shared):
     """The end of the last iteration of each job: the first case's 3,639,982 and 3,640,878 ns, and so on."""
-    (found,) = (each for each in cases(shared) if each.number == case)
-    assert contention.times_ns(found, alone=False) == [job.together_ns for job in found.jobs]
+    (result,) = (item for item in cases(shared) if item.number == case)
+    assert contention.times_ns(result, alone=False) == [job.together_ns for job in result.jobs]
 
 
 def test_four_cells_a_message_are_nearly_as_good(shared):
@@ -27,7 +27,7 @@ def test_four_cells_a_message_are_nearly_as_good(shared):
     errors = []
     for case in cases(shared):
         if case.kind == WITHOUT_WINDOWS:
-            alone, beside = (contention.times_ns(case, alone=each, cells=4) for each in (True, False))
+            alone, beside = (contention.times_ns(case, alone=value, cells=4) for value in (True, False))
             errors += [
                 abs(b / a / (job.together_ns / job.alone_ns) - 1) * 100
                 for a, b, job in zip(alone, beside, case.jobs, strict=True)
@@ -62,29 +62,29 @@ PLACED = (1, 44, 107, 124, 139, 174)
 @pytest.mark.parametrize("case", PLACED)
 def test_placed_jobs_follow_the_recorded_packets(case, shared):
     """From profile and placement to links and rings: together / alone is ns-3's to the last digit."""
-    (found,) = (each for each in cases(shared) if each.number == case)
-    recorded = [job.together_ns / job.alone_ns for job in found.jobs]
-    assert contention.placed(found, None) == pytest.approx(recorded, rel=1e-12)
+    (result,) = (item for item in cases(shared) if item.number == case)
+    recorded = [job.together_ns / job.alone_ns for job in result.jobs]
+    assert contention.placed(result, None) == pytest.approx(recorded, rel=1e-12)
 
 
 @pytest.mark.slow
 def test_all_placed_jobs_follow_the_recorded_packets(shared):
     """With windows and one uplink a rack, 2 to 9 s a case; jobs that do not meet are exactly alone."""
     for case in cases(shared):
-        found = (
+        result = (
             contention.placed(case, None) if case.kind not in (WITHOUT_WINDOWS, CONGESTION_CONTROL) else None
         )
-        if found is not None and case.fabric.uplinks == 1:
+        if result is not None and case.fabric.uplinks == 1:
             recorded = [job.together_ns / job.alone_ns for job in case.jobs]
-            for ours, theirs in zip(found, recorded, strict=True):
+            for ours, theirs in zip(result, recorded, strict=True):
                 assert ours == pytest.approx(theirs, rel=1e-9 if ours != 1 else 0.003)
 
 
 def test_cases_without_a_placement_are_left_out(shared):
     """Nine cases: collectives that are no all-reduces, and rings in another order than machine by machine."""
     left_out = [
-        each.number
-        for each in cases(shared)
-        if any(contention_placed.placement_of(job, each.fabric) is None for job in each.jobs)
+        case.number
+        for case in cases(shared)
+        if any(contention_placed.placement_of(job, case.fabric) is None for job in case.jobs)
     ]
     assert len(left_out) == 9

@@ -28,7 +28,7 @@ def is_set(node: ast.expr) -> bool:
 
 
 def iterated(tree: ast.AST) -> Iterator[ast.expr]:
-    """Yield what is iterated over, but for arguments of functions that do not mind the order."""
+    """Yield the expressions iterated over, except in functions whose result does not depend on order."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.For):
             yield node.iter

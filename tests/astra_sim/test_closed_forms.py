@@ -78,7 +78,7 @@ DIFFERENT = {
 
 
 @pytest.fixture(scope="module")
-def found(reference, accuracy):
+def comparisons(reference, accuracy):
     """Return the comparisons by class."""
     classes = {}
     for comparison in accuracy.comparisons(reference):
@@ -87,24 +87,24 @@ def found(reference, accuracy):
 
 
 @pytest.mark.parametrize("kind", EQUAL)
-def test_expressible_questions_give_equal_nanoseconds(found, kind):
+def test_expressible_questions_give_equal_nanoseconds(comparisons, kind):
     """Whatever the back end does that the model knows, it must give the same nanosecond."""
-    wrong = [(item.ours_ns, item.row) for item in found[kind] if item.ours_ns != item.theirs_ns]
+    wrong = [(item.ours_ns, item.row) for item in comparisons[kind] if item.ours_ns != item.theirs_ns]
     assert wrong == []
-    assert len(found[kind]) == EQUAL[kind]
+    assert len(comparisons[kind]) == EQUAL[kind]
 
 
 @pytest.mark.parametrize("kind", DIFFERENT)
-def test_differences_stay_within_bounds_of_known_reasons(found, kind):
+def test_differences_stay_within_bounds_of_known_reasons(comparisons, kind):
     """A difference beyond these bounds would have a reason that we do not know."""
     count, median, worst = DIFFERENT[kind]
-    errors = [abs(item.error) for item in found[kind]]
+    errors = [abs(item.error) for item in comparisons[kind]]
     assert len(errors) == count
     assert statistics.median(errors) <= median
     assert max(errors) <= worst
 
 
-def test_nothing_is_left_out(found, reference, accuracy):
+def test_nothing_is_left_out(comparisons, reference, accuracy):
     """Every run that ended is in a class, but for a flat ring over two machines: no regular placement."""
     ended = {
         "collectives.csv": sum(
@@ -120,7 +120,7 @@ def test_nothing_is_left_out(found, reference, accuracy):
         "ns3_allreduce.csv": 22,
         "v1_answers.csv": 200,
     }
-    assert sum(map(len, found.values())) == sum(ended.values())
+    assert sum(map(len, comparisons.values())) == sum(ended.values())
 
 
 def test_exposed_compute_and_busy_times_are_equal_too(reference, accuracy):

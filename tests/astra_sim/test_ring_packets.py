@@ -39,7 +39,7 @@ class Slice:
 
 
 def asked(row, *, adds=True):
-    """Return what an all-reduce takes; `adds`: GPUs take time to add what they receive."""
+    """Return the time of an all-reduce; `adds`: GPUs take time to add received bytes."""
     topology = load_topology(data_path("topologies", f"{row['topology']}.yaml"))
     shape, system = parse_shape(row["shape"], topology), topology.fabric.system
     network = Slice(Network(shape, tiers_of(shape, topology.fabric)[0]))
@@ -61,13 +61,13 @@ def row_of(shape, amount, has_win, topology="dgx_h100_3tier"):
 
 
 @pytest.mark.parametrize(("shape", "amount", "has_win"), QUICK)
-def test_a_ring_takes_what_it_takes_in_ns3(shape, amount, has_win):
+def test_a_ring_takes_as_long_as_in_ns3(shape, amount, has_win):
     """To add a message, it and its sum are read and written, each in whole ns, in the first half only."""
     row = row_of(shape, amount, has_win)
     assert asked(row) == int(row["ns3_total_ns"])
 
 
-def test_what_gpus_add_decides_how_messages_meet():
+def test_time_of_adding_decides_how_messages_collide():
     """16 MiB over 4+4 | 4+4: without, 0.94 us in 15 steps each, other messages meet: 1.55 times as long."""
     row = row_of("4+4 | 4+4", "16MiB", "1")
     assert asked(row, adds=False) / asked(row) == pytest.approx(1.55, abs=0.01)

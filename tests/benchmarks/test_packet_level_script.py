@@ -39,7 +39,7 @@ def test_it_prints_a_line_a_class_and_the_pairs_in_order(tmp_path):
     assert lines[-1].startswith("5 of 6 pairs")
 
 
-def test_further_tables_say_how_machines_were_crossed(tmp_path):
+def test_further_tables_separate_ways_of_crossing_machines(tmp_path):
     """4+4 as a flat ring is a class of its own; rows without windows are another."""
     (tmp_path / "ns3_placements.csv").write_text(HEADER.format("") + RECORDED)
     more = tmp_path / "more.csv"

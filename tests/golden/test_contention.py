@@ -15,7 +15,7 @@ def test_jobs_that_share_no_link_run_as_without_contention(run_under, policy, se
     Whoever asks for contention gets one more column of jobs, the slowdown, which is 1.
     """
     without, beside = (
-        run_under(policy, *setting, f"performance.contention={each}") for each in ("none", way)
+        run_under(policy, *setting, f"performance.contention={value}") for value in ("none", way)
     )
     for name in FILES:
         assert (without / name).read_bytes() == (beside / name).read_bytes()

@@ -27,23 +27,27 @@ def test_jobs_that_share_ports_are_asked_together_and_alone(model, monkeypatch):
 
     Asked are the collective, both together, and one of the two alone, as they are equal.
     """
-    made, questions = model(), []
-    ask = made.worker.ask
-    monkeypatch.setattr(made.worker, "ask", lambda question: questions.append(question) or ask(question))
-    links = contention(made)
+    ns3_model, questions = model(), []
+    ask = ns3_model.worker.ask
+    monkeypatch.setattr(ns3_model.worker, "ask", lambda question: questions.append(question) or ask(question))
+    links = contention(ns3_model)
     jobs = [links.traffic(JOB, HALF)] * 2
     assert links.together(jobs) == [job.alone_ns + BYTES for job in jobs]
-    assert [(len(each["jobs"]), each["iterations"]) for each in questions] == [(1, None), (2, 16), (1, 16)]
+    assert [(len(question["jobs"]), question["iterations"]) for question in questions] == [
+        (1, None),
+        (2, 16),
+        (1, 16),
+    ]
     assert links.together(jobs) == [job.alone_ns + BYTES for job in jobs]
     assert len(questions) == 3
 
 
 def test_a_job_that_shares_nothing_is_asked_alone(model, monkeypatch):
     """With another one inside a machine there is nothing to follow."""
-    made = model()
-    links = contention(made)
+    ns3_model = model()
+    links = contention(ns3_model)
     jobs = [links.traffic(JOB, HALF), links.traffic(JOB, [(0, 0, KIND, 4)])]
-    monkeypatch.setattr(made.worker, "ask", lambda question: pytest.fail("asked"))
+    monkeypatch.setattr(ns3_model.worker, "ask", lambda question: pytest.fail("asked"))
     assert links.together(jobs) == [job.alone_ns for job in jobs]
 
 
@@ -52,10 +56,10 @@ def test_too_many_packets_are_scaled_down(model, monkeypatch):
 
     Of at most 15,000, half of the 70,000 ns and of the bytes are asked. What is longer counts twice.
     """
-    made, questions = model(packets_together=15_000), []
-    ask = made.worker.ask
-    monkeypatch.setattr(made.worker, "ask", lambda question: questions.append(question) or ask(question))
-    links = contention(made)
+    ns3_model, questions = model(packets_together=15_000), []
+    ask = ns3_model.worker.ask
+    monkeypatch.setattr(ns3_model.worker, "ask", lambda question: questions.append(question) or ask(question))
+    links = contention(ns3_model)
     jobs = [links.traffic(JOB, HALF)] * 2
     assert links.together(jobs) == [job.alone_ns + BYTES for job in jobs]
     (compute_ns, size, *_), (rest_ns, none, *_) = questions[1]["jobs"][0][1]
@@ -64,10 +68,10 @@ def test_too_many_packets_are_scaled_down(model, monkeypatch):
 
 def test_on_average_only_collectives_are_asked(model, monkeypatch):
     """`mean_field` needs what a job sends alone."""
-    made = model()
-    links = contention(made, "mean_field")
+    ns3_model = model()
+    links = contention(ns3_model, "mean_field")
     jobs = [links.traffic(JOB, HALF)] * 2
-    monkeypatch.setattr(made.worker, "ask", lambda question: pytest.fail("asked"))
+    monkeypatch.setattr(ns3_model.worker, "ask", lambda question: pytest.fail("asked"))
     assert links.together(jobs)[0] > jobs[0].alone_ns
 
 

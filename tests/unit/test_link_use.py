@@ -1,4 +1,4 @@
-"""What a policy sees of a job's sending, from what the network says it sends."""
+"""A policy's view of a job's sending, from the network's record of it."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ MS = 1_000_000
 
 def sends(issued_ms, rides_ms, sent_ms, links=(PORT, UPLINK), compute_ms=100):
     """Return a job whose passages carry as many bytes on each link as these ms take at 1 byte/ns."""
-    issued, rides = (np.array(each) * MS for each in (issued_ms, rides_ms))
+    issued, rides = (np.array(value) * MS for value in (issued_ms, rides_ms))
     sent = np.array(sent_ms, dtype=float).reshape(len(rides_ms), len(links)) * MS
     return JobTraffic(compute_ms * MS, issued, rides, links, sent, np.zeros(len(rides), dtype=np.int64))
 
@@ -35,7 +35,7 @@ def test_spans_follow_the_queue_and_shares_the_capacity():
     assert use.mean_share(LinkName("rack", 9, "out")) == use.max_share(LinkName("rack", 9, "out")) == 0
 
 
-def test_links_without_a_limit_are_shared_by_nobody():
+def test_links_without_a_limit_are_not_shared():
     """The uplink is as wide as you like: the job is on its port only."""
     use = link_use(sends([0], [10], [[10, 10]]), {PORT: 1.0, UPLINK: float("inf")})
     assert list(use.spans) == [LinkName("machine", 3, "out")]

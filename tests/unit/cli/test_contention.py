@@ -55,10 +55,10 @@ def test_links_and_tiers_agree(run: Run) -> None:
     links, tiers = run.table("links"), run.table("tiers")
     spans = np.diff(tiers.time_s)
     for tier in ("machine", "rack"):
-        own = links[links.tier == tier]
+        of_tier = links[links.tier == tier]
         for what in ("use", "contended"):
             series = tiers[f"{tier}_{what}"][:-1]
-            assert (series * spans).sum() / spans.sum() == pytest.approx(own[what].mean(), abs=1e-12)
+            assert (series * spans).sum() / spans.sum() == pytest.approx(of_tier[what].mean(), abs=1e-12)
         assert (tiers[f"{tier}_highest"] <= 1).all()
     ports = links[(links.tier == "machine") & (links.way == "out")].set_index("machine")
     assert (ports.use > 0).all()
@@ -130,7 +130,7 @@ def test_without_contention_nothing_of_it(tmp_path: Path) -> None:
     assert "contention" not in plain.summary
 
 
-def test_the_table_and_the_parts_tell_contention_from_communication(run: Run) -> None:
+def test_contention_has_a_part_and_a_column_apart_from_communication(run: Run) -> None:
     """A column of a table of runs, and a part of its own of what completion times are made of."""
     assert f"{run.summary['contention']['slowdown']:.2f}" in run_table(run.summary).splitlines()[-1]
     parts = read_jobs(run).parts_s

@@ -47,7 +47,7 @@ def test_other_links_do_not_matter():
     assert slowdowns([job(0, 100)] * 2, {}) == (1.0, 1.0)
 
 
-def test_a_job_limited_elsewhere_leaves_its_share():
+def test_a_job_limited_on_another_link_leaves_its_share():
     """2 of 10 byte/ns leave 8: the other takes 10/8, it takes its own time."""
     assert slowdowns([job(0, 100, rate=2), job(0, 100)], TEN) == pytest.approx((1.0, 1.25))
 
@@ -65,7 +65,7 @@ def test_parallel_uplinks_halve_the_meetings():
     assert slowdowns([job(0, 100, [Y])] * 2, TEN, uplinks=2) == pytest.approx((1.5, 1.5))
 
 
-def test_a_job_takes_as_many_parallel_uplinks_as_it_needs():
+def test_a_job_uses_the_parallel_uplinks_that_it_needs():
     """Of four paths of 10, 15 byte/ns take two, 7.5 each, alone at no cost; 40 take all.
 
     The other job is on a path of the job with chance 1/2, where 15 pass at 10: (1.5 + 1) / 2. Two that take

@@ -39,9 +39,9 @@ def test_behind_a_switch_a_full_window_waits_half_a_round_trip():
 
 def test_without_windows_nothing_waits_beyond_them():
     """The same two ways: four messages take four transmissions however long, one takes one."""
-    own, shared = (replace(way, windows=False) for way in (OWN, SHARED))
+    alone, shared = (replace(way, windows=False) for way in (OWN, SHARED))
     long = 20 * SHARED.window_bytes
-    assert own.send_ns(long) - own.beside_ns(long) == pytest.approx(own.carried_ns(long))
+    assert alone.send_ns(long) - alone.beside_ns(long) == pytest.approx(alone.carried_ns(long))
     assert shared.send_ns(long) - shared.beside_ns(long) == pytest.approx(4 * shared.carried_ns(long))
 
 

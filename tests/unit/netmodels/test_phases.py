@@ -35,7 +35,7 @@ def test_equal_jobs_that_begin_together_communicate_twice_as_long():
     assert times(*[job(1000, 500)] * 3) == (2500,) * 3
 
 
-def test_jobs_that_use_part_of_a_link_slow_by_what_is_too_much():
+def test_jobs_that_use_part_of_a_link_slow_by_the_excess():
     """6 of 10 byte/ns each: at most 5, so 500 ns take 500 x 6/5 = 600; 5 each fit."""
     assert times(job(1000, 500, rate=6), job(1000, 500, rate=6)) == (1600, 1600)
     assert times(job(1000, 500, rate=5), job(1000, 500, rate=5)) == (1500, 1500)
@@ -61,7 +61,7 @@ def test_links_without_limit_leave_jobs_exactly_alone():
     assert times(job(1000, 500), job(1000, 500), capacity={}) == (1500, 1500)
 
 
-def test_a_job_limited_elsewhere_leaves_its_share():
+def test_a_job_limited_on_another_link_leaves_its_share():
     """One that always sends 2 of 10 byte/ns leaves 8: 400 ns take 400 x 10/8 = 500, and its own stay 100."""
     assert times(job(0, 100, rate=2), job(0, 400)) == (100, 500)
 
@@ -99,8 +99,8 @@ def test_hidden_communication_stays_hidden():
 def test_passages_without_links_are_not_slowed():
     """300 ns inside machines, then 200 of the link: 300 + 2 x 200."""
     ways = np.array([[0.0], [2000.0]])
-    each = JobTraffic(0, np.array([0, 0]), np.array([300, 200]), (X,), ways, np.array([0, 0]))
-    assert times(each, each) == (700, 700)
+    item = JobTraffic(0, np.array([0, 0]), np.array([300, 200]), (X,), ways, np.array([0, 0]))
+    assert times(item, item) == (700, 700)
 
 
 def test_update_delays_come_after_communication():
@@ -155,8 +155,8 @@ def test_passages_that_send_otherwise_stay_apart():
     for rate, expected in ((9.0, [200, 200, 200]), (9.6, [200, 400])):
         sent = np.array([[0.0], [2000.0], [200 * rate]])
         none = np.zeros(3, dtype=np.int64)
-        found = JobTraffic(0, none, np.array([200] * 3), (X,), sent, none).joined()
-        assert found.transfers_ns.tolist() == expected
+        result = JobTraffic(0, none, np.array([200] * 3), (X,), sent, none).joined()
+        assert result.transfers_ns.tolist() == expected
 
 
 def test_parallel_uplinks_are_chosen_by_hash():
@@ -166,10 +166,10 @@ def test_parallel_uplinks_are_chosen_by_hash():
     """
     paths = [UP._replace(path=path) for path in (0, 1)]
     first, second = (job(1000, 500, [path]) for path in paths)
-    own = dict.fromkeys(paths, 10.0)
-    assert times(first, first, capacity=own, uplinks=2) == (1750, 1750)
-    assert times(first, second, capacity=own) == (1500, 1500)
-    assert times(second, second, capacity=own) == (2000, 2000)
+    capacity = dict.fromkeys(paths, 10.0)
+    assert times(first, first, capacity=capacity, uplinks=2) == (1750, 1750)
+    assert times(first, second, capacity=capacity) == (1500, 1500)
+    assert times(second, second, capacity=capacity) == (2000, 2000)
 
 
 def test_ports_are_not_chosen():

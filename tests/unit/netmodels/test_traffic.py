@@ -1,4 +1,4 @@
-"""What a job sends on which link: closed forms of bytes, capacities, and times alone."""
+"""Bytes of a job per link: closed forms of bytes, capacities, and times alone."""
 
 from dataclasses import replace
 from math import inf
@@ -25,11 +25,11 @@ MODEL = AnalyticalModel()
 def placed(*racks):
     """Return a placement; a rack is the list of its machines' GPUs, machines are numbered throughout."""
     numbers = iter(range(100))
-    return [(rack, next(numbers), "a", gpus) for rack, each in enumerate(racks) for gpus in each]
+    return [(rack, next(numbers), "a", gpus) for rack, item in enumerate(racks) for gpus in item]
 
 
 def sent_by(placement, profile=PROFILE, fabric=FABRIC, **settings):
-    """Return what one iteration puts on each link, in bytes."""
+    """Return the bytes of one iteration per link."""
     sending = job_traffic(profile, placement, fabric, replace(RING, **settings), MODEL)
     return dict(zip(sending.links, sending.sent_bytes.sum(axis=0).tolist(), strict=True))
 
@@ -45,7 +45,7 @@ def test_a_ring_over_machines_passes_each_port_once():
     assert sent == {Link("machine", m, way): 12_000 for m in range(4) for way in ("out", "in")}
 
 
-def test_a_ring_carries_one_gpus_worth_however_many_gpus_a_machine_has():
+def test_a_rings_bytes_do_not_depend_on_gpus_per_machine():
     """5 + 3 GPUs: 2 x 7/8 x 8,000 = 14,000 on both ports."""
     assert set(sent_by(placed([5, 3])).values()) == {14_000}
 
@@ -57,7 +57,7 @@ def test_a_ring_leaves_every_rack_once():
     assert {sent[Link("machine", machine, "out")] for machine in (0, 1, 2)} == {14_000}
 
 
-def test_what_a_ring_sends_beyond_a_rack_is_divided_over_its_ports():
+def test_bytes_beyond_a_rack_are_divided_over_its_ports():
     """2 + 2 | 4 GPUs: 14,000 leave each rack, half of them by each machine of the first.
 
     H100, 4 x 8 | 4 x 8: 4 ports of 100 byte/ns to the core pass 400: the uplink carries more than one.
@@ -84,10 +84,10 @@ def test_packets_come_as_fast_as_ports_let_them():
     most = dict(zip(job.links, job.peaks(job.limits({Link("rack", 0, "out"): 1.5})).tolist(), strict=True))
     assert [most[Link("machine", machine, "in")] for machine in (0, 1, 2)] == [2, 1, 1]
     assert [most[Link("network", machine, "out")] for machine in (0, 1, 2)] == [6, 3, 3]
-    assert [most[Link("rack", *each)] for each in ((0, "out"), (0, "in"), (1, "out"))] == [1.5, 2, 1]
+    assert [most[Link("rack", *value)] for value in ((0, "out"), (0, "in"), (1, "out"))] == [1.5, 2, 1]
 
 
-def test_levels_carry_what_all_gpus_behind_them_send():
+def test_levels_carry_the_bytes_of_all_gpus_behind_them():
     """2 racks x 2 machines x 2 GPUs, level by level.
 
     In the machine 8,000 are scattered to 4,000; in the rack each GPU sends 2,000 and later gathers 2,000; in
@@ -165,14 +165,14 @@ def test_packets_have_headers():
 @pytest.mark.parametrize(
     "more", [{}, {"transport": "windows"}, {"chunks": 4}, {"bucket_cap_mb": 25.0}], ids=str
 )
-def test_a_job_alone_takes_what_the_model_says(name, across, more):
+def test_a_job_alone_takes_the_models_time(name, across, more):
     """Passages in one queue are the iteration that the analytical model prices, to the nanosecond."""
     topology = shipped(name)
     kind = topology.default_machine_type
     placement = [(0, 0, kind, 4), (0, 1, kind, 3), (2, 9, kind, 4)]
     system = replace(topology.fabric.system, across_machines=across, **more)
     profile = get_profile("VGG16").scaled(0.1).with_launch(1_000)
-    shape = shape_of((rack, each, gpus) for rack, _, each, gpus in placement)
+    shape = shape_of((rack, value, gpus) for rack, _, value, gpus in placement)
     sending = job_traffic(profile, placement, topology.fabric, system, MODEL)
     assert sending.alone_ns == MODEL.iteration(profile, shape, topology.fabric, system).total_ns
 
@@ -206,14 +206,14 @@ def test_capacities_are_those_of_the_graph(name):
     """
     topology = shipped(name)
     kind, gpus = topology.default_machine_type, topology.machine_type().gpus
-    found = capacities(machines_of(topology, kind, gpus), topology.fabric)
+    result = capacities(machines_of(topology, kind, gpus), topology.fabric)
     graph = fabric_graph(topology, 2)
     for link, edge in (
         (Link("machine", 1, "out"), (("machine", 0, 1), ("rack", 0))),
         (Link("rack", 1, "in"), (("rack", 1), ("core",))),
     ):
         expected = inf if name == "dally_code" else graph.edges[edge]["capacity_gbit_s"] / 8
-        assert found[link] == expected
+        assert result[link] == expected
 
 
 def machines_of(topology, kind, gpus):
@@ -222,12 +222,12 @@ def machines_of(topology, kind, gpus):
     return [(number // per_rack, number, kind, gpus) for number in range(2 * per_rack)]
 
 
-def test_what_leaves_the_rack_may_be_limited_by_machine():
+def test_bandwidth_beyond_the_rack_may_be_limited_per_machine():
     """DGX H100: 8 x 50 byte/ns to the rack, but 100 for the core; a ring over it has both links."""
     topology = shipped("dgx_h100_3tier")
     kind = topology.default_machine_type
-    found = capacities(machines_of(topology, kind, 8), topology.fabric)
-    assert (found[Link("machine", 3, "in")], found[Link("network", 3, "in")]) == (400.0, 100.0)
+    result = capacities(machines_of(topology, kind, 8), topology.fabric)
+    assert (result[Link("machine", 3, "in")], result[Link("network", 3, "in")]) == (400.0, 100.0)
     assert Link("network", 0, "out") not in capacities(placed([8]), FABRIC)
 
 
@@ -235,19 +235,19 @@ def test_an_uplink_is_shared_by_its_parallel_links():
     """Cloud: 8 machines of 3.125 byte/ns, oversubscribed to 6.25 in all; two links of half of that."""
     topology = shipped("cloud_ethernet")
     kind = topology.default_machine_type
-    found = capacities(machines_of(topology, kind, 8), topology.fabric, uplinks=2)
-    assert found[Link("rack", 0, "out", 0)] == found[Link("rack", 1, "in", 1)] == 3.125
+    result = capacities(machines_of(topology, kind, 8), topology.fabric, uplinks=2)
+    assert result[Link("rack", 0, "out", 0)] == result[Link("rack", 1, "in", 1)] == 3.125
 
 
 def test_a_rack_of_two_types_has_the_wider_uplink():
     """Machines of 2 and of 1 byte/ns send 3; uplinks of 2.5 and, as the others see it, 1.5 pass 2.5."""
     wide, slow = (
-        replace(SWITCH, bandwidth_bytes_per_ns=each, rack_bytes_per_ns=limit)
-        for each, limit in ((2.0, 2.5), (1.0, 1.5))
+        replace(SWITCH, bandwidth_bytes_per_ns=value, rack_bytes_per_ns=limit)
+        for value, limit in ((2.0, 2.5), (1.0, 1.5))
     )
     fabric = Fabric(
         "two", (SWITCH,), (SWITCH,), (wide,), by_machine_type={"b": ((SWITCH,), (SWITCH,), (slow,))}
     )
-    found = capacities([(0, 0, "a", 1), (0, 1, "b", 1)], fabric)
-    assert found[Link("rack", 0, "out")] == 2.5
+    result = capacities([(0, 0, "a", 1), (0, 1, "b", 1)], fabric)
+    assert result[Link("rack", 0, "out")] == 2.5
     assert capacities([(0, 0, "a", 1)], fabric)[Link("rack", 0, "out")] == 2.5  # wider than its one port of 2

@@ -44,10 +44,10 @@ def spec(name="half", gpus=2, iterations=10, at_s=0, compute_s=1.0, **more):
 
 def prices(held, way="flow_level", **parts):
     """Return the parts of jobs that run together, given as (spec, allocation)."""
-    running = Hypothetical([each for each, _ in held], CLUSTER, {i: a for i, (_, a) in enumerate(held)})
+    running = Hypothetical([value for value, _ in held], CLUSTER, {i: a for i, (_, a) in enumerate(held)})
     changed = [Changed(i, None, a) for i, (_, a) in enumerate(held)]
-    found = performance(way, **parts).reprice(changed, running)
-    return [found[i] for i in range(len(held))]
+    result = performance(way, **parts).reprice(changed, running)
+    return [result[i] for i in range(len(held))]
 
 
 A, B = on((0, 1), (2, 1)), on((1, 1), (3, 1))
@@ -70,8 +70,8 @@ def test_hidden_communication_that_outlasts_computing_shows():
     """0.3 s behind 0.6 s of computing: two take 0.6 s there, nothing; three 0.9 s, 0.3 s more than alone."""
     third = on((0, 1), (3, 1))
     held = [(spec("hidden"), A), (spec("hidden"), B), (spec("hidden"), third)]
-    assert [each.contention_ns for each in prices(held[:2])] == [0, 0]
-    assert [each.contention_ns for each in prices(held)] == [3 * S // 10] * 3
+    assert [price.contention_ns for price in prices(held[:2])] == [0, 0]
+    assert [price.contention_ns for price in prices(held)] == [3 * S // 10] * 3
 
 
 def test_times_follow_the_trace_and_not_the_profile():
@@ -89,9 +89,9 @@ def test_a_job_with_stages_sends_after_the_stage_of_its_gpus():
 def test_a_job_whose_gpus_compute_nothing_sends_nothing():
     """Communication is a share of computing, so the other job is alone."""
     idle = spec(stages=Stages(S, S, 0, S))
-    found = prices([(idle, A), (spec(), B)])
-    assert found[1] == IterationParts(S, exposed_ns=S)
-    assert found[0].exposed_ns == found[0].contention_ns == 0
+    result = prices([(idle, A), (spec(), B)])
+    assert result[1] == IterationParts(S, exposed_ns=S)
+    assert result[0].exposed_ns == result[0].contention_ns == 0
 
 
 def test_waiting_for_input_comes_before_sending():
@@ -106,9 +106,9 @@ def test_waiting_for_input_comes_before_sending():
         def ns(self, spec, allocation, cluster, compute_ns):
             return S if allocation == B else 0
 
-    found = prices([(spec(), A), (spec(), B)], effects=[Waits()])
-    assert [each.input_stall_ns for each in found] == [0, S]
-    assert 0 < found[0].contention_ns < S
+    result = prices([(spec(), A), (spec(), B)], effects=[Waits()])
+    assert [item.input_stall_ns for item in result] == [0, S]
+    assert 0 < result[0].contention_ns < S
     both = prices([(spec(), A), (spec(), B)], effects=[WaitsToo()])
     assert both == [IterationParts(S, input_stall_ns=S, exposed_ns=S, contention_ns=S)] * 2
 
@@ -147,11 +147,11 @@ def test_a_job_that_meets_no_other_keeps_its_price(way, first, second):
     """Other racks, or no other machine: as without contention, and the first is not even asked about."""
     held = [(spec(), first), (spec(), second)]
     assert prices(held, way) == prices(held, "none")
-    running = Hypothetical([each for each, _ in held], CLUSTER, {0: first, 1: second})
+    running = Hypothetical([value for value, _ in held], CLUSTER, {0: first, 1: second})
     assert list(performance(way).reprice([Changed(1, None, second)], running)) == [1]
 
 
-def test_added_returns_what_a_job_does_to_those_that_run():
+def test_added_returns_the_effect_of_a_job_on_running_jobs():
     """Job b would take 3 s an iteration beside a, and a 3 s instead of 2 s; alone it would take 2 s.
 
     Far from a, b takes 2 s, and a is not mentioned.
@@ -159,13 +159,13 @@ def test_added_returns_what_a_job_does_to_those_that_run():
     specs, cluster = [spec(), spec()], CLUSTER
     running = Hypothetical(specs, cluster, {0: A})
     belief = Belief(specs, [A, None], running, performance(), np.ones(2), Consolidated(cluster))
-    own, others = belief.added([1], [B])
-    assert own.tolist() == [3 * S]
+    capacity, others = belief.added([1], [B])
+    assert capacity.tolist() == [3 * S]
     assert others == {0: 3 * S}
     assert belief.alone([1], [B]).tolist() == [2 * S]
     assert belief.together([0, 1], [A, B]).tolist() == [3 * S, 3 * S]
-    own, others = belief.added([1], [on((4, 1), (6, 1))])
-    assert (own.tolist(), others) == ([2 * S], {})
+    capacity, others = belief.added([1], [on((4, 1), (6, 1))])
+    assert (capacity.tolist(), others) == ([2 * S], {})
 
 
 def test_a_job_that_would_move_leaves_its_links():
@@ -173,11 +173,11 @@ def test_a_job_that_would_move_leaves_its_links():
     specs, cluster, far = [spec(), spec()], CLUSTER, on((4, 1), (6, 1))
     running = Hypothetical(specs, cluster, {0: A, 1: B})
     belief = Belief(specs, [A, B], running, performance(), np.ones(2), Consolidated(cluster))
-    own, others = belief.added([1], [far])
-    assert (own.tolist(), others) == ([2 * S], {0: 2 * S})
+    capacity, others = belief.added([1], [far])
+    assert (capacity.tolist(), others) == ([2 * S], {0: 2 * S})
 
 
-def test_what_a_job_sends_is_on_real_links_and_in_its_own_time():
+def test_bytes_are_on_real_links_and_in_the_jobs_own_time():
     """3 s of computing instead of 1 s: 3 x 10^9 bytes in 3 s, out of and into machines 0, 2, racks 0, 1."""
     sending = performance().sending(spec(compute_s=3), A, CLUSTER)
     assert sending.alone_ns == 6 * S
@@ -254,13 +254,13 @@ class Doubting(PlacedPerformance):
         self.specs, self.held, self.known, self.contended = specs, {}, {}, 0
 
     def reprice(self, changed, running):
-        found = super().reprice(changed, running)
+        result = super().reprice(changed, running)
         if isinstance(running, RunningJobs):
             for job, _, after in changed:
                 self.held.pop(job, None)
                 self.known.pop(job, None)
                 self.held |= {} if after is None else {job: after}
-            self.known |= found
+            self.known |= result
             now = Hypothetical(self.specs, running.cluster, self.held)
             everything = [Changed(j, None, a) for j, a in self.held.items()]
             assert self.known == dict(self.fresh().reprice(everything, now))
@@ -268,10 +268,10 @@ class Doubting(PlacedPerformance):
             for link, (is_uplink, place) in enumerate(table.places):
                 there = running.crossing_rack(place) if is_uplink else running.crossing_machine(place)
                 assert set(kept.on[link]) <= set(there)
-                loads = [each.load.loads[link] for each in kept.on[link].values()]
+                loads = [item.load.loads[link] for item in kept.on[link].values()]
                 assert kept.offered[link] == pytest.approx(sum(loads), abs=1e-9)
-            self.contended += sum(parts.contention_ns > 0 for parts in found.values())
-        return found
+            self.contended += sum(parts.contention_ns > 0 for parts in result.values())
+        return result
 
 
 @pytest.mark.parametrize(("way", "jobs"), [("mean_field", 40), ("flow_level", 40)])

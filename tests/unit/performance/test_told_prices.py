@@ -50,7 +50,7 @@ class Told(Hypothetical):
 
 
 class Moves:
-    """What other jobs on the links take counts as sharing, not as contention."""
+    """Time taken by other jobs on the links counts as sharing, not as contention."""
 
     def touched(self, changed, running):
         return ()
@@ -63,7 +63,7 @@ class Moves:
 
 
 def drawing():
-    """Return what CPUs and memory do: jobs draw 3 of a machine's 10 GB/s, and lose half where all is used."""
+    """Return a machine's bandwidth model: jobs draw 3 of 10 GB/s, and lose half if all is used."""
     draws = Sensitivity((1e-9,), (1.0,), memory_bandwidth_bytes_per_s=3 * 10**9, bandwidth_loss=0.5)
     return InputStall(dict.fromkeys(PROFILES, draws), Compute())
 
@@ -125,12 +125,12 @@ def walk(way, kind, weights, *, seed=0, steps=40, mode=None, stays=0.3):
                 told.held[job] = Allocation((Slice(pair, 1, 2), Slice(pair + 12, 1, 2)), group=group)
             told.log.append(job)
             changed.append(Changed(job, before, told.held.get(job)))
-        found = along.reprice(changed, told)
-        told.prices.update(found)
-        everything = [Changed(each, None, held) for each, held in told.held.items()]
+        result = along.reprice(changed, told)
+        told.prices.update(result)
+        everything = [Changed(value, None, held) for value, held in told.held.items()]
         now = Hypothetical(specs, CLUSTER, dict(told.held))
         assert told.prices == dict(performance(way, kind).reprice(everything, now))
-        yield told, found.keys() - {each.job for each in changed}
+        yield told, result.keys() - {item.job for item in changed}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -153,13 +153,13 @@ def test_a_bound_for_few_jobs_is_none_where_their_phases_count():
 
 
 @pytest.mark.parametrize(("slack", "slows"), [(1.49, True), (1.51, False)])
-def test_the_bound_for_few_jobs_weighs_how_many_send(slack, slows):
+def test_the_bound_for_few_jobs_weighs_the_number_of_senders(slack, slows):
     """Three jobs of half a link, each half of the time: one other on average, with at most half of it."""
     assert may_slow([(slack, 0.5)] * 3, busy=0.5) is slows
 
 
 @pytest.mark.parametrize(("slack", "slows"), [(4.95, True), (5.05, False)])
-def test_the_bound_for_many_jobs_is_what_others_leave(slack, slows):
+def test_the_bound_for_many_jobs_is_the_bandwidth_left_by_others(slack, slows):
     """Eight jobs that always send a tenth of a link leave 0.2 of it: one that asks for all takes five times
     as long, not 1 + 0.8 times. The eight have their tenth.
     """
@@ -210,13 +210,13 @@ def test_all_that_leave_at_once_are_counted(way):
 
 
 @pytest.mark.parametrize("mode", ["packed", "interleaved"])
-def test_members_of_groups_are_told_as_well(mode):
+def test_members_of_groups_are_repriced_as_well(mode):
     """Two jobs a group, on the same GPUs: what others on the links take makes their turns longer."""
     for told, _ in walk("mean_field", "alone", (1, 1, 1), mode=mode):
         assert all(held.group for held in told.held.values())
 
 
-def test_the_last_straw_is_told_to_all():
+def test_a_job_that_saturates_a_link_reprices_all():
     """Jobs send 0.05 s an iteration and have 0.2 s: slowed by n others, they send for t = 1 / (1 - 0.05 n).
 
     From 16 others on that is more than 4 times as long, although 1 + 0.05 x 16 is not: all are told, both
@@ -229,7 +229,7 @@ def test_the_last_straw_is_told_to_all():
     assert told_all > 5
 
 
-def test_jobs_that_have_time_enough_are_not_told():
+def test_jobs_with_slack_are_not_repriced():
     """All send 0.02 s an iteration, and have 0.2 s for it: passages may take ten times as long at no cost.
 
     Even then each sends a fifth of the time, so beside 19 others passages take 1 + 19 x 0.2 = 4.8 times as

@@ -45,7 +45,7 @@ def utilization(model, cpus):
 
 
 def walked(search, busy, may_grow=lambda cpus: True):
-    """Return what a search tries, from the start on, and what it ends at."""
+    """Return the CPU counts that a search tries, from the start on, and its final one."""
     tried = [search.cpus]
     while (following := search.next(busy(search.cpus), may_grow)) is not None:
         assert following == search.cpus

@@ -44,7 +44,7 @@ def cluster() -> Cluster:
 
 def sends(spec: JobSpec, allocation: Allocation, cluster: Cluster) -> JobTraffic:
     """Return the iteration of a job: it computes for 2 s, then sends at 1 byte/ns on all of its links."""
-    machines = [each.machine for each in allocation.slices]
+    machines = [piece.machine for piece in allocation.slices]
     racks = {cluster.machines[machine].rack for machine in machines}
     places = [("machine", machine) for machine in machines]
     places += [("rack", rack) for rack in sorted(racks)] * (len(racks) > 1)
@@ -93,14 +93,14 @@ def rows(use: Traffic) -> dict[str, list[float]]:
 
 def test_use_by_tier_over_time(use: Traffic) -> None:
     """Of four ports a means (20 + 20) / 4, and a with b (20 + 70 + 50) / 4; m1 alone could be overloaded."""
-    found = rows(use)
-    assert found["time_s"] == [0, 2, 4, 10, 14]
-    assert found["machine_use"] == pytest.approx([0.125, 0.1, 0.35, 0.4, 0])
-    assert found["machine_highest"] == pytest.approx([0.25, 0.2, 0.7, 0.8, 0])
-    assert found["machine_contended"] == [0, 0, 0.25, 0, 0]
-    assert found["rack_use"] == pytest.approx([0, 0, 0.5 / 1.5, 0.8 / 1.5, 0])
-    assert found["rack_highest"] == pytest.approx(found["rack_use"])
-    assert found["rack_contended"] == [0] * 5
+    result = rows(use)
+    assert result["time_s"] == [0, 2, 4, 10, 14]
+    assert result["machine_use"] == pytest.approx([0.125, 0.1, 0.35, 0.4, 0])
+    assert result["machine_highest"] == pytest.approx([0.25, 0.2, 0.7, 0.8, 0])
+    assert result["machine_contended"] == [0, 0, 0.25, 0, 0]
+    assert result["rack_use"] == pytest.approx([0, 0, 0.5 / 1.5, 0.8 / 1.5, 0])
+    assert result["rack_highest"] == pytest.approx(result["rack_use"])
+    assert result["rack_contended"] == [0] * 5
 
 
 def test_totals_by_link(use: Traffic) -> None:
@@ -128,8 +128,8 @@ def test_parallel_uplinks_are_one_link(cluster: Cluster) -> None:
         Start(0, 1, across, "start", 0),
         price(0, 1, 4),
     ]
-    found = observed(cluster, *events, capacity=PORTS | paths)
-    totals = found.totals()
+    result = observed(cluster, *events, capacity=PORTS | paths)
+    totals = result.totals()
     assert totals["capacity_gbit_s"][8:].tolist() == [12] * 4
     assert totals["use"][8:] == pytest.approx([(0.25 + 0.5) / 1.5] * 4)
     assert totals["contended"][8:].tolist() == [1] * 4
@@ -139,7 +139,7 @@ def test_moves_and_stops(cluster: Cluster) -> None:
     """Job a moves to m2 and m3 at 4 s, to one machine at 8 s, and back to two at 10 s; it stops at 12 s."""
     moved = Allocation((Slice(2, 1), Slice(3, 1)))
     single = Allocation((Slice(2, 2),))
-    found = observed(
+    result = observed(
         cluster,
         Start(0, 0, ON["a"], "start", 0),
         price(0, 0, 4),
@@ -151,19 +151,19 @@ def test_moves_and_stops(cluster: Cluster) -> None:
         price(10, 0, 4),
         Stop(12 * S, 0, "preempted", 3),
     )
-    shown = rows(found)
+    shown = rows(result)
     assert shown["time_s"] == [0, 4, 5, 8, 10, 12, 14]
     assert shown["machine_highest"] == pytest.approx([0.25, 0, 0.4, 0, 0.25, 0, 0])
-    assert found.totals()["use"][4:6] == pytest.approx([(3 * 0.4 + 2 * 0.25) / 14] * 2)
+    assert result.totals()["use"][4:6] == pytest.approx([(3 * 0.4 + 2 * 0.25) / 14] * 2)
 
 
 def test_a_change_within_a_delay(cluster: Cluster) -> None:
     """Other CPUs, which cost nothing, at 1 s of a delay of 2 s: the job sends from 2 s on all the same."""
-    more = Allocation(tuple(each._replace(cpus=4) for each in ON["a"].slices))
+    more = Allocation(tuple(piece._replace(cpus=4) for piece in ON["a"].slices))
     retune = Change(S, 0, more, "retune", 0)
-    found = observed(cluster, Start(0, 0, ON["a"], "start", 2 * S), price(0, 0, 4), retune, price(1, 0, 4))
-    assert rows(found)["machine_highest"] == [0, 0, 0.25, 0.25]
-    assert rows(found)["time_s"] == [0, 1, 2, 14]
+    result = observed(cluster, Start(0, 0, ON["a"], "start", 2 * S), price(0, 0, 4), retune, price(1, 0, 4))
+    assert rows(result)["machine_highest"] == [0, 0, 0.25, 0.25]
+    assert rows(result)["time_s"] == [0, 1, 2, 14]
 
 
 def test_nothing_is_left_when_all_have_gone(cluster: Cluster) -> None:
@@ -174,9 +174,9 @@ def test_nothing_is_left_when_all_have_gone(cluster: Cluster) -> None:
         *(Stop(2 * S, 0, "preempted", 0), price(2, 1, 5)),
         *(Finish(3 * S, 1), Start(4 * S, 0, ON["a"], "restart", 0), price(4, 0, 7)),
     ]
-    found = rows(observed(cluster, *events))
-    assert found["time_s"] == [0, 1, 2, 3, 4, 14]
-    assert found["machine_use"][3] == found["machine_highest"][3] == 0.0
+    result = rows(observed(cluster, *events))
+    assert result["time_s"] == [0, 1, 2, 3, 4, 14]
+    assert result["machine_use"][3] == result["machine_highest"][3] == 0.0
 
 
 def test_links_without_a_capacity_are_left_out(cluster: Cluster) -> None:
@@ -185,8 +185,8 @@ def test_links_without_a_capacity_are_left_out(cluster: Cluster) -> None:
     assert observed(cluster, *events, capacity=PORTS | dict.fromkeys(UPLINKS, 0.0)).columns == (
         *("machine_use", "machine_highest", "machine_contended"),
     )
-    found = observed(cluster, *events, capacity=dict.fromkeys(PORTS, np.inf))
-    assert (found.columns, len(found.row_values), found.totals()["use"].tolist()) == ((), 0, [])
+    result = observed(cluster, *events, capacity=dict.fromkeys(PORTS, np.inf))
+    assert (result.columns, len(result.row_values), result.totals()["use"].tolist()) == ((), 0, [])
 
 
 def test_slowdown_is_running_over_running_without(result: RunResult) -> None:

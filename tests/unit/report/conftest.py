@@ -52,7 +52,7 @@ class Fed(PlainPerformance):
 
 
 class Needs:
-    """What jobs use, and need at best."""
+    """Jobs' use of resources, and their best case."""
 
     def in_use(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, iteration_ns: int

@@ -1,4 +1,4 @@
-"""What is drawn and said of runs whose jobs share links, and nothing of runs whose jobs do not."""
+"""Figures and sentences on runs whose jobs share links, and none on runs whose jobs do not."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -84,7 +84,7 @@ def shared_run(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[...,
 def drawn(comparison: Comparison) -> dict[str, Drawing]:
     """Return the figures of a comparison by name."""
     digests = [digest(group) for group in comparison.groups]
-    return {each.name: each for each in drawings(digests, comparison, contest(comparison))}
+    return {drawing.name: drawing for drawing in drawings(digests, comparison, contest(comparison))}
 
 
 def page(comparison: Comparison, tmp_path: Path) -> str:
@@ -93,7 +93,7 @@ def page(comparison: Comparison, tmp_path: Path) -> str:
     return files["report.html"].decode()
 
 
-def test_without_it_nothing_is_said(paper_run: Run, tmp_path: Path) -> None:
+def test_without_contention_nothing_is_reported(paper_run: Run, tmp_path: Path) -> None:
     """No figure, no table, no column, no sentence."""
     comparison = compare([paper_run])
     assert not {"link_use", "contention"} & set(drawn(comparison))
@@ -128,7 +128,7 @@ def test_slowdown_by_contention(shared_run: Callable[..., Run]) -> None:
 def test_long_names_of_panels_are_wrapped(shared_run: Callable[..., Run]) -> None:
     """43 characters and more, where one line has room for 30, or 42: on a second one, nothing is left out."""
     names = [("cloud_ethernet", 4), ("cloud_ethernet", 8), ("v100_100g", 8)]
-    runs = [shared_run(policy, topology=each) for policy in ("fifo", "srtf") for each in names]
+    runs = [shared_run(policy, topology=name) for policy in ("fifo", "srtf") for name in names]
     for width_in in (WIDTH_IN, NARROW_IN):
         figure = drawn(compare(runs))["contention"].draw(width_in)
         titles = [axes.get_title(loc="left") for axes in figure.axes if axes.axison]
@@ -138,7 +138,7 @@ def test_long_names_of_panels_are_wrapped(shared_run: Callable[..., Run]) -> Non
         assert {title.count("\n") for title in titles} == {1}
 
 
-def test_without_a_slow_job_the_figure_says_so(shared_run: Callable[..., Run]) -> None:
+def test_without_a_slowed_job_the_figure_has_a_note(shared_run: Callable[..., Run]) -> None:
     """Empty axes would look like a mistake."""
     figure = drawn(compare([shared_run("fifo", slowdown=1.0)]))["contention"].draw(WIDTH_IN)
     assert [text.get_text() for text in figure.axes[0].texts] == ["no job was slowed"]
@@ -148,9 +148,9 @@ def test_without_a_slow_job_the_figure_says_so(shared_run: Callable[..., Run]) -
 def test_rows_without_contention_are_left_out(shared_run: Callable[..., Run], paper_run: Run) -> None:
     """One line a panel; and jobs of replicates are pooled."""
     runs = [shared_run("srtf", seed=seed) for seed in (1, 2)]
-    made = drawn(compare([paper_run, *runs]))
-    assert [len(axes.get_lines()) for axes in made["link_use"].draw(WIDTH_IN).axes] == [1] * 6
-    assert len(made["contention"].draw(WIDTH_IN).axes[0].get_lines()) == 1
+    contention = drawn(compare([paper_run, *runs]))
+    assert [len(axes.get_lines()) for axes in contention["link_use"].draw(WIDTH_IN).axes] == [1] * 6
+    assert len(contention["contention"].draw(WIDTH_IN).axes[0].get_lines()) == 1
     assert read_slowdowns(runs).tolist() == [1.25, 1.0005] * 2
 
 

@@ -42,7 +42,7 @@ def test_every_metric_is_a_column_with_its_difference(comparison: Comparison) ->
     assert (fifo.text, fifo.half, fifo.apart, fifo.best) == ("17.75", "14.70", pytest.approx(-0.5), True)
 
 
-def test_cells_carry_what_they_are_sorted_by(comparison: Comparison) -> None:
+def test_cells_carry_their_sort_value(comparison: Comparison) -> None:
     """The script sorts by the full number, not by its rounded text; names are safe in HTML."""
     html = html_table(comparison_table(comparison, contest(comparison)))
     assert 'data-v="17.75" data-d="-0.5"' in html
@@ -50,7 +50,7 @@ def test_cells_carry_what_they_are_sorted_by(comparison: Comparison) -> None:
     assert 'data-text="policy=fifo fifo"' in html
 
 
-def test_members_of_all_rows_stand_together(comparison: Comparison) -> None:
+def test_members_of_all_rows_are_sorted_together(comparison: Comparison) -> None:
     """Bob has most GPU time, so his two rows come first; his job takes 3 x 21.5 s under <b>."""
     rows = [digest(group) for group in comparison.groups]
     table = members_table("users", "user", rows)
@@ -98,7 +98,7 @@ def cells_of(comparison: Comparison, name: str) -> tuple[Column, list[Cell]]:
     return table.columns[at], [row[at] for row in table.rows]
 
 
-def test_what_is_level_with_the_best_is_marked_too(with_means: Callable[..., Comparison]) -> None:
+def test_rows_level_with_the_best_are_marked_too(with_means: Callable[..., Comparison]) -> None:
     """600 s, 605 s (0.8 % more) and 700 s: the first two; within 1 % of each other: nobody."""
     _, cells = cells_of(with_means({"a": 600.0, "b": 605.0, "c": 700.0}), "jct_mean_s")
     assert [cell.best for cell in cells] == [True, True, False]
@@ -106,13 +106,13 @@ def test_what_is_level_with_the_best_is_marked_too(with_means: Callable[..., Com
     assert [cell.best for cell in cells] == [False, False]
 
 
-def test_what_is_negligible_is_no_difference(with_means: Callable[..., Comparison]) -> None:
+def test_negligible_differences_count_as_equal(with_means: Callable[..., Comparison]) -> None:
     """0.5 s and 1.4 s differ by 180 %, but by less than a second; 0.05 % and 0.08 % are as good as equal."""
-    made = with_means({"a": 0.5, "b": 1.4, "c": 2.0}, (5e-4, 8e-4, 5e-3))
+    compared = with_means({"a": 0.5, "b": 1.4, "c": 2.0}, (5e-4, 8e-4, 5e-3))
     for name, apart in (("jct_mean_s", 3.0), ("comm_overhead_mean", 9.0)):
-        _, cells = cells_of(made, name)
+        _, cells = cells_of(compared, name)
         assert [cell.apart for cell in cells] == [None, 0.0, pytest.approx(apart)]
-    assert '<span class="diff">=</span>' in html_table(comparison_table(made, contest(made)))
+    assert '<span class="diff">=</span>' in html_table(comparison_table(compared, contest(compared)))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is drawn of elastic jobs (those on paper: `elastic_run`)."""
+"""Figures of elastic jobs (those on paper: `elastic_run`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,19 +27,19 @@ def drawn(runs: Sequence[Run]) -> dict[str, Drawing]:
     """Return the figures of runs by name."""
     comparison = compare(runs)
     digests = [digest(group) for group in comparison.groups]
-    return {each.name: each for each in drawings(digests, comparison, contest(comparison))}
+    return {drawing.name: drawing for drawing in drawings(digests, comparison, contest(comparison))}
 
 
 def heights(axes: Any, colour: str, x: float) -> list[float]:
-    """Return how high the areas of a colour are at a time."""
-    found = []
+    """Return the heights of a colour's areas at a time."""
+    results = []
     for area in axes.collections:
         if to_hex(area.get_facecolor()[0]) == colour:
             (path,) = area.get_paths()
             outline = zip(path.vertices, np.roll(path.vertices, -1, axis=0), strict=True)
             ys = [y0 for (x0, y0), (x1, _) in outline if min(x0, x1) <= x < max(x0, x1)]
-            found.append(round(float(max(ys) - min(ys)), 9) if ys else 0.0)
-    return found
+            results.append(round(float(max(ys) - min(ys)), 9) if ys else 0.0)
+    return results
 
 
 def test_runs_without_elastic_jobs_have_no_such_figure(paper_run: Run) -> None:
@@ -112,9 +112,9 @@ def test_all_of_it_fits(elastic_run: Callable[..., Run], width_in: float) -> Non
         )
         for i in range(7)
     ]
-    made = drawn(runs)
+    figures = drawn(runs)
     for name in NAMES:
-        figure = made[name].draw(width_in)
+        figure = figures[name].draw(width_in)
         figure.draw_without_rendering()
         assert len(figure.axes) == 6
         assert figure.get_figwidth() == width_in
@@ -122,8 +122,8 @@ def test_all_of_it_fits(elastic_run: Callable[..., Run], width_in: float) -> Non
 
 def test_no_elastic_job_ran(elastic_run: Callable[..., Run]) -> None:
     """Bands without areas, and an empty stack."""
-    made = drawn([elastic_run([(0.0, "start", "b", "m0:4"), (1.0, "finish", "b", None)])])
+    figures = drawn([elastic_run([(0.0, "start", "b", "m0:4"), (1.0, "finish", "b", None)])])
     for name in NAMES:
-        made[name].draw(WIDTH_IN).draw_without_rendering()
-    (axes,) = made["elastic_job_gpus"].draw(WIDTH_IN).axes
+        figures[name].draw(WIDTH_IN).draw_without_rendering()
+    (axes,) = figures["elastic_job_gpus"].draw(WIDTH_IN).axes
     assert len(axes.collections) == 0

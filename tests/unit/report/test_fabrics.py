@@ -1,4 +1,4 @@
-"""Which fabric is best, what else differs between fabrics, and whether the network played a part."""
+"""The best fabric, other differences between fabrics, and the part of the network."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -40,17 +40,17 @@ def make(run_folder: Callable[..., Path], tmp_path: Path) -> Make:
 
 
 def said(comparison: Comparison, gpus: Sequence[float] = (), shares: Sequence[float] = ()) -> str:
-    """Return what is said on the fabrics."""
+    """Return the sentences on the fabrics."""
     (axis,) = (axis for axis in axes(comparison) if axis.key == "topology.name")
     return fabrics(axis, comparison, gpus, shares)
 
 
 def test_the_best_fabric_is_named_with_its_distance(make: Make) -> None:
     """Under fifo 100 s near, 100.5 s mid (level), 150 s far (50 % more); under srtf 60, 90 and 66 s."""
-    made = make(
+    compared = make(
         {"fifo": [[100.0], [100.5], [150.0]], "srtf": [[60.0], [90.0], [66.0]]}, measured_on="cluster"
     )
-    assert said(made, shares=[0.0005] * 5 + [0.051]) == (
+    assert said(compared, shares=[0.0005] * 5 + [0.051]) == (
         "near has the lowest mean JCT, or one within 1 % of it, in 2 of 2 cases, mid in 1. They are furthest "
         "apart under fifo: 1.67 min on near and mid and 2.50 min on far (50 % longer). Summed over all "
         "jobs, communication adds to computing at most 0.05 % on far and mid, at most 5.1 % (under srtf) on "
@@ -68,11 +68,11 @@ def test_fabrics_that_are_level_hardly_matter(make: Make) -> None:
 
 
 @pytest.mark.parametrize(("far", "chance"), [([110.0, 165.0, 220.0], False), ([90.0, 165.0, 240.0], True)])
-def test_what_not_every_seed_shows_may_be_chance(make: Make, far: list[float], chance: bool) -> None:
+def test_a_difference_not_in_every_seed_may_be_chance(make: Make, far: list[float], chance: bool) -> None:
     """Near 100, 150 and 200 s; 10 % more with each seed is no chance; -10, 10, 20 % may be."""
-    made = make({"fifo": [[100.0, 150.0, 200.0], [100.0, 150.0, 200.0], far]})
-    assert ("which may be chance" in said(made)) == chance
-    assert ("None is best for certain" in said(made)) == chance
+    compared = make({"fifo": [[100.0, 150.0, 200.0], [100.0, 150.0, 200.0], far]})
+    assert ("which may be chance" in said(compared)) == chance
+    assert ("None is best for certain" in said(compared)) == chance
 
 
 def test_other_speeds_and_sizes_are_warned_of(make: Make) -> None:
@@ -106,36 +106,36 @@ def test_the_network_hardly_matters_below_one_per_cent(
     make: Make, mean: float, p95: float, words: str
 ) -> None:
     """Less than 1 % of computing on average and at the 95th percentile, or not in one of two runs."""
-    made = make({"fifo": [[100.0], [100.0]]})
-    run = made.groups[1].runs[0]
+    compared = make({"fifo": [[100.0], [100.0]]})
+    run = compared.groups[1].runs[0]
     run.summary["comm_overhead"] |= {"mean": mean, "p95": p95}
-    assert words in no_part(made)
-    assert bool(words) == bool(no_part(made))
+    assert words in no_part(compared)
+    assert bool(words) == bool(no_part(compared))
 
 
 def test_jobs_inside_machines_need_no_network(make: Make) -> None:
     """On paper b runs on two machines; if it did not, every job ran inside one."""
-    made = make({"fifo": [[100.0]]})
+    compared = make({"fifo": [[100.0]]})
     inside = "every job ran inside one machine"
-    assert inside not in no_part(made)
-    made.groups[0].runs[0].summary["placements"] = {"machine": 3, "rack": 0, "network": 0}
-    assert inside in no_part(made)
+    assert inside not in no_part(compared)
+    compared.groups[0].runs[0].summary["placements"] = {"machine": 3, "rack": 0, "network": 0}
+    assert inside in no_part(compared)
 
 
 def test_a_long_job_that_communicates_counts_by_its_time(make: Make) -> None:
     """0.4 % of a job's computing on average, but 5 % summed: one long job communicates, and that matters."""
-    made = make({"fifo": [[100.0], [100.0]]})
-    assert no_part(made, [0.0, 0.0099]).endswith("and 0.99 % to that of all together")
-    assert no_part(made, [0.0, 0.05]) == ""
+    compared = make({"fifo": [[100.0], [100.0]]})
+    assert no_part(compared, [0.0, 0.0099]).endswith("and 0.99 % to that of all together")
+    assert no_part(compared, [0.0, 0.05]) == ""
 
 
-def test_without_a_network_nothing_is_said_of_it(make: Make) -> None:
-    """Where communication was set to take no time in every run, that says nothing about networks."""
-    made = make({"fifo": [[100.0], [100.0]]})
+def test_without_a_network_no_sentence_on_fabrics_is_written(make: Make) -> None:
+    """Runs whose communication takes no time are no evidence on networks."""
+    compared = make({"fifo": [[100.0], [100.0]]})
     free = {"Network model": {"model": NO_COMMUNICATION}}
-    made.groups[0].runs[0].summary["setting"] = free
-    assert no_part(made).startswith("The network hardly matters")
-    made.groups[1].runs[0].summary["setting"] = free
-    assert no_part(made) == (
+    compared.groups[0].runs[0].summary["setting"] = free
+    assert no_part(compared).startswith("The network hardly matters")
+    compared.groups[1].runs[0].summary["setting"] = free
+    assert no_part(compared) == (
         "These runs say nothing about the network: communication was set to take no time"
     )

@@ -1,4 +1,4 @@
-"""What the figures over time show, read back from their axes."""
+"""Figures over time, read back from their axes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,13 +23,13 @@ Rows = tuple[Sequence[Digest], Contest]
 
 
 def rows_of(comparison: Comparison) -> Rows:
-    """Return what figures are drawn from."""
+    """Return the rows that figures are drawn from."""
     return [digest(group) for group in comparison.groups], contest(comparison)
 
 
-def busy_gpus(digests: Sequence[Digest], each: Contest, width_in: float = WIDTH_IN) -> Figure:
+def busy_gpus(digests: Sequence[Digest], competing: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw busy GPUs, called like the other figures."""
-    return over_time(digests, "busy_gpus", each, width_in)
+    return over_time(digests, "busy_gpus", competing, width_in)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_lines_differ_without_colour(rows: Callable[..., Rows], count: int) -> N
     assert len(looks) == count
 
 
-def test_colour_stands_for_the_policy(rows: Callable[..., Rows]) -> None:
+def test_colour_encodes_the_policy(rows: Callable[..., Rows]) -> None:
     """2 policies x 3 clusters: a panel a cluster, the same 2 looks in each, and 2 entries in the legend."""
     figure = jct_cdf(*rows(["fifo", "srtf"], [1, 2, 3]))
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["1 rack", "2 racks", "3 racks"]
@@ -93,14 +93,14 @@ def test_colour_stands_for_the_policy(rows: Callable[..., Rows]) -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fifo", "srtf"]
 
 
-def test_colour_stands_for_the_policy_in_one_panel_too(rows: Callable[..., Rows]) -> None:
+def test_colour_encodes_the_policy_in_one_panel_too(rows: Callable[..., Rows]) -> None:
     """7 policies are too many lines for panels: all in one, colour, dash or marker tell 14 rows apart."""
     (axes,) = jct_cdf(*rows([f"policy{i}" for i in range(7)], [1, 2])).axes
     looks = {(line.get_color(), _dash(line), line.get_marker()) for line in axes.get_lines()}
     assert len(looks) == 14
 
 
-def test_those_that_did_not_wait_are_where_the_line_begins(rows: Callable[..., Rows]) -> None:
+def test_jobs_that_did_not_wait_are_the_start_of_the_line(rows: Callable[..., Rows]) -> None:
     """Jobs a and c do not wait, b waits 9 s: 2/3 at the left edge, 1 from 9 s on."""
     (axes,) = queueing_cdf(*rows(["fifo"])).axes
     (line,) = axes.get_lines()
@@ -111,8 +111,8 @@ def test_those_that_did_not_wait_are_where_the_line_begins(rows: Callable[..., R
 
 def test_queues_of_a_scenario_share_a_panel(rows: Callable[..., Rows]) -> None:
     """2 policies x 2 clusters: two panels of two lines; b waits from 1 s to 10 s, a and c start at once."""
-    digests, each = rows(["fifo", "srtf"], [1, 2])
-    figure = over_time(digests, "queue_length", each)
+    digests, competing = rows(["fifo", "srtf"], [1, 2])
+    figure = over_time(digests, "queue_length", competing)
     assert [len(axes.get_lines()) for axes in figure.axes] == [2, 2]
     line = figure.axes[0].get_lines()[0]
     assert np.ravel(line.get_xdata()).tolist() == [0.0, 1.0, 10.0, 22.5]
@@ -121,24 +121,24 @@ def test_queues_of_a_scenario_share_a_panel(rows: Callable[..., Rows]) -> None:
 
 def test_a_histogram_counts_jobs_where_they_are(rows: Callable[..., Rows]) -> None:
     """Six jobs of 10 s, one of 100, one of 1000: 6/8 in the first bar, nothing between; p95 is the last."""
-    digests, each = rows(["fifo"])
+    digests, competing = rows(["fifo"])
     times, fractions = np.array([10.0, 100.0, 1000.0]), np.array([0.75, 0.875, 1.0])
-    (axes,) = jct_histogram([replace(digests[0], jct=Distribution(times, fractions, 0.0))], each).axes
+    (axes,) = jct_histogram([replace(digests[0], jct=Distribution(times, fractions, 0.0))], competing).axes
     (bars,) = axes.patches
     assert bars.get_data().values[0] == 0.75  # type: ignore[attr-defined]
     assert sorted(bars.get_data().values, reverse=True)[:4] == [0.75, 0.125, 0.125, 0.0]  # type: ignore[attr-defined]
 
 
-def test_panels_in_which_nobody_waits_are_left_out(rows: Callable[..., Rows]) -> None:
+def test_panels_without_waiting_jobs_are_left_out(rows: Callable[..., Rows]) -> None:
     """Nobody waits on the second of two clusters: one panel, the other is named; if nobody does, all stay."""
-    digests, each = rows(["fifo", "srtf"], [1, 2])
+    digests, competing = rows(["fifo", "srtf"], [1, 2])
     flat = Gauge(np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), False)
     idle = [replace(one, gauges=one.gauges | {"queue_length": flat}) for one in digests]
-    layout, left_out = gauge_panels([digests[0], idle[1], digests[2], idle[3]], "queue_length", each)
+    layout, left_out = gauge_panels([digests[0], idle[1], digests[2], idle[3]], "queue_length", competing)
     assert ([name for name, _ in layout.sets], left_out) == (["1 rack"], ("2 racks",))
-    layout, left_out = gauge_panels(idle, "queue_length", each)
+    layout, left_out = gauge_panels(idle, "queue_length", competing)
     assert (len(layout.sets), left_out) == (2, ())
-    assert len(over_time([digests[0], idle[1], digests[2], idle[3]], "queue_length", each).axes) == 1
+    assert len(over_time([digests[0], idle[1], digests[2], idle[3]], "queue_length", competing).axes) == 1
 
 
 @pytest.mark.parametrize(("times", "alike"), [(3, True), (4, False)])
@@ -146,21 +146,23 @@ def test_panels_of_one_size_share_their_vertical_axis(
     rows: Callable[..., Rows], times: int, alike: bool
 ) -> None:
     """3 unfinished jobs here; beside 9 there they can be seen, beside 12 they need another axis."""
-    digests, each = rows(["fifo", "srtf"], [1, 2])
+    digests, competing = rows(["fifo", "srtf"], [1, 2])
     more = [
-        replace(one, gauges={name: replace(own, most=times * own.most) for name, own in one.gauges.items()})
+        replace(
+            one, gauges={name: replace(gauge, most=times * gauge.most) for name, gauge in one.gauges.items()}
+        )
         for one in digests
     ]
     mixed = [digests[0], more[1], digests[2], more[3]]
-    tops = [axes.get_ylim()[1] for axes in over_time(mixed, "unfinished_jobs", each).axes]
+    tops = [axes.get_ylim()[1] for axes in over_time(mixed, "unfinished_jobs", competing).axes]
     assert bool(tops[0] == tops[1]) is alike
 
 
-def test_panels_stand_below_each_other_on_a_phone(rows: Callable[..., Rows]) -> None:
+def test_panels_form_one_column_on_a_phone(rows: Callable[..., Rows]) -> None:
     """2 panels beside each other at a desk; in a narrow figure one column."""
-    digests, each = rows(["fifo", "srtf"], [1, 2])
+    digests, competing = rows(["fifo", "srtf"], [1, 2])
     columns = [
-        len({round(axes.get_subplotspec().colspan.start) for axes in jct_cdf(digests, each, width).axes})  # type: ignore[union-attr]
+        len({round(axes.get_subplotspec().colspan.start) for axes in jct_cdf(digests, competing, width).axes})  # type: ignore[union-attr]
         for width in (WIDTH_IN, NARROW_IN)
     ]
     assert columns == [2, 1]
@@ -169,7 +171,7 @@ def test_panels_stand_below_each_other_on_a_phone(rows: Callable[..., Rows]) -> 
 def test_many_runs_get_a_panel_each(rows: Callable[..., Rows]) -> None:
     """5 overlaid step functions cannot be told apart: 5 titled panels, the sixth place is empty."""
     axes = busy_gpus(*rows([f"p{i}" for i in range(5)])).axes
-    assert [each.get_title(loc="left") for each in axes] == ["p0", "p1", "p2", "p3", "p4", ""]
+    assert [axis.get_title(loc="left") for axis in axes] == ["p0", "p1", "p2", "p3", "p4", ""]
 
 
 @pytest.fixture
@@ -194,8 +196,8 @@ def test_long_labels_leave_room_for_the_axes(
     long_rows: Callable[[int], Rows], draw: Callable[..., Any], count: int
 ) -> None:
     """All labels stand whole inside the figure, no axes shrink below an inch, and the layout holds."""
-    digests, each = long_rows(count)
-    figure = draw(digests, each)
+    digests, competing = long_rows(count)
+    figure = draw(digests, competing)
     figure.draw_without_rendering()  # warnings are errors here: no "constrained_layout not applied"
     (legend,) = figure.legends
     box, frame = legend.get_window_extent(), figure.bbox
@@ -226,12 +228,14 @@ def test_runs_of_very_different_spans_have_their_own_axis(
     """22.5 s beside 67.5 s share an axis; beside 90 s the short one were a sliver: a panel each."""
     import pyarrow.parquet as pq
 
-    digests, each = rows(["fifo", "srtf"])
+    digests, competing = rows(["fifo", "srtf"])
     path = digests[1].group.runs[0].folder / "timeline.parquet"
     table = pq.read_table(path)
     times = [longer * time for time in table["time_s"].to_pylist()]
     pq.write_table(table.set_column(0, "time_s", [times]), path)
-    limits = [axes.get_xlim()[1] for axes in busy_gpus([digests[0], digest(digests[1].group)], each).axes]
+    limits = [
+        axes.get_xlim()[1] for axes in busy_gpus([digests[0], digest(digests[1].group)], competing).axes
+    ]
     assert limits == ([22.5, 90.0] if axes_of_its_own else [67.5])
 
 
@@ -240,7 +244,7 @@ def test_the_panel_above_an_empty_place_shows_its_times(
 ) -> None:
     """5 panels in 3 columns: the third is the last of its column and bears times, the second does not."""
     axes = busy_gpus(*rows([f"p{i}" for i in range(5)])).axes
-    shown = [bool(each.xaxis.get_tick_params()["labelbottom"]) for each in axes[:5]]
+    shown = [bool(axis.xaxis.get_tick_params()["labelbottom"]) for axis in axes[:5]]
     assert shown == [False, False, True, True, True]
 
 

@@ -67,9 +67,9 @@ def test_different_gpus_are_compared_by_speed_or_not(
 ) -> None:
     """Each cluster's durations are its own, unless they are said to hold for GPUs of one kind."""
     configs = []
-    for each, speed in zip(measured_on, speeds, strict=True):
+    for item, speed in zip(measured_on, speeds, strict=True):
         types = {"box": {"gpus": 4, "gpu_type": "V100", "speed": speed}}
-        workload = {} if each is None else {"measured_on": each}
+        workload = {} if item is None else {"measured_on": item}
         topology = CONFIG["topology"] | {"machine_types": types}
         configs.append(CONFIG | {"workload": workload, "topology": topology})
     text = said(*configs, sentences=(SENTENCES, SENTENCES))

@@ -1,4 +1,4 @@
-"""What is drawn of single jobs under two policies (jobs as told to `kinds_run`, which run for 60 s each)."""
+"""Figures of single jobs under two policies (jobs as given to `kinds_run`, which run for 60 s each)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,19 +22,19 @@ Make = Callable[..., Run]
 
 def jobs(*waits_s: float) -> list[tuple[str, int, int, int, float, str]]:
     """Return jobs of gpt with 1, 2 ... GPUs that wait so long, one of bert that waits 5 s, two CPU jobs."""
-    made = [("ann", 1 + i, 1, 1, wait_s, "gpt") for i, wait_s in enumerate(waits_s)]
-    return [*made, ("bob", 8, 1, 1, 5.0, "bert"), *[("bob", 0, 1, 1, 0.0, "gpt")] * 2]
+    rows = [("ann", 1 + i, 1, 1, wait_s, "gpt") for i, wait_s in enumerate(waits_s)]
+    return [*rows, ("bob", 8, 1, 1, 5.0, "bert"), *[("bob", 0, 1, 1, 0.0, "gpt")] * 2]
 
 
 def drawn(runs: Sequence[Run], baseline: str | None = "policy=fifo") -> Drawing | None:
     """Return the figure."""
     comparison = compare(runs)
     digests = [digest(group) for group in comparison.groups]
-    made = drawings(digests, comparison, contest(comparison, baseline))
-    return next((each for each in made if each.name == "typical_jobs"), None)
+    figures = drawings(digests, comparison, contest(comparison, baseline))
+    return next((item for item in figures if item.name == "typical_jobs"), None)
 
 
-def test_of_each_model_the_job_in_the_middle_is_shown(kinds_run: Make) -> None:
+def test_the_median_job_of_each_model_is_shown(kinds_run: Make) -> None:
     """Under fifo gpt's jobs wait 30, 10 and 20 s: the third is the median, and waits 2 s under coda."""
     coda, fifo = kinds_run("coda", jobs(9, 9, 2)), kinds_run("fifo", jobs(30, 10, 20))
     groups = compare([coda, fifo]).groups
@@ -42,10 +42,10 @@ def test_of_each_model_the_job_in_the_middle_is_shown(kinds_run: Make) -> None:
         Typical("gpt", 3, (2.0, 60.0), (20.0, 60.0)),
         Typical("bert", 8, (5.0, 60.0), (5.0, 60.0)),
     ]
-    assert [each.model for each in typical_jobs(*groups, 1)] == ["gpt"]  # the most frequent
+    assert [typical_job.model for typical_job in typical_jobs(*groups, 1)] == ["gpt"]  # the most frequent
 
 
-def test_jobs_stand_beside_each_other(kinds_run: Make) -> None:
+def test_jobs_are_drawn_side_by_side(kinds_run: Make) -> None:
     """Four areas: 20 and 60 s at the left, 2 and 60 s at the right of gpt; 80 s are below two minutes."""
     drawing = drawn([kinds_run("coda", jobs(9, 9, 2)), kinds_run("fifo", jobs(30, 10, 20))])
     assert drawing is not None
@@ -76,7 +76,7 @@ def test_only_against_a_baseline_of_the_same_jobs(kinds_run: Make) -> None:
     assert drawn([kinds_run("srtf", never), fifo]) is None
 
 
-def test_of_replicates_the_lowest_seed_of_both_is_shown(kinds_run: Make) -> None:
+def test_the_lowest_common_seed_is_shown(kinds_run: Make) -> None:
     """Seeds 1, 2 and 3 of coda, 2 and 3 of fifo: seed 2, in which gpt waits 7 s under coda."""
     coda = [kinds_run("coda", jobs(wait, wait), seed=seed) for seed, wait in ((1, 9), (2, 7), (3, 8))]
     fifo = [kinds_run("fifo", jobs(30, 30), seed=seed) for seed in (2, 3)]

@@ -1,4 +1,4 @@
-"""Which runs are replicates, and which config keys tell the others apart."""
+"""Replicates among runs, and the config keys that separate the others."""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ def test_a_seed_handed_on_in_the_config_is_the_seed() -> None:
 
 
 def test_output_and_cache_are_no_difference() -> None:
-    """Where results and answers are kept does not change a run, so these two are replicates."""
+    """Folders of results and answers do not change a run, so these two are replicates."""
     runs = [
         _run(seed=i, output={"dir": f"d{i}"}, hydra={"job": i}, network={"cache": f"c{i}"}) for i in (0, 1)
     ]
@@ -44,7 +44,7 @@ def test_output_and_cache_are_no_difference() -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-def test_of_the_same_config_and_seed_the_newest_counts(order: tuple[int, ...]) -> None:
+def test_the_newest_run_of_a_config_and_seed_counts(order: tuple[int, ...]) -> None:
     """A policy was edited twice and run again, whatever the order of folders: n stays 1, the last counts."""
     edited = [_run(folder=f"at {at}", code=f"c{at}", at=at) for at in range(3)]
     comparison = compare([edited[i] for i in order])
@@ -73,7 +73,7 @@ def test_runs_of_different_code_are_no_replicates() -> None:
     assert comparison.older == tuple(old[:2])
 
 
-def test_the_version_stands_for_code_that_is_not_recorded() -> None:
+def test_the_version_replaces_a_missing_code_digest() -> None:
     """Runs of before `run.code` was written: seeds of two versions are not pooled either."""
     runs = [_run(seed=seed) for seed in (0, 1)]
     runs[1].summary["run"]["version"] = "2"
@@ -125,7 +125,7 @@ def test_differing_keys_lead_in_natural_order() -> None:
     assert [group.label for group in comparison.groups] == ["fifo, 8 racks", "fifo, 16 racks"]
 
 
-def test_what_a_name_determines_is_not_repeated() -> None:
+def test_parameters_implied_by_a_name_are_not_repeated() -> None:
     """Another policy has another class and other parameters; its name says it all."""
     one = _run("fifo")
     two = _run("tiresias")

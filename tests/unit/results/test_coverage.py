@@ -1,4 +1,4 @@
-"""What the means of a run cover, and that a run which was stopped early is marked wherever it is shown."""
+"""Jobs covered by the means of a run; a run stopped early is marked wherever it is shown."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,7 +37,7 @@ def runs(run_folder: Callable[..., Path], tmp_path: Path, stopped: dict[str, Any
     return [replace(fifo, summary=stopped), srtf]
 
 
-def test_a_stopped_run_covers_what_had_finished(stopped: dict[str, Any]) -> None:
+def test_a_stopped_run_covers_its_finished_jobs(stopped: dict[str, Any]) -> None:
     """2 of 3 jobs, so its means are not whole; the mean JCT of these, 7 s, is below that of all, 11.83 s."""
     assert covered(stopped) == Covered(finished=2, jobs=3)
     assert not covered(stopped).whole
@@ -70,7 +70,7 @@ def test_a_window_that_time_ended_is_not_whole(stopped: dict[str, Any]) -> None:
     assert run_table(stopped).splitlines()[3].split()[1:6] == ["60", "50", "(31", "of", "40*)"]
 
 
-def test_the_printed_table_says_so(stopped: dict[str, Any]) -> None:
+def test_the_printed_table_marks_partial_coverage(stopped: dict[str, Any]) -> None:
     """After the numbers of one run: a star at the finished jobs, and how many the means cover."""
     *_, row, note = run_table(stopped).splitlines()
     assert row.split()[:3] == ["fifo", "3", "2*"]

@@ -1,4 +1,4 @@
-"""What is taken from the tables of the run on paper (see conftest)."""
+"""Digest of the tables of the run on paper (see conftest)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +38,7 @@ def change(folder: Path, **columns: list[object]) -> None:
     pq.write_table(table, path)
 
 
-def test_classes_of_demand_end_where_their_names_say() -> None:
+def test_classes_of_demand_end_at_the_bounds_of_their_names() -> None:
     """Bounds of 1, 2-4, 5-8, 9-16, 17-64, 65+; no GPU counts as one."""
     classes = demand_classes(np.array([0, 1, 2, 4, 5, 8, 9, 16, 17, 64, 65, 999]))
     names = [DEMANDS[i] for i in classes]
@@ -63,9 +63,9 @@ def test_lost_work_is_taken_from_the_other_parts(paper: Path) -> None:
 def test_only_the_window_counts(paper: Path) -> None:
     """With stop.jobs = [1, 3] the first job only keeps the cluster busy: b and c, 21.5 s and 4 s."""
     (paper / "config.yaml").write_text("policy: {name: fifo}\nseed: 1\nstop: {jobs: [1, 3]}\n")
-    found = digest(compare([read_run(paper)]).groups[0])
-    assert found.jct.times_s.tolist() == [4.0, 21.5]
-    assert found.jct.fractions.tolist() == [0.5, 1.0]
+    result = digest(compare([read_run(paper)]).groups[0])
+    assert result.jct.times_s.tolist() == [4.0, 21.5]
+    assert result.jct.fractions.tolist() == [0.5, 1.0]
 
 
 def test_tiers_of_the_run_on_paper(of_paper: Digest) -> None:

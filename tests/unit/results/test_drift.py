@@ -1,4 +1,4 @@
-"""Whether a queue grows while jobs arrive, on runs of which every number is written down here."""
+"""Growth of a queue while jobs arrive, on runs whose every number is written down here."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ SECONDS = list(map(float, range(31)))  # 31 jobs arrive from 0 to 30 s: thirds o
 @pytest.fixture
 def run(tmp_path: Path) -> Any:
     """Write a run of jobs that arrive at these times, and of these steps of the queue length."""
-    made: list[Run] = []
+    run_list: list[Run] = []
 
     def write(
         steps: Sequence[tuple[float, int]],
@@ -26,14 +26,14 @@ def run(tmp_path: Path) -> Any:
         takes_s: float = 1.0,
         end_s: float = 99.0,
     ) -> Run:
-        folder = tmp_path / str(len(made))
+        folder = tmp_path / str(len(run_list))
         folder.mkdir()
         finish_s = [time_s + takes_s for time_s in submit_s]
         pq.write_table(pa.table({"submit_s": submit_s, "finish_s": finish_s}), folder / "jobs.parquet")
         times, queue = zip(*steps, (end_s, 0), strict=True)
         pq.write_table(pa.table({"time_s": times, "queue_length": queue}), folder / "timeline.parquet")
-        made.append(Run(folder, {}, {"stop": {"jobs": stop}}))
-        return made[-1]
+        run_list.append(Run(folder, {}, {"stop": {"jobs": stop}}))
+        return run_list[-1]
 
     return write
 
@@ -50,9 +50,9 @@ def test_a_steady_queue(run: Any) -> None:
 
 def test_the_mean_is_weighted_by_time(run: Any) -> None:
     """8 jobs wait for 2 of the first 10 s, 1.6 in the mean; 4 for half of the last, 2 in the mean."""
-    found = drift([run([(0.0, 8), (2.0, 0), (25.0, 4)])])
-    assert found is not None
-    assert (found.first, found.last) == pytest.approx((1.6, 2.0))
+    result = drift([run([(0.0, 8), (2.0, 0), (25.0, 4)])])
+    assert result is not None
+    assert (result.first, result.last) == pytest.approx((1.6, 2.0))
 
 
 def test_a_shrinking_queue_is_no_growth(run: Any) -> None:
@@ -64,9 +64,9 @@ def test_a_shrinking_queue_is_no_growth(run: Any) -> None:
 def test_without_an_interval_it_takes_more(run: Any, replicates: int, grows: bool) -> None:
     """2, 3, 4 jobs wait: it grows by 2, more than half its mean of 3 and less than all of it."""
     steps = [(0.0, 2), (10.0, 3), (20.0, 4)]
-    found = drift([run(steps) for _ in range(replicates)])
-    assert found is not None
-    assert found.grows is grows
+    result = drift([run(steps) for _ in range(replicates)])
+    assert result is not None
+    assert result.grows is grows
 
 
 def test_growth_that_replicates_do_not_share_is_chance(run: Any) -> None:
@@ -84,9 +84,9 @@ def test_little_growth_is_none(run: Any) -> None:
 @pytest.mark.parametrize(("from_s", "grows"), [(20.0, True), (21.0, False)])
 def test_fewer_than_one_waiting_job_is_no_queue(run: Any, from_s: float, grows: bool) -> None:
     """One job waits through the last 10 s, 1.0 in the mean; or for 9 of them, 0.9."""
-    found = drift([run([(0.0, 0), (from_s, 1)])])
-    assert found is not None
-    assert found.grows is grows
+    result = drift([run([(0.0, 0), (from_s, 1)])])
+    assert result is not None
+    assert result.grows is grows
 
 
 def test_all_at_once_has_no_drift(run: Any) -> None:
@@ -110,8 +110,8 @@ def test_the_warm_up_is_left_out(run: Any) -> None:
 
 def test_a_run_stopped_by_time_is_seen_up_to_then(run: Any) -> None:
     """Stopped at 15 s of 30: thirds of 5 s, in which 0, 2, 4 jobs wait."""
-    found = drift([run([(0.0, 0), (5.0, 2), (10.0, 4)], end_s=15.0)])
-    assert found == Drift(0.0, 4.0, True)
+    result = drift([run([(0.0, 0), (5.0, 2), (10.0, 4)], end_s=15.0)])
+    assert result == Drift(0.0, 4.0, True)
 
 
 @pytest.mark.parametrize(

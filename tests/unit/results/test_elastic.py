@@ -1,4 +1,4 @@
-"""What elastic jobs held, read back from a run folder (the elastic jobs on paper: `elastic_run`)."""
+"""Holdings of elastic jobs, read back from a run folder (the elastic jobs on paper: `elastic_run`)."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,7 @@ def test_shares_are_of_time(elastic_run: Callable[..., Run]) -> None:
     assert read_elastic(run).shares().tolist() == [0.25, 0, 0.75]
 
 
-def test_how_many_run_at_each_level(elastic_run: Callable[..., Run]) -> None:
+def test_elastic_jobs_are_counted_per_level(elastic_run: Callable[..., Run]) -> None:
     """A and c from 1 s on, a alone from 3 s on, none while a waits from 6 to 8 s."""
     times, running = read_elastic(elastic_run()).running()
     assert times.tolist() == [0, 1, 2, 3, 4, 6, 8, 10]
@@ -57,7 +57,7 @@ def test_the_gpus_of_one_job(elastic_run: Callable[..., Run]) -> None:
 def test_a_rounded_least_is_the_least(elastic_run: Callable[..., Run]) -> None:
     """1 GPU is 4 of m2 (3.3 rounded up, worth 1.2); a fifth one (1.5) is one more than the least."""
     run = elastic_run([(0.0, "start", "c", "m2:4"), (1.0, "resize", "c", "m2:5"), (2.0, "finish", "c", None)])
-    assert [each[1] for each in stretches(read_elastic(run))] == ["at the least", "in between"]
+    assert [stretch[1] for stretch in stretches(read_elastic(run))] == ["at the least", "in between"]
 
 
 def test_no_elastic_job_ran(elastic_run: Callable[..., Run]) -> None:
@@ -68,7 +68,7 @@ def test_no_elastic_job_ran(elastic_run: Callable[..., Run]) -> None:
     assert [part.size for part in elastic.running()] == [0, 0]
 
 
-def test_runs_say_whether_their_jobs_are_elastic(paper_run: Run, elastic_run: Callable[..., Run]) -> None:
+def test_runs_are_elastic_by_the_columns_of_jobs(paper_run: Run, elastic_run: Callable[..., Run]) -> None:
     """By the columns of jobs.parquet; a file that is no table is refused."""
     assert not have_elastic([paper_run])
     assert have_elastic([elastic_run()])

@@ -64,7 +64,7 @@ def test_equal_results_give_equal_bytes(
 def test_unfinished_jobs_have_empty_times(
     tmp_path: Path, none_finished: RunResult, summary: dict[str, Any]
 ) -> None:
-    """What never started has no start, finish or completion time, rather than a false one."""
+    """A job that never started has no start, finish or completion time, rather than a false one."""
     write_run(tmp_path, none_finished, None, summary)
     jobs = read_run(tmp_path).jobs
     assert np.isnan(jobs[["first_start_s", "finish_s", "jct_s"]].to_numpy(dtype=float)).all()

@@ -46,7 +46,7 @@ def _lognormal(random: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
 
 @pytest.mark.parametrize(("draw", "least", "most"), [(_normal, 0.93, 0.97), (_lognormal, 0.90, 0.94)])
 @pytest.mark.parametrize("n", [3, 5, 10])
-def test_it_holds_the_mean_as_often_as_the_docstring_says(
+def test_the_interval_contains_the_mean_at_the_stated_rate(
     n: int, draw: Draw, least: float, most: float
 ) -> None:
     """Both have mean 1: 95 % of 2,000 normal samples, give or take 0.5; 92 % of lognormal ones, sigma 1/2."""

@@ -1,4 +1,4 @@
-"""What a configuration says of machines."""
+"""Machines of a configuration."""
 
 from typing import Any
 
@@ -35,7 +35,9 @@ def test_replacement_ratios_are_relative_to_the_clusters_own_gpus() -> None:
         (None, []),
     ],
 )
-def test_where_pools_begin(machines: list[tuple[str, int]] | None, rows: list[tuple[str, int, int]]) -> None:
+def test_pools_begin_at_their_first_machine(
+    machines: list[tuple[str, int]] | None, rows: list[tuple[str, int, int]]
+) -> None:
     """Neighbours of a pool are one entry; a cluster with one pool, or without a list, names none."""
     groups = machines and [{"type": "v", "count": count, "pool": pool} for pool, count in machines]
     config: dict[str, Any] = {"cluster": {"machines": groups}}

@@ -25,14 +25,14 @@ def test_values_are_short_and_still_differ(key: str, values: list[str], short: l
     assert short_values(key, values) == short
 
 
-def test_what_differs_only_in_the_middle_is_not_clipped() -> None:
+def test_names_that_differ_in_the_middle_are_not_clipped() -> None:
     """Two names of 41 characters that differ in the 21st: clipped to 32 they would be one."""
     names = ["x" * 20 + middle + "y" * 20 for middle in "ab"]
     assert short_values("policy", names) == names
     assert clip(names[0], 11) == "xxxx...yyyy"
 
 
-def test_labels_leave_out_what_is_empty() -> None:
+def test_labels_leave_out_empty_values() -> None:
     """Values that speak for themselves need no key, nor do those that are not there."""
     keys = ("policy", "cluster.racks", "workload.path")
     rows = [("fifo", "none", "a.csv"), ("fifo", "4", "a.csv"), ("fifo", "", "b.csv")]
@@ -63,7 +63,7 @@ def test_heads_and_letters() -> None:
         ("network.model._target_", ["zero"], "network.model=zero"),
     ],
 )
-def test_numbers_of_things_are_said_in_words(key: str, values: list[str], words: str) -> None:
+def test_counts_are_written_in_words(key: str, values: list[str], words: str) -> None:
     """A newcomer need not know the name of the key; what is no number of things keeps it."""
     assert spoken(key, values) == words
 

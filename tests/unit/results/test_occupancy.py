@@ -1,4 +1,4 @@
-"""Who ran where, read back from events."""
+"""Placements over time, read back from events."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ def test_stays_of_the_run_on_paper(paper_run: Run) -> None:
     ]
 
 
-def test_a_move_a_stop_and_what_lasts_to_the_end(paper_run: Run, rewrite: Callable[..., None]) -> None:
+def test_stays_end_at_moves_stops_and_the_last_event(paper_run: Run, rewrite: Callable[..., None]) -> None:
     """Job x moves at 3 s, is stopped at 5 s, starts anew at 8 s and still runs at the last event, at 9 s."""
     rewrite(
         paper_run,

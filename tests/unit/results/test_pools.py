@@ -53,7 +53,7 @@ def test_long_runs_are_averaged_but_keep_the_worst(paper_run: Run, with_pools: G
     assert pools.thinned
 
 
-def test_when_machines_went_back(paper_run: Run, with_pools: Give) -> None:
+def test_returned_machines_are_counted_per_span(paper_run: Run, with_pools: Give) -> None:
     """At 15 s, which begins the second span of 15 s: one idle, one by preemption, one job."""
     run = with_pools(paper_run)
     returns = read_returns(run, 15.0, 22.5)
@@ -62,7 +62,7 @@ def test_when_machines_went_back(paper_run: Run, with_pools: Give) -> None:
     assert read_returns(run, 7.5, 15.0).jobs.tolist() == [0, 1]  # the end of a run is in its last span
 
 
-def test_a_run_says_what_it_has(paper_run: Run, with_pools: Give) -> None:
+def test_a_run_has_pools_if_its_table_exists(paper_run: Run, with_pools: Give) -> None:
     """No pools; pools without totals of what went back; a damaged table, which is refused."""
     assert not have_pools(paper_run)
     assert not has_returns(paper_run)

@@ -1,4 +1,4 @@
-"""Which rows compete, and what they are measured against."""
+"""Competing rows, and their baselines."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,17 +31,17 @@ def comparison(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[...,
 
 def test_policies_compete_at_each_cluster_size(comparison: Callable[..., Comparison]) -> None:
     """Rows are fifo 1, fifo 2, srtf 1, srtf 2: two scenarios, in each of which fifo is the baseline."""
-    found = contest(comparison([(policy, racks) for policy in ("fifo", "srtf") for racks in (1, 2)]))
-    assert [(each.name, each.rows) for each in found.scenarios] == [
+    result = contest(comparison([(policy, racks) for policy in ("fifo", "srtf") for racks in (1, 2)]))
+    assert [(scenario.name, scenario.rows) for scenario in result.scenarios] == [
         ("1 rack", (0, 2)),
         ("2 racks", (1, 3)),
     ]
-    assert found.contenders == ("fifo", "fifo", "srtf", "srtf")
-    assert found.baseline == (0, 1, 0, 1)
-    assert found.scenario_of(3).name == "2 racks"
+    assert result.contenders == ("fifo", "fifo", "srtf", "srtf")
+    assert result.baseline == (0, 1, 0, 1)
+    assert result.scenario_of(3).name == "2 racks"
 
 
-def test_what_a_scenario_has_not_is_told_only_if_it_must(run_folder: Maker, tmp_path: Path) -> None:
+def test_missing_settings_are_named_only_to_separate_scenarios(run_folder: Maker, tmp_path: Path) -> None:
     """Racks or a name tell scenarios apart, so the missing ones are not told; racks alone would not do."""
 
     def names(clusters: Sequence[dict[str, Any]]) -> list[str]:
@@ -50,7 +50,7 @@ def test_what_a_scenario_has_not_is_told_only_if_it_must(run_folder: Maker, tmp_
             for cluster in clusters:
                 config = {"policy": {"name": policy}, "cluster": cluster, "seed": 0}
                 runs.append(read_run(run_folder(tmp_path / f"{policy}{cluster}", config)))
-        return [each.name for each in contest(compare(runs)).scenarios]
+        return [scenario.name for scenario in contest(compare(runs)).scenarios]
 
     three = [{"racks": 1, "name": None}, {"racks": 2, "name": None}, {"racks": None, "name": "small"}]
     assert names(three) == ["1 rack", "2 racks", "small"]
@@ -60,17 +60,17 @@ def test_what_a_scenario_has_not_is_told_only_if_it_must(run_folder: Maker, tmp_
 def test_settings_of_a_policy_compete_too(comparison: Callable[..., Comparison]) -> None:
     """The placement belongs to the policy: one scenario of two contenders that bear it in their names."""
     points = [({"name": "fifo", "placement": placement}, 1) for placement in ("best", "random")]
-    found = contest(comparison(points))
-    assert [each.rows for each in found.scenarios] == [(0, 1)]
-    assert found.contenders == ("fifo, placement=best", "fifo, placement=random")
+    result = contest(comparison(points))
+    assert [scenario.rows for scenario in result.scenarios] == [(0, 1)]
+    assert result.contenders == ("fifo, placement=best", "fifo, placement=random")
 
 
-def test_where_no_policies_compete_all_rows_do(comparison: Callable[..., Comparison]) -> None:
+def test_without_competing_policies_all_rows_compete(comparison: Callable[..., Comparison]) -> None:
     """One policy on three clusters: there would be three scenarios of one row, so clusters compete."""
-    found = contest(comparison([("fifo", racks) for racks in (1, 2, 3)]))
-    assert [each.rows for each in found.scenarios] == [(0, 1, 2)]
-    assert found.contenders == ("fifo, 1 rack", "fifo, 2 racks", "fifo, 3 racks")
-    assert found.baseline == (0, 0, 0)
+    result = contest(comparison([("fifo", racks) for racks in (1, 2, 3)]))
+    assert [scenario.rows for scenario in result.scenarios] == [(0, 1, 2)]
+    assert result.contenders == ("fifo, 1 rack", "fifo, 2 racks", "fifo, 3 racks")
+    assert result.baseline == (0, 0, 0)
 
 
 def test_rows_with_long_names_are_spoken_of_by_letter(
@@ -80,8 +80,8 @@ def test_rows_with_long_names_are_spoken_of_by_letter(
     configs = [
         {"policy": {"name": "fifo"}, "seed": 1, "workload": {"path": f"/d/{'a' * 40}{i}"}} for i in range(2)
     ]
-    made = compare([read_run(run_folder(tmp_path / str(i), config)) for i, config in enumerate(configs)])
-    assert contest(made).contenders == ("A (fifo)", "B (fifo)")
+    compared = compare([read_run(run_folder(tmp_path / str(i), config)) for i, config in enumerate(configs)])
+    assert contest(compared).contenders == ("A (fifo)", "B (fifo)")
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ def test_a_baseline_by_name(
 def test_settings_of_a_policy_are_held_against_their_like(comparison: Callable[..., Comparison]) -> None:
     """Both policies near and far, fifo named: srtf near is held against fifo near, far against far."""
     policies = [{"name": name, "placement": where} for name in ("fifo", "srtf") for where in ("far", "near")]
-    found = contest(comparison([(policy, 1) for policy in policies]), "policy=fifo")
-    assert (found.baseline, found.asked) == ((0, 1, 0, 1), True)
+    result = contest(comparison([(policy, 1) for policy in policies]), "policy=fifo")
+    assert (result.baseline, result.asked) == ((0, 1, 0, 1), True)
 
 
 def test_a_scenario_without_the_default_baseline_has_its_own(comparison: Callable[..., Comparison]) -> None:
     """FIFO was not run on 2 racks: the first row there is the baseline, not fifo on another cluster."""
-    found = contest(comparison([("fifo", 1), ("srtf", 1), ("srtf", 2), ("tiresias", 2)]))
-    assert found.baseline == (0, 0, 2, 2)
+    result = contest(comparison([("fifo", 1), ("srtf", 1), ("srtf", 2), ("tiresias", 2)]))
+    assert result.baseline == (0, 0, 2, 2)
 
 
 @pytest.mark.parametrize("wanted", ["policy", "colour=red", "policy=las", "policy=fifo,racks=7"])

@@ -40,7 +40,7 @@ def test_table_of_the_run_on_paper(summary: dict[str, Any]) -> None:
     ]
 
 
-def test_answers_carried_over_stand_beside_the_rest(summary: dict[str, Any]) -> None:
+def test_carried_over_answers_have_a_column(summary: dict[str, Any]) -> None:
     """1 of 2 questions carried over: 50.0 % in a column, its meaning below; no column for no fallback."""
     plain = run_table(summary).splitlines()
     *lines, note = run_table(summary | {"network_carried": 1}).splitlines()
@@ -54,7 +54,7 @@ def test_answers_carried_over_stand_beside_the_rest(summary: dict[str, Any]) -> 
     assert (carried, fallback.partition(":")[0]) == (note, "network fallback")
 
 
-def test_replicates_show_the_mean_of_what_was_carried_over(replicates: list[Run]) -> None:
+def test_replicates_show_the_mean_share_of_carried_over_answers(replicates: list[Run]) -> None:
     """0 and 1 of 2 questions with the two seeds of fifo: 25.0 %; tiresias has none."""
     replicates[1].summary["network_carried"] = 1
     *_, fifo, tiresias, _, note = compare_table(replicates).splitlines()
@@ -71,7 +71,7 @@ def test_long_times_are_in_hours(summary: dict[str, Any]) -> None:
 
 
 def test_missing_numbers_are_dashes(summary: dict[str, Any]) -> None:
-    """Where no job has finished there is a dash, neither 0 nor None."""
+    """Without a finished job there is a dash, neither 0 nor None."""
     summary |= {"jct_s": dict.fromkeys(summary["jct_s"]), "makespan_s": None, "finished": 0}
     assert run_table(summary).splitlines()[-1].split()[2:8] == ["0", "-", "-", "-", "-", "3.000"]
 

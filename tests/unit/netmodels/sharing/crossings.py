@@ -9,7 +9,7 @@ from netmodels.contention.max_min import Incidence
 
 def crossings(jobs: Sequence[Mapping[int, float]], n_links: int) -> Incidence:
     """Return the incidence of jobs, each given as flows by link."""
-    indptr = np.cumsum([0, *(len(each) for each in jobs)])
-    links = np.array([link for each in jobs for link in each], dtype=np.int64)
-    flows = np.array([count for each in jobs for count in each.values()], dtype=np.float64)
+    indptr = np.cumsum([0, *(len(spec) for spec in jobs)])
+    links = np.array([link for spec in jobs for link in spec], dtype=np.int64)
+    flows = np.array([count for spec in jobs for count in spec.values()], dtype=np.float64)
     return Incidence.of(indptr, links, n_links, flows)

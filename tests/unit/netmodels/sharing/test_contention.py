@@ -28,9 +28,9 @@ def on(*machines, gpus=1):
 
 def slower(shared, *jobs, **more):
     """Return together / alone of jobs given as (model, placement)."""
-    made = [shared.traffic(profile, placement) for profile, placement in jobs]
-    times = shared.together(made, **more)
-    return [time / job.alone_ns for time, job in zip(times, made, strict=True)]
+    contention = [shared.traffic(profile, placement) for profile, placement in jobs]
+    times = shared.together(contention, **more)
+    return [time / job.alone_ns for time, job in zip(times, contention, strict=True)]
 
 
 @pytest.fixture
@@ -63,11 +63,11 @@ def test_two_jobs_on_one_machine_share_its_port(way):
     assert slower(links(way), *jobs) == [2, 2, 1]
 
 
-def test_a_job_limited_elsewhere_leaves_its_share():
+def test_a_job_limited_on_another_link_leaves_its_share():
     """One sends 1/4 byte/ns, whatever else there is: the other one gets 3/4, and takes 4/3 as long."""
     quick, slow = links(), links(slower=4)
-    made = slow.traffic(BARE, on(0, 4)), quick.traffic(BARE, on(1, 5))
-    assert quick.together(made) == pytest.approx([4000, 1000 * 4 / 3], rel=1e-3)
+    contention = slow.traffic(BARE, on(0, 4)), quick.traffic(BARE, on(1, 5))
+    assert quick.together(contention) == pytest.approx([4000, 1000 * 4 / 3], rel=1e-3)
 
 
 @pytest.mark.parametrize("way", ["mean_field", "flow_level"])
@@ -86,11 +86,11 @@ def test_computing_hides_slower_communication_until_it_outlasts_it():
         assert slower(links(), (hidden, on(0, 4)), (hidden, on(1, 5))) == [expected] * 2
 
 
-def test_on_average_a_job_slows_by_how_often_the_other_sends():
+def test_in_the_mean_a_job_slows_by_the_others_sending_fraction():
     """Computing 1, sending 1: with s = slowdown of sending, s = 1 + s / (1 + s), so s is the golden ratio."""
     half = model(1000, 1000)
-    found = slower(links("mean_field"), (half, on(0, 4)), (half, on(1, 5)))
-    assert found == pytest.approx([(1 + GOLDEN) / 2] * 2, rel=1e-6)
+    result = slower(links("mean_field"), (half, on(0, 4)), (half, on(1, 5)))
+    assert result == pytest.approx([(1 + GOLDEN) / 2] * 2, rel=1e-6)
 
 
 def test_in_time_a_shift_keeps_jobs_apart():
@@ -105,9 +105,9 @@ def test_in_time_a_shift_keeps_jobs_apart():
 def test_a_wait_before_computing_is_part_of_the_iteration():
     """Waiting 1,000 and computing 1,000 before 1,000 of sending: 3,000 alone, 4,000 together."""
     half, shared = model(1000, 1000), links()
-    made = [shared.traffic(half, placement) for placement in (on(0, 4), on(1, 5))]
-    assert shared.together(made, waiting_ns=(1000, 1000)) == [4000, 4000]
-    assert shared.together(made, waiting_ns=(1000, 0)) != [4000, 3000]
+    contention = [shared.traffic(half, placement) for placement in (on(0, 4), on(1, 5))]
+    assert shared.together(contention, waiting_ns=(1000, 1000)) == [4000, 4000]
+    assert shared.together(contention, waiting_ns=(1000, 0)) != [4000, 3000]
 
 
 @pytest.mark.parametrize("count", [2, 10])
@@ -120,10 +120,10 @@ def test_twice_the_speed_is_half_the_time(way, count):
     assert min(once) > 2500  # 2,500 is alone
     for joined in (False, True):  # so they are, known or found
         twice = shared.together(jobs, stretch=[2.0] * count, waiting_ns=[1000] * count, joined=joined)
-        assert twice == pytest.approx([2 * each for each in once])
+        assert twice == pytest.approx([2 * item for item in once])
 
 
-def test_shifts_and_waits_tell_questions_apart():
+def test_shifts_and_waits_are_part_of_the_question():
     """One Contention, asked in turn: 1 s computed and 1 s sent; aligned 3 s, shifted by 1 s 2 s.
 
     If one waits 1 s first, its iterations take 3 s, and the two meet now and then.
@@ -160,8 +160,8 @@ def test_the_same_constellation_is_asked_once(asked):
     shared, other = links(), model(500, 1000)
     first = slower(shared, (BARE, on(0, 4)), (other, on(1, 5)))
     assert slower(shared, (other, on(14, 10)), (BARE, on(15, 9))) == first[::-1]
-    made = [shared.traffic(BARE, on(0, 4)), shared.traffic(other, on(1, 5))]
-    times = shared.together(made, stretch=(3.0, 3.0002))
+    contention = [shared.traffic(BARE, on(0, 4)), shared.traffic(other, on(1, 5))]
+    times = shared.together(contention, stretch=(3.0, 3.0002))
     assert times == pytest.approx([3 * first[0] * 1000, 3.0002 * first[1] * 1500])
     assert asked == [2]
 
@@ -171,8 +171,8 @@ def test_jobs_of_other_speeds_are_another_question(asked):
     half = model(1000, 1000)
     for way, questions in (("flow_level", 2), ("mean_field", 1)):
         shared = links(way)
-        made = [shared.traffic(half, placement) for placement in (on(0, 4), on(1, 5))]
-        equal, slow = shared.together(made), shared.together(made, stretch=(1.0, 2.0))
+        contention = [shared.traffic(half, placement) for placement in (on(0, 4), on(1, 5))]
+        equal, slow = shared.together(contention), shared.together(contention, stretch=(1.0, 2.0))
         assert (len(asked) if way == "flow_level" else len({equal[0], slow[0], slow[1] / 2})) == questions
         asked.clear()
 
@@ -196,8 +196,8 @@ def test_rings_are_followed_packet_by_packet_unless_no_packets_are_allowed(
     shared = Contention("packets", machines, fabric, SystemSettings(transport=transport), max_packets=most)
     kind = "p3_16xlarge"
     jobs = [(model(10**6, 10**7), [(0, m, kind, 1), (1, 4 + m, kind, 1)]) for m in (0, 1, 2)]
-    found = slower(shared, *jobs)
-    assert min(found) > 1.2
+    result = slower(shared, *jobs)
+    assert min(result) > 1.2
     assert (len(answers), len(asked)) == ((1, 0) if most is None else (0, 1))
 
 

@@ -38,7 +38,7 @@ def test_twelve_equal_jobs_that_always_send_take_twelve_times_as_long(way):
     assert across([model(0, 1000)] * 12, way) == pytest.approx([12.0] * 12)
 
 
-def test_many_slow_each_other_by_the_sum_of_what_they_send():
+def test_many_jobs_slow_each_other_by_the_sum_of_their_sending():
     """Computing c, sending 1 s at a time, 10 jobs: s = 1 + 9 s / (c + s), so s^2 + (c - 10) s = c.
 
     With c = 9: s = (1 + sqrt(37)) / 2 = 3.541, and iterations take (9 + s) / 10 = 1.254 times as long, in
@@ -81,8 +81,8 @@ def test_half_an_overlap_counts_half():
     unit = jobs[0].alone_ns / 1000
     later = [round((200 * pair + begin) * unit) for pair in range(5) for begin in (0, 25)]
     expected = (950 + 50 * (1 + 0.5**0.5)) / 1000
-    found = [ns / job.alone_ns for ns, job in zip(shared.together(jobs, later), jobs, strict=True)]
-    assert found == pytest.approx([expected] * 10, rel=1e-3)
+    results = [ns / job.alone_ns for ns, job in zip(shared.together(jobs, later), jobs, strict=True)]
+    assert results == pytest.approx([expected] * 10, rel=1e-3)
 
 
 def test_jobs_that_become_slower_than_others_do_not_keep_their_distance():
@@ -94,9 +94,9 @@ def test_jobs_that_become_slower_than_others_do_not_keep_their_distance():
     shared = shared_links("flow_level", MACHINES)
     jobs = [shared.traffic(model(900, 100), on(m, m + 16)) for m in range(9)]
     unit = jobs[0].alone_ns / 1000
-    later = [round(each * unit) for each in (0, 0, 300, 400, 500, 600, 700, 800, 900)]
-    found = [ns / job.alone_ns for ns, job in zip(shared.together(jobs, later), jobs, strict=True)]
-    assert all(1.1 < each < 1.2 for each in found)
+    later = [round(value * unit) for value in (0, 0, 300, 400, 500, 600, 700, 800, 900)]
+    results = [ns / job.alone_ns for ns, job in zip(shared.together(jobs, later), jobs, strict=True)]
+    assert all(1.1 < item < 1.2 for item in results)
 
 
 def bare(*rates):
@@ -119,9 +119,9 @@ def test_one_that_asks_for_little_gets_it_beside_many_greedy_ones():
     greedy = [shared.traffic(model(0, 1000), on(m, m + 16)) for m in range(10)]
     little = replace(greedy[0], sent_bytes=greedy[0].sent_bytes / 12)
     little = replace(little, links=shared.traffic(model(0, 1000), on(10, 26)).links)
-    found = shared.together([*greedy, little])
-    assert found[-1] == little.alone_ns
-    assert found[0] / greedy[0].alone_ns == pytest.approx(round(120 / 11, 3))
+    result = shared.together([*greedy, little])
+    assert result[-1] == little.alone_ns
+    assert result[0] / greedy[0].alone_ns == pytest.approx(round(120 / 11, 3))
 
 
 def test_a_job_that_needs_less_than_its_share_is_not_slowed_by_many():
@@ -130,15 +130,15 @@ def test_a_job_that_needs_less_than_its_share_is_not_slowed_by_many():
     The greedy ones share 95 %, or have a ninth each.
     """
     for rate, expected, others in ((0.05, 1.0, 8 / 0.95), (0.2, 1.8, 9.0)):
-        found = slowed([*[bare(1.0)] * 8, bare(rate)], [0] * 9)
-        assert found[-1] == pytest.approx(expected)
-        assert found[:8] == pytest.approx([others] * 8)
+        result = slowed([*[bare(1.0)] * 8, bare(rate)], [0] * 9)
+        assert result[-1] == pytest.approx(expected)
+        assert result[:8] == pytest.approx([others] * 8)
 
 
-def test_a_job_that_is_slower_elsewhere_leaves_its_share_to_others():
+def test_a_job_slowed_on_another_link_leaves_its_share_to_others():
     """Eight share link 0; one of them, on link 1, too, sends an eighth there: the ninth job has 7/8."""
-    found = slowed([bare(1.0, 1.0), *[bare(1.0)] * 7, bare(1.0)], [0, 1, *[0] * 7, 1])
-    assert found == pytest.approx([8.0] * 8 + [8 / 7])
+    result = slowed([bare(1.0, 1.0), *[bare(1.0)] * 7, bare(1.0)], [0, 1, *[0] * 7, 1])
+    assert result == pytest.approx([8.0] * 8 + [8 / 7])
 
 
 def test_links_that_slow_jobs_alike_may_differ_by_next_to_nothing():
@@ -158,11 +158,12 @@ def test_jobs_that_always_send_meet_though_their_periods_differ():
     """Five take 1,000 ns alone and five 975, so that half of their distance counts: ten share a link."""
     periods = np.repeat([1000.0, 975.0], 5)
     jobs = [
-        MeanJob(each, each, np.ones(1), 0.0, each, np.zeros(1), np.array([each])) for each in periods.tolist()
+        MeanJob(period, period, np.ones(1), 0.0, period, np.zeros(1), np.array([period]))
+        for period in periods.tolist()
     ]
     timing, ones = Overlap(np.zeros(10), periods, np.ones(10)), np.ones(10, dtype=np.int64)
-    found = slowdowns_of(jobs, ones, np.zeros(10, dtype=np.int64), np.array([1]), np.zeros(10), timing)
-    assert found == pytest.approx([10.0] * 10, rel=1e-3)
+    result = slowdowns_of(jobs, ones, np.zeros(10, dtype=np.int64), np.array([1]), np.zeros(10), timing)
+    assert result == pytest.approx([10.0] * 10, rel=1e-3)
 
 
 def test_no_job_asks_for_more_than_a_link():
@@ -229,9 +230,9 @@ def test_many_jobs_on_several_links_as_every_choice_of_senders_has_it(uplinks, m
                 used[link] += sent / (job.alone_ns * longer)
         assert max(used.values()) <= uplinks
         errors.append(many / by_choice(jobs, capacity, uplinks) - 1)
-    found = np.abs(np.concatenate(errors))
-    assert np.median(found) < median
-    assert np.percentile(found, 90) < p90
+    result = np.abs(np.concatenate(errors))
+    assert np.median(result) < median
+    assert np.percentile(result, 90) < p90
 
 
 def test_hidden_communication_costs_many_jobs_nothing():
@@ -276,7 +277,7 @@ def test_a_long_chain_is_one_component():
     assert components(links, [[0.6, 0.6]] * 50, [1.0] * 51) == [list(range(50))]
 
 
-def test_parallel_uplinks_halve_what_others_do():
+def test_parallel_uplinks_halve_the_effect_of_others():
     """Two jobs on one of two paths each: on average half of the other is on the same one."""
     assert slowed([bare(1.0), bare(1.0)], [0, 0]) == [2.0, 2.0]
     assert slowed([bare(1.0), bare(1.0)], [0, 0], paths=2) == [1.5, 1.5]

@@ -11,8 +11,8 @@ from tests.unit.netmodels.sharing.crossings import crossings
 
 def rates(jobs, capacities, weights=None, limits=None):
     """Return the rates of jobs that are given as flows by link, or as links with one flow each."""
-    flows = [each if isinstance(each, dict) else dict.fromkeys(each, 1) for each in jobs]
-    arrays = [None if each is None else np.array(each, dtype=float) for each in (weights, limits)]
+    flows = [spec if isinstance(spec, dict) else dict.fromkeys(spec, 1) for spec in jobs]
+    arrays = [None if value is None else np.array(value, dtype=float) for value in (weights, limits)]
     return fair(crossings(flows, len(capacities)), np.array(capacities, dtype=float), *arrays).tolist()
 
 
@@ -21,12 +21,12 @@ def test_two_equal_jobs_share_a_link_evenly():
     assert rates([[0], [0]], [10]) == [5, 5]
 
 
-def test_a_job_that_is_limited_elsewhere_leaves_its_share():
+def test_a_job_limited_on_another_link_leaves_its_share():
     """Three jobs on 12: 4 each, but one has a link of 2, so the other two get (12 - 2) / 2 = 5."""
     assert rates([[0, 1], [0], [0]], [12, 2]) == [2, 5, 5]
 
 
-def test_what_is_left_cascades():
+def test_remaining_bandwidth_cascades():
     """Links 2, 6, 20: A crosses 0 and 1, gets 2; B, on 1 and 2, 6 - 2 = 4; C, on 2, 20 - 4 = 16."""
     assert rates([[0, 1], [1, 2], [2]], [2, 6, 20]) == [2, 4, 16]
 

@@ -80,7 +80,7 @@ def test_jobs_that_never_touch_are_exactly_alone():
     assert second == tuple(end + 247_000 for end in alone)
 
 
-def test_what_is_received_is_added_until_it_is_complete():
+def test_received_messages_are_added_until_complete():
     """1,000 ns of adding a receipt. Rings of two: of an all-reduce's two receipts, the first is added.
 
     A reduce-scatter's only one is; an all-gather's is not.

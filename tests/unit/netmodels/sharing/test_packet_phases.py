@@ -45,9 +45,9 @@ def sending(placement, compute_ns=300_000, size=2**20, system=SYSTEM, more=()):
 
 
 def slower(jobs, shifts=(), most=10**9, system=SYSTEM):
-    """Return by how much longer iterations take, ns."""
-    found = followed(jobs, CAPACITY, FABRIC, system, shifts, max_packets=most)
-    return [(longer - 1) * job.alone_ns for longer, job in zip(found, jobs, strict=True)]
+    """Return the added time of iterations, ns."""
+    result = followed(jobs, CAPACITY, FABRIC, system, shifts, max_packets=most)
+    return [(longer - 1) * job.alone_ns for longer, job in zip(result, jobs, strict=True)]
 
 
 EVERYWHERE = [(machine // 2, machine, "a", 2) for machine in range(4)]
@@ -68,8 +68,8 @@ def test_jobs_are_those_of_the_packet_engine(rings, uplink, size):
     Small messages (8 KiB between 8 GPUs) wait for round trips, so that on average both have room on a link of
     one port's width; but their packets come as fast as a port lets them, and wait for each other.
     """
-    found = followed_beside(rings, uplink, size)
-    assert min(found) > 1.1 if size == 2**20 else 1.0 not in found
+    result = followed_beside(rings, uplink, size)
+    assert min(result) > 1.1 if size == 2**20 else 1.0 not in result
 
 
 def test_an_uplink_may_be_wider_than_all_ports():
@@ -84,27 +84,27 @@ def followed_beside(rings, uplink, size):
     fabric = replace(FABRIC, network=(network,))
     jobs = [RingJob(ring, (Sent(300_000, size),), 6) for ring in rings]
     profile = Profile("one", (Layer("a", 300_000, 0, 0, size),))
-    sent = [job_traffic(profile, each, fabric, SYSTEM, packets=True) for each in rings.values()]
+    sent = [job_traffic(profile, ring, fabric, SYSTEM, packets=True) for ring in rings.values()]
     capacity = capacities([(machine // 2, machine, "a", 4) for machine in range(4)], fabric)
-    found = followed(sent, capacity, fabric, SYSTEM, iterations=[6, 6])
+    result = followed(sent, capacity, fabric, SYSTEM, iterations=[6, 6])
     beside, alone = together(jobs, tree), [together([job], tree)[0] for job in jobs]
-    assert found == [one[-1] / other[-1] for one, other in zip(beside, alone, strict=True)]
-    return found
+    assert result == [one[-1] / other[-1] for one, other in zip(beside, alone, strict=True)]
+    return result
 
 
 def test_jobs_that_never_meet_are_exactly_alone():
     """Started 247 us apart, each sends (194 us) while the other computes (300); or on links of its own."""
     assert slower([sending(FIRST), sending(SECOND)], [0, 247_000]) == [0, 0]
     apart = [[(0, 0, "a", 2), (0, 1, "a", 2)], [(1, 2, "a", 2), (1, 3, "a", 2)]]
-    assert slower([sending(each) for each in apart]) == [0, 0]
+    assert slower([sending(item) for item in apart]) == [0, 0]
 
 
 def test_a_long_message_is_followed_in_less_time():
     """64 MiB: 1 % of the packets, and sharing adds as much as with many more within 14 %, iterations 6 %."""
-    jobs = [sending(each, 3_000_000, 2**26) for each in (FIRST, SECOND)]
+    jobs = [sending(value, 3_000_000, 2**26) for value in (FIRST, SECOND)]
     few, many = slower(jobs, most=30_000), slower(jobs, most=100_000)
     assert few == pytest.approx(many, rel=0.14)
-    times = ([ns + jobs[0].alone_ns for ns in each] for each in (few, many))
+    times = ([ns + jobs[0].alone_ns for ns in value] for value in (few, many))
     assert next(times) == pytest.approx(next(times), rel=0.06)
     assert min(few) > 0.7 * (jobs[0].alone_ns - 3_000_000)
 
@@ -115,16 +115,16 @@ def test_small_rings_beside_a_large_one_keep_their_part():
     If the large one, too, stood for small ones, sharing would add 23 % more.
     """
     small = [Layer(f"{number}", 10_000, 0, 0, 2**16) for number in range(15)]
-    jobs = [sending(each, size=2**22, more=small) for each in (FIRST, SECOND)]
+    jobs = [sending(value, size=2**22, more=small) for value in (FIRST, SECOND)]
     few, many = slower(jobs, most=12_000), slower(jobs, most=100_000)
     assert few == pytest.approx(many, rel=0.1)
 
 
-def test_what_cannot_be_followed_is_not():
+def test_jobs_without_messages_are_not_followed_by_packets():
     """Level by level there are no rings of messages; one packet is too few."""
     for way, most in (("hierarchical", 10**9), ("flat_ring", 1)):
         system = replace(SYSTEM, across_machines=way)
-        jobs = [sending(each, system=system) for each in (FIRST, SECOND)]
+        jobs = [sending(value, system=system) for value in (FIRST, SECOND)]
         assert followed(jobs, CAPACITY, FABRIC, system, max_packets=most) is None
 
 
@@ -140,13 +140,13 @@ def test_stretched_jobs_stretch_their_rings():
     assert (first.launch_ns, first.add_ns, first.update_ns) == (14, 60, 18)
 
 
-def test_without_windows_two_rings_take_turns():
+def test_without_windows_two_rings_alternate():
     """2^20 bytes, 14 messages of 131,072: alone 10.6 us each and a round trip; together sharing adds some."""
     system = replace(SYSTEM, transport="packets")
-    jobs = [sending(each, system=system) for each in (FIRST, SECOND)]
-    found = slower(jobs, system=system)
-    assert found[0] == pytest.approx(found[1], rel=0.05)
-    assert 50_000 < found[0] < 14 * 131_072 / PORT
+    jobs = [sending(value, system=system) for value in (FIRST, SECOND)]
+    result = slower(jobs, system=system)
+    assert result[0] == pytest.approx(result[1], rel=0.05)
+    assert 50_000 < result[0] < 14 * 131_072 / PORT
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_without_windows_two_rings_take_turns():
         ({"transport": "ideal"}, 2**20, 1, ["at flow level: packets would be too many"]),
     ],
 )
-def test_what_is_not_as_in_ns_3_is_said_once(settings, size, most, said, caplog):
+def test_differences_to_ns_3_are_logged_once(settings, size, most, said, caplog):
     """Switches would pause who sends; one packet is too few to follow; level by level there is no ring."""
     system = replace(SYSTEM, **settings)
     machines = [(machine // 2, machine, "a", 4) for machine in range(4)]
@@ -168,7 +168,7 @@ def test_what_is_not_as_in_ns_3_is_said_once(settings, size, most, said, caplog)
     profile = Profile("one", (Layer("a", 300_000_000, 0, 0, size),))
     for placed in (FIRST, SECOND), (FIRST, FIRST):
         with caplog.at_level("WARNING"):
-            shared.together([shared.traffic(profile, each) for each in placed])
+            shared.together([shared.traffic(profile, item) for item in placed])
     for words, record in zip(said, caplog.records, strict=True):
         assert words in record.message
 
@@ -181,7 +181,7 @@ def test_packets_are_not_followed_over_uplinks_narrower_than_ports(caplog):
         core = replace(FABRIC.network[0], rack_bytes_per_ns=2 * PORT)
         fabric = replace(FABRIC, network=(core,), uplinks=paths)
         shared = Contention("packets", machines, fabric, SYSTEM, max_packets=100_000)
-        jobs = [shared.traffic(profile, each) for each in (FIRST, SECOND)]
+        jobs = [shared.traffic(profile, value) for value in (FIRST, SECOND)]
         with caplog.at_level("WARNING"):
             shared.together(jobs * 2)
         assert sum("narrower" in record.message for record in caplog.records) == said
@@ -193,12 +193,12 @@ def test_contention_follows_packets_where_messages_are_packets():
     shared = Contention("packets", machines, FABRIC, SYSTEM)
     profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
     placed = ([(3, 30 + machine, "a", 4), (7, 70 + machine, "a", 4)] for machine in (5, 6))
-    jobs = [shared.traffic(profile, each) for each in placed]
+    jobs = [shared.traffic(profile, item) for item in placed]
     longer = [ns - job.alone_ns for ns, job in zip(shared.together(jobs), jobs, strict=True)]
     assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=None))
 
 
-def test_equal_jobs_are_told_apart_by_whom_they_meet():
+def test_equal_jobs_differ_by_the_jobs_on_their_links():
     """A chain on ports: A and B leave machine 0, B and C arrive at 3; however asked, each has its answer.
 
     By the order of the question, A would be slowed by 20 to 33 %.
@@ -207,8 +207,8 @@ def test_equal_jobs_are_told_apart_by_whom_they_meet():
     profile = Profile("one", (Layer("a", 30_000, 0, 0, 2**18),))
     answers = set()
     for names in permutations("ABC"):
-        shared = Contention("packets", [(each // 2, each, "a", 4) for each in range(4)], FABRIC, SYSTEM)
-        jobs = [shared.traffic(profile, [(each // 2, each, "a", 1) for each in ends[name]]) for name in names]
+        shared = Contention("packets", [(i // 2, i, "a", 4) for i in range(4)], FABRIC, SYSTEM)
+        jobs = [shared.traffic(profile, [(end // 2, end, "a", 1) for end in ends[name]]) for name in names]
         answers.add(tuple(sorted(zip(names, shared.together(jobs), strict=True))))
     assert len(answers) == 1
 
@@ -221,34 +221,34 @@ def test_jobs_are_ordered_by_content_then_by_places_then_as_mentioned():
     assert order_of([7, 5, 7, 7], ["ab", "c", "ab", "cd"]) == [1, 3, 0, 2]
     assert order_of([7, 5, 7, 7], ["cd", "c", "ab", "ab"]) == [1, 0, 2, 3]
     chain = ["ab", "ac", "dc"]
-    order = [chain[each] for each in order_of([7] * 3, chain)]
+    order = [chain[item] for item in order_of([7] * 3, chain)]
     for turned in (chain[1:] + chain[:1], chain[::-1]):
-        assert [turned[each] for each in order_of([7] * 3, turned)] == order
+        assert [turned[item] for item in order_of([7] * 3, turned)] == order
 
 
-def test_what_following_takes_is_known_before():
+def test_the_number_of_packets_is_known_in_advance():
     """16 iterations of 14 steps of 8 GPUs; 2^20 / 8 bytes are 17 packets, and a message counts as 2 more."""
-    jobs = [sending(each) for each in (FIRST, SECOND)]
+    jobs = [sending(value) for value in (FIRST, SECOND)]
     assert packets_of(jobs, CAPACITY, FABRIC, SYSTEM) == 2 * 16 * 14 * 8 * (17 + 2)
     level_by_level = replace(SYSTEM, across_machines="hierarchical")
     assert packets_of([sending(FIRST, system=level_by_level)] * 2, CAPACITY, FABRIC, level_by_level) == 0
 
 
-def test_of_a_quick_job_all_iterations_are_counted_until_a_slow_one_has_done_its_eight():
+def test_all_iterations_of_a_quick_job_count_until_the_slow_one_has_eight():
     """Beside a job that computes 1 s, one that computes 0.3 ms: until 8 of the one are done, many others are.
 
     8 x 14 steps of 8 GPUs of 19 packets for the slow one, and for the quick one so many times as many as it
     is quicker: not the 16 iterations on average, of which nearly all are its own.
     """
     quick, slow = sending(FIRST), sending(FIRST, compute_ns=1_001_000_000)
-    each = 14 * 8 * (17 + 2)
+    item = 14 * 8 * (17 + 2)
     count = packets_of([quick, slow], CAPACITY, FABRIC, SYSTEM)
-    assert count == pytest.approx(each * 8 * (1 + slow.alone_ns / quick.alone_ns), abs=1)
-    assert count > 100 * 2 * 16 * each
+    assert count == pytest.approx(item * 8 * (1 + slow.alone_ns / quick.alone_ns), abs=1)
+    assert count > 100 * 2 * 16 * item
 
 
 def test_more_packets_are_followed_if_they_are_allowed():
     """None allows all, as a number does that is enough; one packet fewer, and there are cells."""
-    jobs = [sending(each) for each in (FIRST, SECOND)]
+    jobs = [sending(value) for value in (FIRST, SECOND)]
     count = packets_of(jobs, CAPACITY, FABRIC, SYSTEM)
     assert slower(jobs, most=None) == slower(jobs, most=count) != slower(jobs, most=count - 1)

@@ -14,23 +14,23 @@ def machine(*wires):
 
 
 def ends(tree, *messages, windows=True):
-    """Return when messages (time, sender, receiver, packets of 8,000 bytes) are over."""
-    packets, found = Packets(tree, windows=windows), {}
+    """Return the end times of messages (time, sender, receiver, packets of 8,000 bytes)."""
+    packets, result = Packets(tree, windows=windows), {}
     for place, (start, sender, receiver, count) in enumerate(messages):
         packets.at(
             start,
-            lambda now, what: packets.send(now, what[1], what[2], found_at(found), what[0]),
+            lambda now, what: packets.send(now, what[1], what[2], found_at(result), what[0]),
             (place, (sender, receiver), int(count * 8000)),
         )
     packets.run()
-    return [found[place] for place in range(len(messages))]
+    return [result[place] for place in range(len(messages))]
 
 
-def found_at(found):
-    """Return what notes when a message is over."""
+def found_at(times):
+    """Return a callback that notes the end of a message."""
 
     def note(now, place):
-        found[place] = now
+        times[place] = now
 
     return note
 

@@ -27,7 +27,7 @@ def runs(run_folder: Callable[..., Path], tmp_path: Path) -> Maker:
     def make(
         makespans: dict[tuple[str, int], float | Sequence[float]], topology: str = "near", **sections: Any
     ) -> list[Run]:
-        made = []
+        model_ = []
         for (policy, racks), values in makespans.items():
             for seed, makespan in enumerate(values if isinstance(values, Sequence) else (values,) * 5):
                 config: dict[str, Any] = {
@@ -39,8 +39,8 @@ def runs(run_folder: Callable[..., Path], tmp_path: Path) -> Maker:
                 place = tmp_path / f"{topology}-{policy}-{racks}-{seed}-{len(list(tmp_path.iterdir()))}"
                 run = read_run(run_folder(place, config))
                 run.summary.update(policy=policy, makespan_s=makespan, seed=seed)
-                made.append(run)
-        return made
+                model_.append(run)
+        return model_
 
     return make
 
@@ -49,9 +49,9 @@ def runs(run_folder: Callable[..., Path], tmp_path: Path) -> Maker:
 def held() -> Holder:
     """Return a function that holds a claim against runs."""
 
-    def hold(made: Sequence[Run], **more: Any) -> Result:
+    def hold(run_list: Sequence[Run], **more: Any) -> Result:
         claim = Claim.model_validate(MAKESPAN | {"paper": -0.5} | more)
-        return evaluate(claim, [Evidence(run) for run in made])
+        return evaluate(claim, [Evidence(run) for run in run_list])
 
     return hold
 

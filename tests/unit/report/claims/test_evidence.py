@@ -1,4 +1,4 @@
-"""What claims ask of a run that table.csv does not have: overheads, throughputs, timers, and job by job."""
+"""Evidence for claims beyond table.csv: overheads, throughputs, timers, and job by job."""
 
 import math
 from collections.abc import Callable
@@ -65,54 +65,54 @@ def test_jobs_are_compared_one_by_one(
     runs: Maker, held: Holder, new: list[float | None], ours: float
 ) -> None:
     """Under old they take 10, 21.5 and 4 s; the change of the one in the middle."""
-    made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})
-    rewrite(made[1], "jct_s", new)
-    result = held(made, metric="jct_job_by_job_s", paper="lower")
+    finished = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})
+    rewrite(finished[1], "jct_s", new)
+    result = held(finished, metric="jct_job_by_job_s", paper="lower")
     assert result.decisive.ours.mean == pytest.approx(ours)
 
 
 def test_jobs_without_gpus_are_not_compared_job_by_job(runs: Maker, held: Holder) -> None:
     """Two of the three hold CPUs only and are as fast as ever; one takes 43 s, not 21.5: +100 %."""
-    made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})
-    for run in made:
+    finished = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})
+    for run in finished:
         rewrite(run, "gpus", [0, 1, 0])
-    rewrite(made[1], "jct_s", [10.0, 43.0, 4.0])
-    result = held(made, metric="jct_job_by_job_s", paper="higher")
+    rewrite(finished[1], "jct_s", [10.0, 43.0, 4.0])
+    result = held(finished, metric="jct_job_by_job_s", paper="higher")
     assert result.decisive.ours.mean == pytest.approx(1.0)
 
 
 def test_a_share_is_a_number_where_it_is_compared_with_nothing(runs: Maker, held: Holder) -> None:
     """75 % of the GPUs held is near 70 % (15 % of it are 10.5 points), and off 60 %; a change, too."""
-    made = runs({("old", 2): 1.0, ("new", 2): 1.0})
-    for run in made:
+    finished = runs({("old", 2): 1.0, ("new", 2): 1.0})
+    for run in finished:
         run.summary["gpu_allocated"] = 0.75
     alone = {"metric": "gpu_allocated", "against": []}
-    assert held(made, **alone, paper=0.7).verdict == "near"
-    assert held(made, **alone, paper=0.6).verdict == "off"
-    assert held(made, metric="gpu_allocated", paper="same").verdict == "shown"
+    assert held(finished, **alone, paper=0.7).verdict == "near"
+    assert held(finished, **alone, paper=0.6).verdict == "off"
+    assert held(finished, metric="gpu_allocated", paper="same").verdict == "shown"
 
 
 def test_the_job_that_gains_most(runs: Maker, held: Holder) -> None:
     """Under old they take 10, 21.5 and 4 s, under new 8, 43 and 1: -20, +100 and -75 %."""
-    made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})
-    rewrite(made[1], "jct_s", [8.0, 43.0, 1.0])
-    result = held(made, metric="jct_of_best_job_s", paper="lower")
+    finished = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})
+    rewrite(finished[1], "jct_s", [8.0, 43.0, 1.0])
+    result = held(finished, metric="jct_of_best_job_s", paper="lower")
     assert result.decisive.ours.mean == pytest.approx(-0.75)
 
 
 def test_only_jobs_of_the_window_are_compared(runs: Maker, held: Holder) -> None:
     """The second and third: +100 and +25 %; the first, -20 %, only fills the cluster."""
-    made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)}, stop={"jobs": [1, 3]})
-    rewrite(made[1], "jct_s", [8.0, 43.0, 5.0])
-    result = held(made, metric="jct_job_by_job_s", paper="lower")
+    finished = runs({("old", 2): (1.0,), ("new", 2): (1.0,)}, stop={"jobs": [1, 3]})
+    rewrite(finished[1], "jct_s", [8.0, 43.0, 5.0])
+    result = held(finished, metric="jct_job_by_job_s", paper="lower")
     assert result.decisive.ours.mean == pytest.approx(0.625)
 
 
 def test_no_job_that_both_finished_is_no_ratio(runs: Maker, held: Holder) -> None:
     """Nothing can be said of jobs that one of the two never completed."""
-    made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})
-    rewrite(made[1], "jct_s", [None, None, None])
-    assert held(made, metric="jct_job_by_job_s", paper="lower").verdict == "no ratio"
+    finished = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})
+    rewrite(finished[1], "jct_s", [None, None, None])
+    assert held(finished, metric="jct_job_by_job_s", paper="lower").verdict == "no ratio"
 
 
 def test_rack_timers_are_averaged_over_time_and_demands(runs: Maker) -> None:
@@ -149,15 +149,15 @@ def test_a_timer_that_is_noted_at_the_end_has_its_value(runs: Maker) -> None:
     (run,) = runs({("dally", 2): (40.0,)})
     notes = {"time_s": [40.0], "name": ["rack timer, 16 GPUs (h)"], "value": [7.0]}
     pd.DataFrame(notes).to_parquet(run.folder / "policy.parquet")
-    found = Evidence(run).value("rack_timer_mean_h", Claim.model_construct())
-    assert isinstance(found, float)
-    assert math.isclose(found, 7.0)
+    result = Evidence(run).value("rack_timer_mean_h", Claim.model_construct())
+    assert isinstance(result, float)
+    assert math.isclose(result, 7.0)
 
 
 def test_the_queue_length_is_that_of_the_run_on_paper(runs: Maker, held: Holder) -> None:
     """Jobs arrive at 0, 1 and 2 s, b waits from 1 s on: 0.5 in the mean of these 2 s, and no change."""
-    found = held(runs({("old", 2): 9.0, ("new", 2): 9.0}), metric="queue_length_mean")
-    assert found.decisive.ours.mean == 0.0
+    result = held(runs({("old", 2): 9.0, ("new", 2): 9.0}), metric="queue_length_mean")
+    assert result.decisive.ours.mean == 0.0
     (run,) = runs({("old", 2): (1.0,)}, topology="far")
     claim = Claim.model_validate(CLAIM_OF_QUEUES)
     assert Evidence(run).value("queue_length_mean", claim) == 0.5
@@ -171,7 +171,7 @@ CLAIM_OF_QUEUES = {
 
 def test_short_and_long_jobs_are_columns_of_the_table(fed_run: Callable[..., Run], held: Holder) -> None:
     """With all CPUs needed (10 and 20 s) short jobs complete in half the time (20 and 40 s); none is long."""
-    made = [fed_run(policy, cpus, seed=s) for policy, cpus in (("old", 4), ("new", 8)) for s in range(5)]
-    assert held(made, metric="jct_short_p99_s").decisive.ours.mean == pytest.approx(-0.5)
-    assert held(made, metric="relative_throughput", paper=1.0).decisive.ours.mean == pytest.approx(1.0)
-    assert held(made, metric="jct_long_p95_s").verdict == "not run"
+    run_list = [fed_run(policy, cpus, seed=s) for policy, cpus in (("old", 4), ("new", 8)) for s in range(5)]
+    assert held(run_list, metric="jct_short_p99_s").decisive.ours.mean == pytest.approx(-0.5)
+    assert held(run_list, metric="relative_throughput", paper=1.0).decisive.ours.mean == pytest.approx(1.0)
+    assert held(run_list, metric="jct_long_p95_s").verdict == "not run"

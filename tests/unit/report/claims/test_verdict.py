@@ -93,7 +93,7 @@ def test_a_verdict_takes_five_seeds(seeds: int, expected: str) -> None:
 @pytest.mark.parametrize(
     ("mean", "expected"), [(-0.25, "shown"), (-0.24, "smaller"), (0.0, "open"), (0.01, "opposite")]
 )
-def test_where_nothing_is_random_the_number_decides(mean: float, expected: str) -> None:
+def test_without_randomness_the_number_decides(mean: float, expected: str) -> None:
     """One run, by the same limits."""
     assert of_change(claim(-0.5), Estimate(mean), 1, one_trace=True, queues=True) == expected
 
@@ -110,7 +110,9 @@ def test_without_queueing_nothing_is_shown(one_trace: bool) -> None:
     [(-0.5, -0.5, True), (-0.5, -0.49, False), (0.4, 0.41, True), (0.4, -0.5, False),
      ([-0.3, -0.6], -0.3, True), ("lower", -0.9, None), (-0.5, None, None)],
 )  # fmt: skip
-def test_whether_the_mean_reaches_the_paper(paper: object, mean: float | None, expected: bool | None) -> None:
+def test_the_weaker_mean_must_reach_the_papers_number(
+    paper: object, mean: float | None, expected: bool | None
+) -> None:
     """The number itself, of two the weaker; there is nothing to reach where the paper gives none."""
     assert reaches(claim(paper), mean) is expected
 
@@ -135,7 +137,7 @@ def test_a_change_that_was_chosen_to_come_out_is_not_shown(low: float, high: flo
         (0.2, 0.1, False, "near"),  # rounds to it: 0.15 to 0.25
     ],
 )
-def test_a_number_is_near_or_rounds_to_what_is_printed(
+def test_a_number_is_near_or_rounds_to_the_printed_one(
     paper: float, printed: float, fitted: bool, expected: str
 ) -> None:
     """Ours is 0.25; near is within 15 %."""
