@@ -20,6 +20,7 @@ _NOT_OURS = (
     "network_fallbacks",
     "network_carried",
     "contention_answers",
+    "setting",  # sentences on the configuration
     "run",
     *_OBSERVED,
 )
