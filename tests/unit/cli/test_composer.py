@@ -2,19 +2,31 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hydra import initialize_config_dir
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from artist.app.composing import register_topologies
 from artist.app.launchers import prefer_our_defaults
 from artist.app.sweep import Composer
 from artist.data import data_path
+
+
+@pytest.fixture(scope="module")
+def swept() -> Iterator[tuple[ConfigLoader, DictConfig]]:
+    """Return Hydra's loader and the configuration of a sweep, composed once: that takes 0.3 s."""
+    register_topologies()
+    prefer_our_defaults()
+    with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        yield loader, loader.load_configuration("config", [], RunMode.MULTIRUN)
 
 
 @pytest.mark.parametrize(
@@ -43,25 +55,24 @@ from artist.data import data_path
     ],
 )
 def test_points_are_as_hydra_composes_them(
-    points: list[tuple[str, ...]], times: int, monkeypatch: pytest.MonkeyPatch
+    points: list[tuple[str, ...]],
+    times: int,
+    swept: tuple[ConfigLoader, DictConfig],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every key of the job and the folder; `times` is how often Hydra was asked, once for each kind."""
     monkeypatch.chdir(Path(__file__).parent)
-    register_topologies()
-    prefer_our_defaults()
-    with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
-        loader = GlobalHydra.instance().config_loader()
-        config = loader.load_configuration("config", [], RunMode.MULTIRUN)
-        composer = Composer(loader, config, OverridesParser.create(config_loader=loader))
-        asked = []
-        load = loader.load_sweep_config
-        monkeypatch.setattr(loader, "load_sweep_config", lambda *outcome: asked.append(1) or load(*outcome))
-        for number, overrides in enumerate(points):
-            composed = composer.composed(number, overrides)
-            expected = load(config, list(overrides))
-            for part in ("performance", "cluster", "workload", "policy", "seed", "output"):
-                assert as_plain(composed[part]) == as_plain(expected[part])
-        assert len(asked) == times
+    loader, config = swept
+    composer = Composer(loader, config, OverridesParser.create(config_loader=loader))
+    asked = []
+    load = loader.load_sweep_config
+    monkeypatch.setattr(loader, "load_sweep_config", lambda *words: asked.append(1) or load(*words))
+    for number, overrides in enumerate(points):
+        composed = composer.composed(number, overrides)
+        expected = load(config, list(overrides))
+        for part in ("performance", "cluster", "workload", "policy", "seed", "output"):
+            assert as_plain(composed[part]) == as_plain(expected[part])
+    assert len(asked) == times
 
 
 def as_plain(value: object) -> object:
