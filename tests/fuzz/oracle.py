@@ -19,7 +19,7 @@ from artist.errors import InputError
 _SOME_CPU_S = 8.0  # of one input: far above all that is good, far below an endless loop
 _MAX_GROWTH = 400 * 2**20
 _MAX_RESERVED = 3 * 2**30  # on top of what the process has: protects the machine from a mistake of ours
-_FACTOR = 15 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 1
+_FACTOR = 30 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 1
 _UNFORESEEN = re.compile(r"configuration: \w*(Error|Warning|Exception)\b|bug of the program|Traceback")
 _NOTE = re.compile(r"\d+ (of|like) ")  # what readers say that they leave out, change or draw
 
@@ -32,7 +32,7 @@ class TooSlow(BaseException):
 
 
 def fuzzed(quick: int) -> Callable[[Result], Result]:
-    """Return a decorator for tests of so many inputs, and many more under HYPOTHESIS_PROFILE=thorough."""
+    """Return a decorator for tests of `quick` inputs, and 30 times the number under the thorough profile."""
     return settings(max_examples=quick * _FACTOR, deadline=None, suppress_health_check=list(HealthCheck))
 
 

@@ -59,7 +59,7 @@ def check_entry(folder: Path, path: Path) -> None:
     assert CachedModel(AnalyticalModel(), folder).iteration(*QUESTION) == right
 
 
-@fuzzed(100)
+@fuzzed(50)
 @given(data=st.data())
 def test_a_damaged_file_is_never_believed(folder: Path, data: st.DataObject) -> None:
     """A flipped bit may leave good JSON with another number in it."""
@@ -68,7 +68,7 @@ def test_a_damaged_file_is_never_believed(folder: Path, data: st.DataObject) -> 
     check_entry(folder / "bytes", path)
 
 
-@fuzzed(100)
+@fuzzed(50)
 @given(data=st.data())
 def test_wrong_words_are_never_believed(folder: Path, data: st.DataObject) -> None:
     """Whole JSON with other values, of any type and size and depth."""

@@ -162,7 +162,7 @@ def ending(main: Callable[[list[str]], int], arguments: list[str]) -> tuple[int,
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@fuzzed(14)
+@fuzzed(7)
 @given(data=st.data())
 def test_a_command_ends_well_or_in_two_lines(name: str, data: st.DataObject) -> None:
     """Exit code 0, or 2 with two lines on stderr and nothing on stdout; never a traceback."""

@@ -88,7 +88,7 @@ def built(raw: Any) -> Simulation:
 
 
 @pytest.mark.parametrize("name", RUNS)
-@fuzzed(25)
+@fuzzed(13)
 @given(data=st.data())
 def test_a_wrong_configuration_is_refused_before_the_run(name: str, data: st.DataObject) -> None:
     """Nothing that a YAML can say may end in a traceback, or fill the memory before the clock starts."""
@@ -100,7 +100,7 @@ def test_a_wrong_configuration_is_refused_before_the_run(name: str, data: st.Dat
 @pytest.mark.parametrize(
     "section", ["cluster", "workload", "arrivals", "policy", "signals", "estimates", "overheads", "stop"]
 )
-@fuzzed(25)
+@fuzzed(13)
 @given(data=st.data())
 def test_a_wrong_section_is_refused_before_the_run(section: str, data: st.DataObject) -> None:
     """The same with the changes in one section, since most fields of a configuration are the topology's."""
@@ -117,7 +117,7 @@ def test_the_configurations_are_good(name: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "model"), [("price", PriceConfig), ("describe", DescribeConfig)])
-@fuzzed(30)
+@fuzzed(15)
 @given(data=st.data())
 def test_a_wrong_configuration_of_a_command_is_refused(
     kind: str, model: type[Any], data: st.DataObject
@@ -135,7 +135,7 @@ def test_a_wrong_configuration_of_a_command_is_refused(
     result_of(checked)
 
 
-@fuzzed(80)
+@fuzzed(40)
 @given(data=st.data())
 def test_a_damaged_file_of_capacity_events_is_read_or_refused(folder: Path, data: st.DataObject) -> None:
     """Times, machines and racks beyond all bounds must not reach the engine."""
@@ -145,7 +145,7 @@ def test_a_damaged_file_of_capacity_events_is_read_or_refused(folder: Path, data
     result_of(lambda: built(raw))
 
 
-@fuzzed(80)
+@fuzzed(40)
 @given(data=st.data())
 def test_a_wrong_file_of_sensitivities_is_read_or_refused(folder: Path, data: st.DataObject) -> None:
     """Whatever is read gives jobs some compute; times that leave all bounds are refused in the run."""
@@ -162,7 +162,7 @@ def test_a_wrong_file_of_sensitivities_is_read_or_refused(folder: Path, data: st
     result_of(run)
 
 
-@fuzzed(80)
+@fuzzed(40)
 @given(data=st.data())
 def test_a_damaged_file_of_signals_is_read_or_refused(folder: Path, data: st.DataObject) -> None:
     """Whatever is read is finite and in order of time."""

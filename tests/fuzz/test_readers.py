@@ -71,7 +71,7 @@ def parameters(draw: st.DrawFn, sample: Sample) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-@fuzzed(20)
+@fuzzed(10)
 @given(data=st.data())
 def test_a_damaged_trace_is_read_or_refused(folder: Path, name: str, data: st.DataObject) -> None:
     """Whatever became of a file on its way, a user gets jobs that can run or two lines that say why not."""
@@ -99,7 +99,7 @@ def test_the_samples_are_good(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-@fuzzed(6)
+@fuzzed(3)
 @given(data=st.data())
 def test_wrong_parameters_of_a_reader_are_refused(folder: Path, name: str, data: st.DataObject) -> None:
     """They come from YAML or the command line, with any type and size."""
@@ -116,7 +116,7 @@ def test_wrong_parameters_of_a_reader_are_refused(folder: Path, name: str, data:
 
 
 @pytest.mark.parametrize("text", DEMANDS, ids=["own", "requests", "instances"])
-@fuzzed(40)
+@fuzzed(20)
 @given(data=st.data())
 def test_a_damaged_demand_series_is_described_or_refused(
     folder: Path, text: str, data: st.DataObject
@@ -133,7 +133,7 @@ def test_a_damaged_demand_series_is_described_or_refused(
     result_of(described)
 
 
-@fuzzed(20)
+@fuzzed(10)
 @given(name=texts)
 def test_a_path_of_any_name_is_refused(name: str) -> None:
     """Paths come from the same places as all other values."""

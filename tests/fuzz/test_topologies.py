@@ -52,7 +52,7 @@ def test_the_shipped_topologies_are_good(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-@fuzzed(25)
+@fuzzed(13)
 @given(data=st.data())
 def test_a_wrong_topology_is_refused(path: Path, data: st.DataObject) -> None:
     """Missing, extra, huge, negative, of another type: refused, or priced without an overflow."""
@@ -61,7 +61,7 @@ def test_a_wrong_topology_is_refused(path: Path, data: st.DataObject) -> None:
         result_of(lambda: used(raw))
 
 
-@fuzzed(60)
+@fuzzed(30)
 @given(data=st.data())
 def test_a_damaged_topology_file_is_refused(folder: Path, data: st.DataObject) -> None:
     """A file may be no YAML at all, or YAML that its parser chokes on."""
@@ -90,7 +90,7 @@ def placements(draw: st.DrawFn) -> str:
     return draw(st.sampled_from(("|", " | "))).join("+".join(rack) for rack in racks)
 
 
-@fuzzed(150)
+@fuzzed(75)
 @given(text=placements())
 def test_a_placement_in_words_is_understood_or_refused(text: str) -> None:
     """A parsed placement is printed in words that mean the same placement."""

@@ -54,7 +54,7 @@ def jct_s(result: RunResult) -> np.ndarray:
     return (result.columns["finish_ns"] - result.columns["submit_ns"]) / 1e9
 
 
-@pytest.mark.parametrize("policy", ["fifo", "srtf", "tiresias"])
+@pytest.mark.parametrize("policy", ["fifo", pytest.param("srtf", marks=pytest.mark.slow), "tiresias"])
 @pytest.mark.parametrize("fabric", FABRICS[1:], ids="-".join)
 def test_a_trace_takes_as_long_on_every_fabric(tmp_path: Path, fabric: Sequence[str], policy: str) -> None:
     """Machines of 8 GPUs, whatever their speed: durations hold on the cluster's own GPUs."""
