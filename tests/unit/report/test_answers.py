@@ -1,4 +1,4 @@
-"""What the page answers at its top, on summaries whose outcome is plain."""
+"""Answers at the page's top, on summaries whose outcome is plain."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ def comparison(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[...,
 
 
 def said(comparison: Comparison, topic: str) -> str:
-    """Return what is said on a topic."""
+    """Return the sentences on a topic."""
     rows = [digest(group) for group in comparison.groups]
     return dict(answers(comparison, contest(comparison), rows, []))[topic]
 
@@ -104,10 +104,10 @@ def test_a_lowest_policy_is_certain_seed_by_seed(
         for policy, means in (("fifo", (100.0, 150.0, 200.0)), ("srtf", srtf))
         for seed, mean in enumerate(means)
     ]
-    made = comparison(points)
-    assert said(made, SURE).startswith(f"Rows are means over 3 seeds. {words} with 95 % confidence")
-    assert ("fifo in 0 of 1 case." in said(made, SURE)) == ("Not settled" in words)
-    assert ("Not certain against fifo: see How sure." in said(made, WHICH)) == ("Not settled" in words)
+    compared = comparison(points)
+    assert said(compared, SURE).startswith(f"Rows are means over 3 seeds. {words} with 95 % confidence")
+    assert ("fifo in 0 of 1 case." in said(compared, SURE)) == ("Not settled" in words)
+    assert ("Not certain against fifo: see How sure." in said(compared, WHICH)) == ("Not settled" in words)
 
 
 def test_one_seed_is_called_one_seed(comparison: Callable[..., Comparison]) -> None:
@@ -208,7 +208,7 @@ def test_computing_may_be_a_reason(run_folder: Callable[..., Path], tmp_path: Pa
     )
     table = pq.read_table(fast / "jobs.parquet")
     halved = {name: table[name].to_pylist() for name in ("compute_s", "running_s", "jct_s")}
-    saved = [each / 2 for each in halved["compute_s"]]
+    saved = [compute_ / 2 for compute_ in halved["compute_s"]]
     for name, values in halved.items():
         less = pa.array([value - gain for value, gain in zip(values, saved, strict=True)])
         table = table.set_column(table.column_names.index(name), name, less)
@@ -262,16 +262,16 @@ def test_the_first_sentence_names_policy_and_scenario(comparison: Callable[..., 
 
 def test_one_row_has_nothing_to_compare(comparison: Callable[..., Comparison]) -> None:
     """No best of one; what its mean JCT is made of is said: 9 of 35.5 s are waiting, 25 %."""
-    made = comparison([("fifo", 1, 0, 1.0)])
-    assert "nothing to compare" in said(made, WHICH)
-    assert said(made, DRIVES).startswith("Of the mean JCT (11.8 s), waiting in the queue makes 25 %")
+    compared = comparison([("fifo", 1, 0, 1.0)])
+    assert "nothing to compare" in said(compared, WHICH)
+    assert said(compared, DRIVES).startswith("Of the mean JCT (11.8 s), waiting in the queue makes 25 %")
 
 
-def test_of_one_policy_nothing_is_chosen(comparison: Callable[..., Comparison]) -> None:
+def test_with_one_policy_no_policy_is_recommended(comparison: Callable[..., Comparison]) -> None:
     """Under fifo alone, 1 and 2 racks: the racks are compared, not called policies."""
-    made = comparison([("fifo", 1, 0, 100.0), ("fifo", 2, 0, 50.0)])
-    assert said(made, WHICH) == "Only fifo was run, so there is none to choose."
-    assert "With 1 rack, the mean JCT is 2.0 times as long under fifo" in said(made, "How many racks")
+    compared = comparison([("fifo", 1, 0, 100.0), ("fifo", 2, 0, 50.0)])
+    assert said(compared, WHICH) == "Only fifo was run, so there is none to choose."
+    assert "With 1 rack, the mean JCT is 2.0 times as long under fifo" in said(compared, "How many racks")
 
 
 def test_settings_without_effect_are_named(comparison: Callable[..., Comparison]) -> None:
@@ -281,9 +281,9 @@ def test_settings_without_effect_are_named(comparison: Callable[..., Comparison]
     """
     means = {"fifo": (100.0, 50.0), "srtf": (50.0, 50.1)}
     points = [(policy, racks, 0, row[racks - 1]) for policy, row in means.items() for racks in (1, 2)]
-    made = comparison(points)
-    made.groups[1].runs[0].summary["queueing_s"]["mean"] = 2.0  # fifo's at 2 racks; srtf's is 3 s
-    assert said(made, "What does not matter") == (
+    compared = comparison(points)
+    compared.groups[1].runs[0].summary["queueing_s"]["mean"] = 2.0  # fifo's at 2 racks; srtf's is 3 s
+    assert said(compared, "What does not matter") == (
         "The policy at 2 racks, where jobs wait 3.00 s on average at most. The policy does not matter for "
         "the makespan (within 1 %)."
     )
@@ -299,17 +299,19 @@ def test_the_setting_with_the_largest_effect_is_first(comparison: Callable[..., 
     )
 
 
-def test_of_several_numbers_one_has_a_line(comparison: Callable[..., Comparison], tmp_path: Path) -> None:
+def test_only_the_first_of_several_numbers_has_a_line(
+    comparison: Callable[..., Comparison], tmp_path: Path
+) -> None:
     """2 loads and 2 notices: the first has its line, what the second changes is told by what drives it."""
     runs = []
     for i, (load, notice) in enumerate(product((0.6, 1.2), (10, 20))):
         (row,) = comparison([("fifo", 1, 0, 100.0 * load + notice)], tmp_path / str(i)).groups
         row.runs[0].config.update(workload={"load": load}, overheads={"notice_s": notice})
         runs += row.runs
-    made = compare(runs)
-    found = dict(answers(made, contest(made), [], []))
-    assert [question for question in found if "changes" in question] == ["What workload.load changes"]
-    assert "then overheads.notice_s, 14 % above the lowest" in found[DRIVES]
+    compared = compare(runs)
+    result = dict(answers(compared, contest(compared), [], []))
+    assert [question for question in result if "changes" in question] == ["What workload.load changes"]
+    assert "then overheads.notice_s, 14 % above the lowest" in result[DRIVES]
 
 
 def test_there_are_at_most_eight_lines(comparison: Callable[..., Comparison], tmp_path: Path) -> None:
@@ -324,16 +326,16 @@ def test_there_are_at_most_eight_lines(comparison: Callable[..., Comparison], tm
         (row,) = comparison([(policy, racks, 0, 100.0 * load / racks + i)], tmp_path / str(i)).groups
         row.runs[0].config.update(workload={"load": load}, topology={"name": fabric})
         runs += row.runs
-    made = compare(runs)
-    rows = [digest(group) for group in made.groups[:4]]
+    compared = compare(runs)
+    rows = [digest(group) for group in compared.groups[:4]]
     careful = [("Not compared", "One. More on it."), ("Missing runs", "Two.")]
-    found = answers(made, contest(made), rows, careful)
-    assert [question for question, _ in found] == [
+    result = answers(compared, contest(compared), rows, careful)
+    assert [question for question, _ in result] == [
         "Careful", "Which policy", "Which fabric", "How many racks", "What workload.load changes",
         "What drives it", "What does not matter", "How sure",
     ]  # fmt: skip
-    assert dict(found)["Careful"] == "One. More on it. Two."
-    assert max(len(answer) for _, answer in found) <= 700
+    assert dict(result)["Careful"] == "One. More on it. Two."
+    assert max(len(answer) for _, answer in result) <= 700
 
 
 @pytest.mark.parametrize(
@@ -384,16 +386,16 @@ def test_excess_is_relative_to_the_lowest(parts: list[float], text: str) -> None
 def test_a_difference_is_not_that_of_rounded_figures(run_folder: Callable[..., Path], tmp_path: Path) -> None:
     """3811.8 s and 3676.2 s, 63.5 and 61.3 min, are 135.6 s apart: 2.26 min, not 2.2."""
     names = ("fifo", "srtf")
-    runs = [read_run(run_folder(tmp_path / each, {"policy": {"name": each}, "seed": 0})) for each in names]
+    runs = [read_run(run_folder(tmp_path / name, {"policy": {"name": name}, "seed": 0})) for name in names]
     runs[0].summary["jct_s"]["mean"] = 3900.0
-    made = compare(runs)
-    rows = [digest(group) for group in made.groups]
+    compared = compare(runs)
+    rows = [digest(group) for group in compared.groups]
     rows = [
-        replace(row, parts_s=np.array([own, *[0.0] * 6]))
-        for row, own in zip(rows, (3811.8, 3676.2), strict=True)
+        replace(row, parts_s=np.array([value, *[0.0] * 6]))
+        for row, value in zip(rows, (3811.8, 3676.2), strict=True)
     ]
-    found = dict(answers(made, contest(made), rows, []))[DRIVES]
-    assert "2.26 min shorter than under fifo" in found
+    result = dict(answers(compared, contest(compared), rows, []))[DRIVES]
+    assert "2.26 min shorter than under fifo" in result
 
 
 def test_from_one_seed_five_per_cent_count_as_equal(comparison: Callable[..., Comparison]) -> None:
@@ -413,17 +415,17 @@ def test_effects_that_not_every_seed_shows_drive_nothing(comparison: Callable[..
         for seed, row in enumerate(seeds)
         for racks, mean in enumerate(row, start=1)
     ]
-    found = said(comparison(points), DRIVES)
-    assert found.startswith("The number of racks matters most: mean JCTs are up to 2.0 times the lowest")
-    assert "then" not in found
-    assert "With the policy, they are at most 9.9 % above the lowest, which may be chance." in found
+    result = said(comparison(points), DRIVES)
+    assert result.startswith("The number of racks matters most: mean JCTs are up to 2.0 times the lowest")
+    assert "then" not in result
+    assert "With the policy, they are at most 9.9 % above the lowest, which may be chance." in result
 
 
 def test_nothing_stays_within_a_per_cent(comparison: Callable[..., Comparison]) -> None:
     """The policy halves it, and the run on paper communicates: nothing can be ruled out."""
-    made = comparison([("fifo", 1, 0, 100.0), ("srtf", 1, 0, 50.0)])
-    made.groups[0].runs[0].summary["makespan_s"] = 99.0
-    assert said(made, "What does not matter") == (
+    compared = comparison([("fifo", 1, 0, 100.0), ("srtf", 1, 0, 50.0)])
+    compared.groups[0].runs[0].summary["makespan_s"] = 99.0
+    assert said(compared, "What does not matter") == (
         "Nothing can be ruled out: no setting that was varied stays within 1 %."
     )
 
@@ -436,8 +438,8 @@ def test_the_cost_of_the_best_policy_for_the_slowest_jobs_is_named(
     for policy, mean_s, p99_s in (("fifo", 100.0, 160.0), ("srtf", 60.0, 200.0)):
         runs.append(read_run(run_folder(tmp_path / policy, {"policy": {"name": policy}, "seed": 0})))
         runs[-1].summary["jct_s"] |= {"mean": mean_s, "p95": 150.0, "p99": p99_s, "max": p99_s}
-    made = compare(runs)
-    table = lowest_by(made, contest(made))
+    compared = compare(runs)
+    table = lowest_by(compared, contest(compared))
     assert table is not None
     heads, (row,) = table
     lowest = dict(zip(heads, row, strict=True))
@@ -446,7 +448,7 @@ def test_the_cost_of_the_best_policy_for_the_slowest_jobs_is_named(
         "all alike (2.50 min)",
         "fifo (2.67 min)",
     )
-    said = dict(each_policy(made, contest(made), [digest(group) for group in made.groups]))
+    said = dict(each_policy(compared, contest(compared), [digest(group) for group in compared.groups]))
     assert said == {
         "fifo": "lowest, or within 1 % of it, in 95th percentile of JCT, 99th percentile of JCT and "
         "makespan; mean JCT 1.67 min where the lowest is 60.0 s; 25 % of the mean JCT is queueing; "
@@ -461,8 +463,8 @@ def test_every_policy_has_a_sentence_over_all_scenarios(comparison: Callable[...
     """Neither lowest nor baseline, las is level at 2 racks, and has 75 s where 60 s is the lowest."""
     means = {"fifo": (100.0, 50.0), "las": (75.0, 40.0), "srtf": (60.0, 40.1)}
     points = [(policy, racks, 0, row[racks - 1]) for policy, row in means.items() for racks in (1, 2)]
-    made = comparison(points)
-    said = dict(each_policy(made, contest(made), []))
+    compared = comparison(points)
+    said = dict(each_policy(compared, contest(compared), []))
     assert list(said) == ["fifo", "las", "srtf"]
     assert (
         "mean JCT within 1 % of the lowest in 1 of 2 cases, at worst 75.0 s where the lowest is 60.0 s (1 "
@@ -473,12 +475,12 @@ def test_every_policy_has_a_sentence_over_all_scenarios(comparison: Callable[...
 
 def test_words_that_were_varied_are_rows_to_choose_from(comparison: Callable[..., Comparison]) -> None:
     """One policy, two network models, 100 s and 50 s: no line tells of names, so the rows are compared."""
-    made = comparison([("fifo", 1, 0, 100.0), ("fifo", 1, 1, 50.0)])
-    runs = [run for group in made.groups for run in group.runs]
+    compared = comparison([("fifo", 1, 0, 100.0), ("fifo", 1, 1, 50.0)])
+    runs = [run for group in compared.groups for run in group.runs]
     for run, name in zip(runs, ("plain", "fine"), strict=True):
         run.config.update(network={"name": name}, seed=0)
         run.summary["seed"] = 0
-    made = compare(runs)
-    found = dict(answers(made, contest(made), [], []))
-    assert "Which policy" not in found
-    assert "2.0 times as long" in found["Which row"]
+    compared = compare(runs)
+    result = dict(answers(compared, contest(compared), [], []))
+    assert "Which policy" not in result
+    assert "2.0 times as long" in result["Which row"]

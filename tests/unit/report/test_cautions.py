@@ -1,4 +1,4 @@
-"""What the page warns of before it compares: unfinished jobs, missing seeds, queues that grow."""
+"""Warnings of the page before comparisons: unfinished jobs, missing seeds, queues that grow."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ def digests(comparison: Comparison, **facts: Any) -> list[Digest]:
 
 
 def warned(runs: Sequence[Run], **facts: Any) -> dict[str, str]:
-    """Return what the page warns of."""
+    """Return the page's warnings."""
     comparison = compare(runs)
     return dict(cautions(comparison, contest(comparison), digests(comparison, **facts)))
 
@@ -86,7 +86,7 @@ def test_reasons_and_the_lowest_leave_it_out(made: Made) -> None:
     runs[0].summary["jct_s"] |= {"p99": 1.0, "max": 1.0}
     comparison = compare(runs)
     parts = np.array([[900.0, *[0] * 6], [0, 100, *[0] * 5], [0, 50, *[0] * 5]])
-    rows = [replace(row, parts_s=own) for row, own in zip(digests(comparison), parts, strict=True)]
+    rows = [replace(row, parts_s=part) for row, part in zip(digests(comparison), parts, strict=True)]
     competing = contest(comparison)
     said = dict(answers(comparison, competing, rows, []))
     assert "it is 2.0 times as long under las (1.67 min)." in said["Which policy"]
@@ -211,7 +211,7 @@ def test_figures_of_a_queue_that_grows_are_marked(made: Made) -> None:
     assert "shorter than under fifo [growing]:" in said["What drives it"]
 
 
-def test_of_unfinished_runs_none_is_best(made: Made) -> None:
+def test_no_unfinished_run_is_best(made: Made) -> None:
     """All were stopped: what to do about it is said, and no word of how sure that is."""
     comparison = compare([made("fifo", finished=1), made("srtf", finished=2)])
     said = dict(answers(comparison, contest(comparison), digests(comparison), []))

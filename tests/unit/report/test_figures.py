@@ -39,7 +39,7 @@ def compared(run_folder: Callable[..., Path], tmp_path: Path) -> Comparison:
 
 @pytest.fixture
 def rows(compared: Comparison) -> Rows:
-    """What figures of it are drawn from."""
+    """Rows from which its figures are drawn."""
     return [digest(group) for group in compared.groups], contest(compared)
 
 
@@ -105,7 +105,7 @@ def test_captions_speak_of_replicates_where_there_are_some(
     folders = [run_folder(tmp_path / str(seed), config | {"seed": seed}) for seed in (0, 1)]
     comparison = compare([read_run(folder) for folder in folders])
     rows = [digest(group) for group in comparison.groups]
-    captions = {each.name: each.caption for each in drawings(rows, comparison, contest(comparison))}
+    captions = {drawing.name: drawing.caption for drawing in drawings(rows, comparison, contest(comparison))}
     assert "Replicates are pooled." in captions["jct_cdf"]
     assert "the lowest seed" in captions["queue_length"]
 
@@ -133,11 +133,11 @@ def test_tiers_and_models(rows: Rows) -> None:
 def test_communication_that_takes_no_time_is_not_drawn(rows: Rows, compared: Comparison) -> None:
     """Some of the jobs on paper communicate; the figure goes if none does, but stays if none has two GPUs."""
     digests, competing = rows
-    names = {each.name for each in drawings(digests, compared, competing)}
-    silent = [replace(each, overheads=((("vgg16", "rack"), 0.0),)) for each in digests]
-    assert names - {each.name for each in drawings(silent, compared, competing)} == {"comm_overhead"}
-    alone = [replace(each, overheads=()) for each in digests]
-    assert names == {each.name for each in drawings(alone, compared, competing)}
+    names = {drawing.name for drawing in drawings(digests, compared, competing)}
+    silent = [replace(digest, overheads=((("vgg16", "rack"), 0.0),)) for digest in digests]
+    assert names - {drawing.name for drawing in drawings(silent, compared, competing)} == {"comm_overhead"}
+    alone = [replace(digest, overheads=()) for digest in digests]
+    assert names == {drawing.name for drawing in drawings(alone, compared, competing)}
 
 
 def test_pictures_are_of_the_longest_queue(rows: Rows) -> None:

@@ -1,4 +1,4 @@
-"""What is drawn and said of jobs that need CPUs and memory (see conftest): 4 of 8 CPUs, or all."""
+"""Figures and sentences on jobs that need CPUs and memory (see conftest): 4 of 8 CPUs, or all."""
 
 import csv
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ GREY = "#777777"
 def drawn(comparison: Comparison, baseline: str | None = None) -> dict[str, Drawing]:
     """Return the figures of a comparison by name."""
     digests = [digest(group) for group in comparison.groups]
-    return {each.name: each for each in drawings(digests, comparison, contest(comparison, baseline))}
+    return {drawing.name: drawing for drawing in drawings(digests, comparison, contest(comparison, baseline))}
 
 
 def lines(axes: object) -> list[tuple[list[float], list[float]]]:
@@ -62,9 +62,9 @@ def test_shares_are_recorded_on_request_only(fed_run: Make) -> None:
     comparison = compare([fed_run("half", 4, recorded=False)])
     (row,) = csv.DictReader(comparison_csv(comparison).splitlines())
     assert (row["relative_throughput"], row["cpus_held"]) == ("0.5", "")
-    made = drawn(comparison)
-    assert "against_best" in made
-    assert "shares" not in made
+    figures = drawn(comparison)
+    assert "against_best" in figures
+    assert "shares" not in figures
 
 
 def test_shares_over_time(fed_run: Make) -> None:
@@ -97,7 +97,7 @@ def test_shares_of_the_best_case_are_drawn_by_row(fed_run: Make) -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["half", "whole"]
 
 
-def test_where_all_jobs_got_the_same_all_panels_stay(fed_run: Make) -> None:
+def test_equal_jobs_keep_all_panels(fed_run: Make) -> None:
     """Under whole alone throughput and CPUs are 1, too: a figure without panels would be none."""
     drawing = drawn(compare([fed_run("whole", 8)]))["against_best"]
     assert len(drawing.draw(WIDTH_IN).axes) == 3
@@ -161,10 +161,10 @@ def test_speed_ups_are_drawn_against_a_baseline_that_was_asked_for(fed_run: Make
 
 def test_speed_ups_are_of_equal_seeds_and_jobs(fed_run: Make, paper_run: Run) -> None:
     """Of seeds 1 and 2 against 2 and 3 only 2 counts, 2 jobs; against other jobs, none does."""
-    own = compare([fed_run("whole", 8, seed=seed) for seed in (1, 2)]).groups[0]
+    own_part = compare([fed_run("whole", 8, seed=seed) for seed in (1, 2)]).groups[0]
     other = compare([fed_run("half", 4, seed=seed) for seed in (2, 3)]).groups[0]
-    assert speedups(own, other).tolist() == [2, 2]
-    assert speedups(own, compare([paper_run]).groups[0]).tolist() == []
+    assert speedups(own_part, other).tolist() == [2, 2]
+    assert speedups(own_part, compare([paper_run]).groups[0]).tolist() == []
 
 
 def test_a_panel_a_scenario(fed_run: Make) -> None:
@@ -172,18 +172,18 @@ def test_a_panel_a_scenario(fed_run: Make) -> None:
     runs: Sequence[Run] = [
         fed_run(name, c, racks=r) for name, c in (("half", 4), ("whole", 8)) for r in (1, 2)
     ]
-    made = drawn(compare(runs), "policy=half")
-    assert [len(lines(axes)) for axes in made["jct_speedup"].draw(WIDTH_IN).axes] == [1, 1]
-    assert [len(lines(axes)) for axes in made["against_best"].draw(WIDTH_IN).axes] == [2] * 2
+    figures = drawn(compare(runs), "policy=half")
+    assert [len(lines(axes)) for axes in figures["jct_speedup"].draw(WIDTH_IN).axes] == [1, 1]
+    assert [len(lines(axes)) for axes in figures["against_best"].draw(WIDTH_IN).axes] == [2] * 2
     for name in ("against_best", "shares"):
-        assert "Shown: 1 rack" in made[name].caption
+        assert "Shown: 1 rack" in figures[name].caption
 
 
 def test_on_a_phone_all_of_it_fits(fed_run: Make) -> None:
     """The layouts hold (warnings are errors here), panels below each other."""
-    made = drawn(compare([fed_run("half", 4), fed_run("whole", 8)]), "policy=half")
+    figures = drawn(compare([fed_run("half", 4), fed_run("whole", 8)]), "policy=half")
     for name in ("shares", "against_best", "jct_speedup"):
-        figure = made[name].draw(NARROW_IN)
+        figure = figures[name].draw(NARROW_IN)
         figure.draw_without_rendering()
         assert len({axes.get_position().x0 for axes in figure.axes}) == 1
 

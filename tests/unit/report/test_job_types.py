@@ -1,4 +1,4 @@
-"""What is drawn and said of GPU jobs beside CPU jobs (those on paper: `kinds_run`)."""
+"""Figures and sentences on GPU jobs beside CPU jobs (those on paper: `kinds_run`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -30,11 +30,11 @@ def drawn(runs: Sequence[Run]) -> dict[str, Drawing]:
     """Return the figures of runs by name."""
     comparison = compare(runs)
     digests = [digest(group) for group in comparison.groups]
-    return {each.name: each for each in drawings(digests, comparison, contest(comparison))}
+    return {drawing.name: drawing for drawing in drawings(digests, comparison, contest(comparison))}
 
 
 def said(runs: Sequence[Run], baseline: str | None = None) -> dict[str, str]:
-    """Return what is said of kinds of jobs by topic."""
+    """Return the sentences on job types by topic."""
     comparison = compare(runs)
     return dict(job_types(comparison, contest(comparison, baseline)))
 
@@ -45,7 +45,7 @@ def points(line: Any) -> tuple[list[float], list[float]]:
 
 
 def told(over_10min: float, mean_s: float = 60.0, within_3min: float = 0.9, **more: Any) -> dict[str, Any]:
-    """Return what a summary says: how many GPU jobs wait for long, and how CPU jobs wait."""
+    """Return a summary's fields on long waits of GPU jobs and waits of CPU jobs."""
     gpu = {"jobs": 2, "at_once": 1 - over_10min, "over_10min": over_10min}
     cpu = {"jobs": 2, "within_3min": within_3min, "queueing_s": {"mean": mean_s}}
     return {"gpu": gpu, "cpu": cpu, **more}
@@ -83,7 +83,7 @@ def test_jobs_that_wait_are_counted_by_kind(kinds_run: Make) -> None:
     gpu, cpu = drawing.draw(WIDTH_IN).axes
     assert [axes.get_title(loc="left") for axes in (gpu, cpu)] == ["GPU jobs waiting", "CPU jobs waiting"]
     counts = [dict(zip(*points(axes.get_lines()[0]), strict=True)) for axes in (gpu, cpu)]
-    assert [[each[t] for t in (0.0, 5.0, 10.0)] for each in counts] == [[0, 1, 0], [0, 2, 1]]
+    assert [[count[t] for t in (0.0, 5.0, 10.0)] for count in counts] == [[0, 1, 0], [0, 2, 1]]
     assert gpu.get_ylim()[1] < cpu.get_ylim()[1]
     assert "axes of the panels differ" in drawing.caption
 
@@ -91,9 +91,9 @@ def test_jobs_that_wait_are_counted_by_kind(kinds_run: Make) -> None:
 def test_lines_of_queueing_begin_at_the_jobs_that_start_at_once(kinds_run: Make) -> None:
     """Half of the GPU jobs, and half of the CPU jobs; the rest waited 100 s and 5 s. A dot marks the half."""
     axes = drawn([kinds_run("coda")])["kinds_queueing"].draw(WIDTH_IN).axes
-    assert [each.get_title(loc="left") for each in axes] == ["GPU jobs", "CPU jobs"]
-    for each, waited in zip(axes, (100.0, 5.0), strict=True):
-        line, dot = each.get_lines()
+    assert [axis.get_title(loc="left") for axis in axes] == ["GPU jobs", "CPU jobs"]
+    for item, waited in zip(axes, (100.0, 5.0), strict=True):
+        line, dot = item.get_lines()
         x, y = points(line)
         assert (x[0], y[0], x[1], y[1]) == (5.0, 0.5, waited, 1.0)  # the axis begins at the shortest wait
         assert points(dot) == ([5.0], [0.5])
@@ -143,7 +143,7 @@ def test_percentiles_of_users_are_means_over_replicates(kinds_run: Make) -> None
     assert "Means over replicates." in drawing.caption
 
 
-def test_of_many_users_some_are_left_out(kinds_run: Make) -> None:
+def test_only_40_users_have_a_point(kinds_run: Make) -> None:
     """Of 43 users 40 have a point."""
     drawing = drawn([kinds_run("coda", [(f"u{i}", 1, 1, 1, 9.0, "") for i in range(43)])])["user_tails"]
     (axes,) = drawing.draw(WIDTH_IN).axes
@@ -191,20 +191,20 @@ def test_sizes_of_jobs_leave_cpu_jobs_out(kinds_run: Make) -> None:
 def test_some_runs_of_a_sweep_may_lack_it(kinds_run: Make, paper_run: Run) -> None:
     """Beside a run of GPU jobs alone, one line in each panel, and sentences on coda alone."""
     runs = [kinds_run("coda"), paper_run]
-    made = drawn(runs)
-    assert set(made) >= NAMES
-    assert [len(axes.get_lines()) for axes in made["kinds_in_use"].draw(WIDTH_IN).axes] == [1] * 6
+    figures = drawn(runs)
+    assert set(figures) >= NAMES
+    assert [len(axes.get_lines()) for axes in figures["kinds_in_use"].draw(WIDTH_IN).axes] == [1] * 6
     assert "fifo" not in " ".join(said(runs).values())
     (runs[0].folder / "cores.parquet").unlink()
     assert not NAMES & set(drawn(runs))
 
 
-def test_of_many_scenarios_one_is_drawn(kinds_run: Make) -> None:
+def test_only_one_of_many_scenarios_is_drawn(kinds_run: Make) -> None:
     """Two clusters: the captions name the one that is shown; sentences are on both."""
     runs = [kinds_run(p, cluster={"racks": r}) for p in ("coda", "fifo") for r in (1, 2)]
-    made = drawn(runs)
+    figures = drawn(runs)
     for name in NAMES:
-        assert "Shown: 1 rack" in made[name].caption
+        assert "Shown: 1 rack" in figures[name].caption
     assert said(runs)["Starved GPUs"].startswith("At 1 rack: 25 % of the GPUs starve")
     assert "; at 2 racks: 25 % of" in said(runs)["Starved GPUs"]
 
@@ -237,9 +237,9 @@ def test_long_runs_are_averaged(kinds_run: Make) -> None:
 @pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
 def test_all_of_it_fits(kinds_run: Make, width_in: float) -> None:
     """Seven rows with long names, of which six are drawn: the layouts hold (warnings are errors here)."""
-    made = drawn([kinds_run(f"a_long_name_of_a_policy_number_{i}") for i in range(7)])
+    figures = drawn([kinds_run(f"a_long_name_of_a_policy_number_{i}") for i in range(7)])
     for name in NAMES:
-        figure = made[name].draw(width_in)
+        figure = figures[name].draw(width_in)
         figure.draw_without_rendering()
         assert figure.get_figwidth() == width_in
 
@@ -247,12 +247,12 @@ def test_all_of_it_fits(kinds_run: Make, width_in: float) -> None:
 # --- words
 
 
-def test_what_is_said_of_two_policies(kinds_run: Make) -> None:
+def test_findings_on_two_policies_cover_each_topic(kinds_run: Make) -> None:
     """Each topic: shares in rising order, what the best costs CPU jobs, who aborts, who changes cores."""
     coda = kinds_run("coda", kinds=told(0.03, 90.0, 0.87, starved=0.008, aborted=131))
     fifo = kinds_run("fifo", kinds=told(0.43, starved=0.143, more_cpus=0.0, fewer_cpus=0.0))
-    found = said([coda, fifo])
-    assert found == {
+    result = said([coda, fifo])
+    assert result == {
         "Starved GPUs": (
             "0.8 % of the GPUs starve while GPU jobs wait under coda and 14 % under fifo. Starved GPUs are "
             "idle because their machine lacks the CPUs for a GPU job that waits."
@@ -281,7 +281,9 @@ def test_what_is_said_of_two_policies(kinds_run: Make) -> None:
         (90.0, 0.80, "CPU jobs pay for it"),
     ],
 )
-def test_whether_cpu_jobs_pay(kinds_run: Make, mean_s: float, within_3min: float, price: str) -> None:
+def test_waiting_of_cpu_jobs_is_compared_in_mean_and_share(
+    kinds_run: Make, mean_s: float, within_3min: float, price: str
+) -> None:
     """Against 60 s on average, and 90 % that wait at most 3 min: worse in both, in one, or in neither."""
     coda = kinds_run("coda", kinds=told(0.03, mean_s, within_3min))
     text = said([coda, kinds_run("fifo", kinds=told(0.43))])["Waiting CPU jobs"]
@@ -297,7 +299,7 @@ def test_whether_cpu_jobs_pay(kinds_run: Make, mean_s: float, within_3min: float
         (3700.0, 0.05, "CPU jobs pay for it"),
     ],
 )
-def test_what_cpu_jobs_pay_is_also_time_and_lost_work(
+def test_the_price_for_cpu_jobs_includes_time_and_lost_work(
     kinds_run: Make, jct_s: float, lost: float, price: str
 ) -> None:
     """They wait as long as under the other policy, where they take an hour and lose nothing."""
@@ -318,7 +320,7 @@ def test_what_cpu_jobs_pay_is_also_time_and_lost_work(
     assert "they wait" not in worse
 
 
-def test_where_gpu_jobs_wait_alike_there_is_no_price(kinds_run: Make) -> None:
+def test_without_a_gain_for_gpu_jobs_no_price_is_reported(kinds_run: Make) -> None:
     """Coda and slow keep as many GPU jobs waiting, so CPU jobs are not compared with slow's, but fifo's."""
     runs = [kinds_run("coda", kinds=told(0.03)), kinds_run("slow", kinds=told(0.03, 600.0))]
     assert "Waiting CPU jobs" not in said(runs)
@@ -336,7 +338,7 @@ def test_the_price_is_against_the_baseline(kinds_run: Make) -> None:
     assert "(20.0 s under drf)" in said(runs, "policy=drf")["Waiting CPU jobs"]
 
 
-def test_of_many_policies_the_ends_are_told(kinds_run: Make) -> None:
+def test_only_the_extremes_of_many_policies_are_named(kinds_run: Make) -> None:
     """Five policies, shares 0 to 0.4."""
     runs = [kinds_run(f"p{i}", kinds=told(0.1 * i, starved=0.1 * i)) for i in range(5)]
     assert said(runs)["Starved GPUs"].startswith(
@@ -358,7 +360,7 @@ def test_replicates_are_averaged(kinds_run: Make) -> None:
     assert said([runs[0], replace(runs[1], summary=runs[1].summary | {"kinds": None})]) == {}
 
 
-def test_how_much_of_the_held_gpus_is_used(kinds_run: Make) -> None:
+def test_the_used_fraction_of_held_gpus_is_reported(kinds_run: Make) -> None:
     """45 % under fifo, 67 % under coda; nothing of a policy whose runs do not say."""
     used = (("coda", 0.67), ("fifo", 0.45), ("las", None))
     runs = [kinds_run(name, kinds=told(0.1, gpu_utilization_active=share)) for name, share in used]
@@ -368,7 +370,7 @@ def test_how_much_of_the_held_gpus_is_used(kinds_run: Make) -> None:
     assert "Held GPUs used" not in said([kinds_run("drf", kinds=told(0.1))])
 
 
-def test_what_drawn_bandwidth_costs(kinds_run: Make) -> None:
+def test_time_lost_to_memory_bandwidth_is_reported(kinds_run: Make) -> None:
     """8 % and 20 % of the time; GPU jobs lose 1.5 % of theirs under off and nothing under coda."""
     runs = [
         kinds_run(name, kinds=told(0.1, over_threshold=part)) for name, part in (("coda", 0.08), ("off", 0.2))
@@ -405,7 +407,7 @@ def test_interference_is_that_of_gpu_jobs(kinds_run: Make) -> None:
 
 
 def test_a_panel_of_nothing_has_its_line_at_the_bottom(kinds_run: Make) -> None:
-    """Where no GPU starves the axis ends at 1 %, and not around 0."""
+    """If no GPU starves the axis ends at 1 %, and not around 0."""
     run = kinds_run("coda")
     path = run.folder / "cores.parquet"
     table = pq.read_table(path)
@@ -420,7 +422,7 @@ def test_no_gpu_starves(kinds_run: Make) -> None:
     assert said(runs)["Starved GPUs"].startswith("No GPU starves under coda and fifo. ")
 
 
-def test_policies_under_which_no_gpu_job_waits_are_named(kinds_run: Make) -> None:
+def test_policies_without_waiting_gpu_jobs_are_named(kinds_run: Make) -> None:
     """There is no time over which the GPUs that starve could be counted; nothing is said if that is all."""
     coda = kinds_run("coda", kinds=told(0.0, starved=0.0, gpu_active_queued=None))
     fifo = kinds_run("fifo", kinds=told(0.4, starved=0.2))
@@ -430,7 +432,7 @@ def test_policies_under_which_no_gpu_job_waits_are_named(kinds_run: Make) -> Non
     assert "Starved GPUs" not in said([coda])
 
 
-def test_of_many_scenarios_those_that_differ_most_are_told(kinds_run: Make) -> None:
+def test_only_the_most_different_of_many_scenarios_are_named(kinds_run: Make) -> None:
     """Five clusters, shares apart by 1 to 5 %: the first is left out."""
     runs = [
         kinds_run(name, kinds=told(share, starved=share), cluster={"racks": r})
@@ -448,7 +450,7 @@ def test_its_columns_are_explained(kinds_run: Make) -> None:
     assert any("GPUs starved" in note for note in comparison_notes(comparison, contest(comparison)))
 
 
-def test_gpu_jobs_that_held_no_cpus_are_told_of(kinds_run: Make) -> None:
+def test_gpu_jobs_without_cpus_are_reported(kinds_run: Make) -> None:
     """2 and 3 jobs of two seeds under tiresias, none under coda; nothing is said where jobs need no CPUs."""
     held = (("tiresias", 0, 2), ("tiresias", 1, 3), ("coda", 0, 0), ("coda", 1, 0))
     runs = [kinds_run(name, seed=seed, kinds=told(0.1, without_cpus=jobs)) for name, seed, jobs in held]
@@ -458,9 +460,13 @@ def test_gpu_jobs_that_held_no_cpus_are_told_of(kinds_run: Make) -> None:
             {key: run.summary[key] for key in run.summary if key != "relative_throughput"} for run in runs
         ]
         comparison = compare(
-            [replace(run, summary=each | needs) for run, each in zip(runs, bare, strict=True)]
+            [replace(run, summary=item | needs) for run, item in zip(runs, bare, strict=True)]
         )
-        return [each for each in comparison_notes(comparison, contest(comparison)) if "held no CPUs" in each]
+        return [
+            comparison_note
+            for comparison_note in comparison_notes(comparison, contest(comparison))
+            if "held no CPUs" in comparison_note
+        ]
 
     assert notes() == []
     (note,) = notes(relative_throughput={"mean": 0.5})

@@ -1,4 +1,4 @@
-"""How figures can be read: colours, units, ticks, order, dark pages."""
+"""Legibility of figures: colours, units, ticks, order, dark pages."""
 
 import re
 from collections.abc import Callable

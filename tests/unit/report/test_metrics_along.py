@@ -44,11 +44,11 @@ def test_rows_are_sorted_by_the_swept_number_and_the_other_differences(
         for preset in ("batch", "week")
     ]
     comparison = compared(points[:-1])
-    found = along(comparison, contest(comparison))
-    assert found is not None
-    assert (found.key, found.at, found.lines) == ("cluster.racks", ("2", "8", "16"), ("fifo", "srtf"))
-    assert [name for name, _ in found.sets] == ["batch", "week"]
-    (_, batch), (_, week) = found.sets
+    result = along(comparison, contest(comparison))
+    assert result is not None
+    assert (result.key, result.at, result.lines) == ("cluster.racks", ("2", "8", "16"), ("fifo", "srtf"))
+    assert [name for name, _ in result.sets] == ["batch", "week"]
+    (_, batch), (_, week) = result.sets
     labels = [[comparison.groups[row].label if row >= 0 else "" for row in line] for line in batch]
     assert labels[0] == ["fifo, 2 racks, batch", "fifo, 8 racks, batch", "fifo, 16 racks, batch"]
     assert week[1][2] == -1
@@ -60,9 +60,9 @@ def test_whiskers_end_at_the_interval(compared: Callable[..., Comparison]) -> No
         ("fifo", racks, seed, "batch", 10.0 + 2.0 * seed) for racks in (2, 4) for seed in range(3)
     ]
     comparison = compared(points)
-    found = along(comparison, contest(comparison))
-    assert found is not None
-    axes = metrics_along(comparison.groups, found).axes[METRICS.index("jct_mean_s")]
+    result = along(comparison, contest(comparison))
+    assert result is not None
+    axes = metrics_along(comparison.groups, result).axes[METRICS.index("jct_mean_s")]
     line, _, (bars,) = axes.containers[0]  # type: ignore[misc]
     assert np.ravel(line.get_ydata()).tolist() == [12.0, 12.0]
     assert bars.get_segments()[0][:, 1].tolist() == pytest.approx([7.032, 16.968], abs=1e-3)
@@ -73,9 +73,9 @@ def test_numbers_far_apart_have_a_logarithmic_scale(compared: Callable[..., Comp
     """1 and 100 s are a factor of 100 apart."""
     points: list[Point] = [("fifo", 2, 0, "batch", 100.0), ("fifo", 4, 0, "batch", 1.0)]
     comparison = compared(points)
-    found = along(comparison, contest(comparison))
-    assert found is not None
-    axes = metrics_along(comparison.groups, found).axes[METRICS.index("jct_mean_s")]
+    result = along(comparison, contest(comparison))
+    assert result is not None
+    axes = metrics_along(comparison.groups, result).axes[METRICS.index("jct_mean_s")]
     assert axes.get_yscale() == "log"
 
 
@@ -94,9 +94,9 @@ def test_a_metric_that_is_0_everywhere_has_no_panel(compared: Callable[..., Comp
     for group in comparison.groups:
         for run in group.runs:
             run.summary["exposed_s"]["mean"] = 0.0
-    found = along(comparison, contest(comparison))
-    assert found is not None
-    figure = metrics_along(comparison.groups, found)
+    result = along(comparison, contest(comparison))
+    assert result is not None
+    figure = metrics_along(comparison.groups, result)
     assert len([axes for axes in figure.axes if axes.get_title(loc="left")]) == len(METRICS) - 1
 
 
@@ -111,12 +111,12 @@ def test_relative_to_a_baseline_seed_by_seed(compared: Callable[..., Comparison]
     ]
     comparison = compared(points)
     competing = contest(comparison, "policy=fifo")
-    found = along(comparison, competing)
-    assert found is not None
-    apart = relative(found, competing.baseline)
+    result = along(comparison, competing)
+    assert result is not None
+    apart = relative(result, competing.baseline)
     assert apart is not None
     assert apart.lines == ("srtf",)
     figure = metrics_along(comparison.groups, apart, baseline=competing.baseline)
     axes = figure.axes[METRICS.index("jct_mean_s")]
     assert axes.lines[0].get_ydata() == pytest.approx([-37.5, 0.0])
-    assert relative(found, range(len(comparison.groups))) is None  # who is its own baseline has no line
+    assert relative(result, range(len(comparison.groups))) is None  # who is its own baseline has no line

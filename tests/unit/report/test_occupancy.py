@@ -19,15 +19,15 @@ from artist.results.scenarios import contest
 
 def test_the_picture_of_the_run_on_paper(paper_run: Run) -> None:
     """2 machines x 2 GPUs: all of m0 in one colour (2-4 GPUs), m1 white before 2 s and from 6 s to 10 s."""
-    made = picture(compare([paper_run]).groups[0], 22.5)
-    rows, bins, _ = made.pixels.shape
-    assert (rows, made.machines) == (4, 2)
-    white = (made.pixels == 255).all(axis=2)
+    drawing = picture(compare([paper_run]).groups[0], 22.5)
+    rows, bins, _ = drawing.pixels.shape
+    assert (rows, drawing.machines) == (4, 2)
+    white = (drawing.pixels == 255).all(axis=2)
     assert not white[:2].any()
     middles_s = (np.arange(bins) + 0.5) * 22.5 / bins
     idle = (middles_s < 2) | ((middles_s > 6) & (middles_s < 10))
     assert (white[2:] == idle).mean() > 0.99
-    assert len({tuple(pixel) for pixel in made.pixels[~white]}) == 1
+    assert len({tuple(pixel) for pixel in drawing.pixels[~white]}) == 1
 
 
 def test_idle_machines_are_in_the_picture(paper_run: Run, rewrite: Callable[..., None]) -> None:
@@ -47,9 +47,9 @@ def test_machines_without_gpus_are_left_out(paper_run: Run, rewrite: Callable[..
     topology = {"machine_types": {"box": {"gpus": 2}, "plain": {"gpus": 0}}}
     mixed = paper_run.config | {"cluster": {"machines": groups}, "topology": topology}
     comparison = compare([replace(paper_run, config=mixed)])
-    made = picture(comparison.groups[0], 22.5)
-    white = (made.pixels == 255).all(axis=2)
-    assert (made.machines, len(white)) == (2, 4)
+    built = picture(comparison.groups[0], 22.5)
+    white = (built.pixels == 255).all(axis=2)
+    assert (built.machines, len(white)) == (2, 4)
     assert not white[:2].any()
     assert white[2:].mean() == pytest.approx(12.5 / 22.5, abs=0.01)
     text = drawing([digest(comparison.groups[0])], contest(comparison)).caption
@@ -64,11 +64,11 @@ def test_pools_are_named_beside_the_picture(paper_run: Run) -> None:
     pooled = replace(paper_run, config=paper_run.config | {"cluster": {"machines": groups}})
     for run, names, lines in ((paper_run, {}, []), (pooled, {"training": 0.5, "inference": 1.5}, [1, 1])):
         comparison = compare([run])
-        made = drawing([digest(comparison.groups[0])], contest(comparison))
-        (axes,) = made.draw(WIDTH_IN).axes
+        built = drawing([digest(comparison.groups[0])], contest(comparison))
+        (axes,) = built.draw(WIDTH_IN).axes
         assert {text.get_text(): text.xy[1] for text in axes.texts} == names  # type: ignore[attr-defined]
         assert [y for line in axes.get_lines() for y in np.ravel(line.get_ydata())] == lines
-        assert ("different pools" in made.caption) == bool(names)
+        assert ("different pools" in built.caption) == bool(names)
 
 
 def _trace(run: Run) -> list[dict[str, Any]]:
@@ -129,7 +129,7 @@ def test_events_of_a_thread_never_overlap(paper_run: Run, rewrite: Callable[...,
         assert all(one["ts"] + one["dur"] <= e["ts"] or e["ts"] + e["dur"] <= one["ts"] for e in others)
 
 
-def test_a_long_trace_ends_early_and_says_so(paper_run: Run) -> None:
+def test_a_long_trace_is_cut_with_a_note(paper_run: Run) -> None:
     """5 events allowed: a and c take 4, and b's 2 stays of 2 GPUs each are left out."""
     text, left_out = trace_text(paper_run, most=5)
     assert left_out == 2

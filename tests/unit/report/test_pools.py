@@ -1,4 +1,4 @@
-"""What is drawn and said of pools, and of machines that went back (the pools on paper: `with_pools`)."""
+"""Figures and sentences on pools and returned machines (the pools on paper: `with_pools`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -42,11 +42,11 @@ def make(run_folder: Callable[..., Path], with_pools: Callable[[Run], Run], tmp_
 def drawn(comparison: Comparison) -> dict[str, Drawing]:
     """Return the figures of a comparison by name."""
     digests = [digest(group) for group in comparison.groups]
-    return {each.name: each for each in drawings(digests, comparison, contest(comparison))}
+    return {drawing.name: drawing for drawing in drawings(digests, comparison, contest(comparison))}
 
 
 def said(runs: Sequence[Run]) -> dict[str, str]:
-    """Return what is said of the pools of runs by topic."""
+    """Return the sentences on the pools of runs by topic."""
     return dict(pools([digest(group) for group in compare(runs).groups]))
 
 
@@ -55,7 +55,7 @@ def areas(axes: Any) -> dict[str, list[tuple[float, float, float]]]:
     from matplotlib.collections import FillBetweenPolyCollection
     from matplotlib.colors import to_hex
 
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    results: dict[str, list[tuple[float, float, float]]] = {}
     for area in axes.collections:
         if isinstance(area, FillBetweenPolyCollection):
             (path,) = area.get_paths()
@@ -64,12 +64,12 @@ def areas(axes: Any) -> dict[str, list[tuple[float, float, float]]]:
                 inside = [y for x, y in _edges(path.vertices, (left + right) / 2)]
                 low, high = min(inside), max(inside)
                 if high > low:
-                    found.setdefault(to_hex(area.get_facecolor()[0]), []).append((left, low, high))
-    return found
+                    results.setdefault(to_hex(area.get_facecolor()[0]), []).append((left, low, high))
+    return results
 
 
 def _edges(vertices: Any, x: float) -> list[tuple[float, float]]:
-    """Return where the outline of a polygon crosses a vertical line."""
+    """Return the crossings of a polygon's outline with a vertical line."""
     return [
         (x, float(y0 + (y1 - y0) * (x - x0) / (x1 - x0)))
         for (x0, y0), (x1, y1) in zip(vertices, np.roll(vertices, -1, axis=0), strict=True)
@@ -77,12 +77,12 @@ def _edges(vertices: Any, x: float) -> list[tuple[float, float]]:
     ]
 
 
-def test_without_pools_nothing_is_drawn_or_said(make: Make) -> None:
+def test_without_pools_nothing_is_drawn_or_reported(make: Make) -> None:
     """No figure, no finding."""
     run = make("fifo", pooled=False)
-    made = drawn(compare([run]))
-    assert not set(NAMES) & set(made)
-    assert "pools" not in made["busy_gpus"].caption
+    figures = drawn(compare([run]))
+    assert not set(NAMES) & set(figures)
+    assert "pools" not in figures["busy_gpus"].caption
     assert said([run]) == {}
 
 
@@ -92,17 +92,17 @@ def test_pools_are_stacked(make: Make) -> None:
     Needed are 4 GPUs, so from 6 on, and 2 from 15 s on, so from 8 on. From 10 to 15 s, where the pool begins
     at 8, the need begins at 6: 2 GPUs are missing.
     """
-    made = drawn(compare([make("lyra")]))
-    assert "All pools count" in made["busy_gpus"].caption
-    drawing = made["pools"]
+    figures = drawn(compare([make("lyra")]))
+    assert "All pools count" in figures["busy_gpus"].caption
+    drawing = figures["pools"]
     (axes,) = drawing.draw(WIDTH_IN).axes
-    found = areas(axes)
-    assert found[BLUE] == [(0, 0, 4), (5, 0, 2), (10, 0, 4), (15, 0, 4)]
-    assert found[pale(BLUE)] == [(5, 2, 4)]
-    assert found[ORANGE] == [(5, 4, 6), (10, 4, 7)]
-    assert found[pale(ORANGE)] == [(10, 7, 8)]
-    assert found[NEED] == [(0, 6, 10), (5, 6, 10), (10, 6, 10), (15, 8, 10)]
-    assert found[SHORT] == [(10, 6, 8)]
+    result = areas(axes)
+    assert result[BLUE] == [(0, 0, 4), (5, 0, 2), (10, 0, 4), (15, 0, 4)]
+    assert result[pale(BLUE)] == [(5, 2, 4)]
+    assert result[ORANGE] == [(5, 4, 6), (10, 4, 7)]
+    assert result[pale(ORANGE)] == [(10, 7, 8)]
+    assert result[NEED] == [(0, 6, 10), (5, 6, 10), (10, 6, 10), (15, 8, 10)]
+    assert result[SHORT] == [(10, 6, 8)]
     tops = [np.ravel(line.get_ydata()).tolist() for line in axes.get_lines()]
     assert tops == [[4] * 5, [4, 6, 8, 4, 4], [10] * 5]
     assert "Red" in drawing.caption
@@ -111,7 +111,11 @@ def test_pools_are_stacked(make: Make) -> None:
 def test_times_of_shortage_are_marked_at_the_top(make: Make) -> None:
     """A bar from 10 to 15 s; the key says what it is."""
     figure = drawn(compare([make("lyra")]))["pools"].draw(WIDTH_IN)
-    (bar,) = [each for each in figure.axes[0].collections if type(each).__name__ == "PolyCollection"]
+    (bar,) = [
+        collection
+        for collection in figure.axes[0].collections
+        if type(collection).__name__ == "PolyCollection"
+    ]
     (path,) = bar.get_paths()
     assert (path.vertices[:, 0].min(), path.vertices[:, 0].max()) == (10, 15)
     texts = [text.get_text() for text in figure.legends[-1].get_texts()]
@@ -174,9 +178,9 @@ def test_runs_without_times_of_returns_have_their_totals(make: Make) -> None:
     run = make("lyra")
     path = run.folder / "pools.parquet"
     pq.write_table(pq.read_table(path).drop_columns(["reclaimed_idle"]), path)
-    made = drawn(compare([run]))
-    assert "reclaims" in made
-    assert "reclaims_over_time" not in made
+    figures = drawn(compare([run]))
+    assert "reclaims" in figures
+    assert "reclaims_over_time" not in figures
 
 
 def test_no_machine_went_back(make: Make) -> None:
@@ -184,20 +188,20 @@ def test_no_machine_went_back(make: Make) -> None:
     none = {"machines": 0, "idle": 0, "flexible": 0, "preempting": 0, "preempted_jobs": 0}
     run = make("lyra_fifo", reclaims=none, inference_short={"server_s": 0.0, "worst_servers": 0})
     assert set(NAMES) & set(drawn(compare([run]))) == {"pools"}
-    found = said([run])
-    assert found.pop("Use of pools")
-    assert found == {"Short pools": "The inference pool was never short of machines."}
+    result = said([run])
+    assert result.pop("Use of pools")
+    assert result == {"Short pools": "The inference pool was never short of machines."}
 
 
-def test_what_is_said(make: Make) -> None:
+def test_findings_cover_shortage_and_reclaims(make: Make) -> None:
     """5 server-seconds, 1 machine at worst; of 2 machines half idle, half by preempting a job."""
     never = {"server_s": 0.0, "worst_servers": 0}
-    found = said([make("lyra"), make("fifo", inference_short=never, reclaims=None)])
-    assert found["Short pools"] == (
+    result = said([make("lyra"), make("fifo", inference_short=never, reclaims=None)])
+    assert result["Short pools"] == (
         "The inference pool was short for 5 server-seconds, at worst by 1 machine, under lyra; never under "
         "fifo. Short: needs more than is there, by the larger of the signal's present and next value."
     )
-    assert found["Machines returned"] == (
+    assert result["Machines returned"] == (
         "lyra returned 2 machines: 50 % idle, 0.0 % by shrinking or moving jobs, 50 % by preempting 1 job."
     )
 
@@ -264,23 +268,23 @@ def test_of_many_rows_the_extremes_are_named(make: Make) -> None:
         )
         for i in range(5)
     ]
-    found = said(runs)
-    assert found["Machines returned"].startswith(
+    result = said(runs)
+    assert result["Machines returned"].startswith(
         "Of 5 rows, fewest jobs per machine were preempted under p1,"
     )
     assert (
         "most jobs per machine were preempted under p3, which returned 2 machines"
-        in found["Machines returned"]
+        in result["Machines returned"]
     )
-    assert "under p1 and for less under 1 other. " in found["Short pools"]
+    assert "under p1 and for less under 1 other. " in result["Short pools"]
 
 
 @pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
 def test_all_of_it_fits(make: Make, width_in: float) -> None:
     """Of seven rows with pools six have a panel: the layouts hold (warnings are errors here)."""
-    made = drawn(compare([make(f"a_long_name_of_a_policy_number_{i}") for i in range(7)]))
+    figures = drawn(compare([make(f"a_long_name_of_a_policy_number_{i}") for i in range(7)]))
     for name in NAMES:
-        figure = made[name].draw(width_in)
+        figure = figures[name].draw(width_in)
         figure.draw_without_rendering()
         assert len(figure.axes) == (2 if name == "reclaims" else 6)
         assert figure.get_figwidth() == width_in

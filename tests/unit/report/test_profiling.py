@@ -41,7 +41,7 @@ def noted(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[..., Run]
 def table_of(runs: Sequence[Run]) -> DataTable | None:
     """Return the table of runs."""
     groups = compare(runs).groups
-    return steps_table({group.name: found for group in groups if (found := read_profiling(group))})
+    return steps_table({group.name: result for group in groups if (result := read_profiling(group))})
 
 
 def test_steps_by_model_and_row(noted: Callable[..., Run]) -> None:
@@ -78,7 +78,7 @@ def test_the_page_has_the_table(noted: Callable[..., Run], monkeypatch: pytest.M
     assert "numbers of CPUs a policy tried" in page
 
 
-def test_the_page_has_what_jobs_kept_and_lost(
+def test_the_page_has_cpus_kept_and_time_lost(
     kinds_run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A job of 2 GPUs keeps 6 CPUs, 3 a GPU; of the 10 s for which it ran other jobs took 2.5."""

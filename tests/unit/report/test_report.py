@@ -355,7 +355,7 @@ def test_traces_are_written_on_request(sweep: Path) -> None:
 
 
 def test_the_page_begins_with_the_findings(sweep: Path) -> None:
-    """What was run, who is best and how sure that is stand above the first table."""
+    """The runs, the best policy and its certainty precede the first table."""
     assert main([str(sweep)]) == 0
     above = (sweep / "report" / "report.html").read_text().partition("<table")[0]
     assert "4 runs of 3 jobs: policy fifo, srtf." in above

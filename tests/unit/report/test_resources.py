@@ -1,4 +1,4 @@
-"""What is drawn and said of resources.parquet of the run on paper (see conftest)."""
+"""Figures and sentences on resources.parquet of the run on paper (see conftest)."""
 
 import csv
 from collections.abc import Callable, Sequence
@@ -29,10 +29,10 @@ Write = Callable[..., Path]
 def drawn(comparison: Comparison) -> dict[str, Drawing]:
     """Return the figures of a comparison by name."""
     digests = [digest(group) for group in comparison.groups]
-    return {each.name: each for each in drawings(digests, comparison, contest(comparison))}
+    return {drawing.name: drawing for drawing in drawings(digests, comparison, contest(comparison))}
 
 
-def test_without_them_nothing_is_said(run_folder: Write, tmp_path: Path) -> None:
+def test_without_resources_nothing_is_reported(run_folder: Write, tmp_path: Path) -> None:
     """No column on the page, an empty cell in table.csv, and no figure."""
     comparison = compare([read_run(run_folder(tmp_path / "run", FIFO))])
     (row,) = csv.DictReader(comparison_csv(comparison).splitlines())
@@ -105,22 +105,22 @@ def test_rows_without_a_recording_are_left_out_with_a_note(
     figures: Callable[..., dict[str, Drawing]],
 ) -> None:
     """Of fifo, las and srtf only las recorded: one line each, las's own, and the captions say why."""
-    made = figures(["fifo", "las", "srtf"], ["las"])
+    built = figures(["fifo", "las", "srtf"], ["las"])
     for name in ("resources", "blocking_index"):
-        assert "output.resources=true" in made[name].caption
-        assert [len(axes.get_lines()) for axes in made[name].draw(WIDTH_IN).axes] == [1] * (
+        assert "output.resources=true" in built[name].caption
+        assert [len(axes.get_lines()) for axes in built[name].draw(WIDTH_IN).axes] == [1] * (
             2 if name == "resources" else 1
         )
-    las = made["resources"].draw(WIDTH_IN).axes[0].get_lines()[0].get_color()
-    assert las == made["queue_length"].draw(WIDTH_IN).axes[0].get_lines()[1].get_color()
+    las = built["resources"].draw(WIDTH_IN).axes[0].get_lines()[0].get_color()
+    assert las == built["queue_length"].draw(WIDTH_IN).axes[0].get_lines()[1].get_color()
 
 
-def test_of_many_scenarios_one_shows_the_resources(figures: Callable[..., dict[str, Drawing]]) -> None:
+def test_only_one_of_many_scenarios_shows_the_resources(figures: Callable[..., dict[str, Drawing]]) -> None:
     """Two clusters: a panel each for the blocking index; the resources of one, which the caption names."""
-    made = figures(["fifo", "srtf"], ["fifo", "srtf"], (1, 2))
-    assert [len(axes.get_lines()) for axes in made["blocking_index"].draw(WIDTH_IN).axes] == [2, 2]
-    assert [len(axes.get_lines()) for axes in made["resources"].draw(WIDTH_IN).axes] == [2] * 2
-    assert "Shown: 1 rack" in made["resources"].caption
+    built = figures(["fifo", "srtf"], ["fifo", "srtf"], (1, 2))
+    assert [len(axes.get_lines()) for axes in built["blocking_index"].draw(WIDTH_IN).axes] == [2, 2]
+    assert [len(axes.get_lines()) for axes in built["resources"].draw(WIDTH_IN).axes] == [2] * 2
+    assert "Shown: 1 rack" in built["resources"].caption
 
 
 def test_more_than_six_lines_are_not_drawn(figures: Callable[..., dict[str, Drawing]]) -> None:

@@ -1,4 +1,4 @@
-"""How many racks or machines it takes, and what is said about another number that was swept."""
+"""Racks or machines needed, and sentences on another number that was swept."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -32,13 +32,13 @@ def comparison(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[...,
 
 
 def size(comparison: Comparison) -> str:
-    """Return how many of something it takes."""
+    """Return the sentence on the number needed."""
     (axis,) = (axis for axis in axes(comparison) if axis.key in SIZES)
     return sizes(axis, comparison)
 
 
 def line(comparison: Comparison) -> str:
-    """Return what is said about the number that was swept."""
+    """Return the sentence on the number that was swept."""
     (axis,) = (axis for axis in axes(comparison) if axis.key != "policy")
     return along(axis)
 
@@ -49,10 +49,10 @@ def test_it_takes_the_least_number_within_5_per_cent(comparison: Callable[..., C
     With 32 machines 400 s and 900 s, 4 and 9 times; 96 are enough for both.
     The run on paper computes for 20 + 8 + 40 of 90 GPU-seconds: 76 %.
     """
-    made = comparison(
+    compared = comparison(
         {"fifo": (900.0, 184.0, 104.0, 100.0), "srtf": (400.0, 102.0, 100.0, 100.0)}, (32, 64, 96, 133)
     )
-    assert size(made) == (
+    assert size(compared) == (
         "96 machines are enough: the mean JCT is at most 4.0 % above the lowest of all numbers run. With 32 "
         "machines, it is 4.0 times as long under srtf (6.67 min) and 9.0 times as long under fifo (15.0 "
         "min). With 64 machines, it is 2.0 % longer under srtf (1.70 min) and 84 % longer under fifo (3.07 "
@@ -71,8 +71,8 @@ def test_the_bound_is_5_per_cent(comparison: Callable[..., Comparison], mean_s: 
 
 def test_a_gain_beyond_the_largest_number_is_mentioned(comparison: Callable[..., Comparison]) -> None:
     """From 200 s to 100 s: 8 racks are not within 5 %, and what 32 would gain was not run."""
-    made = comparison({"fifo": (200.0, 100.0), "srtf": (100.0, 80.0)}, (8, 16), "racks")
-    assert size(made).startswith(
+    compared = comparison({"fifo": (200.0, 100.0), "srtf": (100.0, 80.0)}, (8, 16), "racks")
+    assert size(compared).startswith(
         "Only 8 and 16 racks were run, and more than these may be better still. With 8 racks, the mean JCT "
         "is 25 % longer under srtf (1.67 min) and 2.0 times as long under fifo (3.33 min)."
     )
@@ -86,9 +86,11 @@ def test_one_rack_may_be_enough(comparison: Callable[..., Comparison]) -> None:
 
 
 def test_up_to_where_a_load_does_not_matter(comparison: Callable[..., Comparison]) -> None:
-    """What gets worse with the key is level at its low end: from 100 s to 100.5 s, then 300 s and 150 s."""
-    made = comparison({"fifo": (100.0, 100.5, 300.0), "srtf": (100.2, 100.0, 150.0)}, (0.5, 0.7, 0.9), "load")
-    assert line(made) == (
+    """A rising metric is level at its low end: from 100 s to 100.5 s, then 300 s and 150 s."""
+    compared = comparison(
+        {"fifo": (100.0, 100.5, 300.0), "srtf": (100.2, 100.0, 150.0)}, (0.5, 0.7, 0.9), "load"
+    )
+    assert line(compared) == (
         "From cluster.load=0.5 to 0.9, the mean JCT rises from 1.67 min to 2.50 min under srtf and rises "
         "from 1.67 min to 5.00 min under fifo; up to 0.7, the mean JCT changes by less than 1 % under "
         "every policy."
@@ -96,9 +98,9 @@ def test_up_to_where_a_load_does_not_matter(comparison: Callable[..., Comparison
 
 
 def test_from_where_on_a_number_does_not_matter(comparison: Callable[..., Comparison]) -> None:
-    """What is level from 2 on: 300 s, then 100 s and 100.5 s."""
-    made = comparison({"fifo": (300.0, 100.5, 100.0)}, (1, 2, 4), "delay")
-    assert line(made) == (
+    """Level from 2 on: 300 s, then 100 s and 100.5 s."""
+    compared = comparison({"fifo": (300.0, 100.5, 100.0)}, (1, 2, 4), "delay")
+    assert line(compared) == (
         "From cluster.delay=1 to 4, the mean JCT falls from 5.00 min to 1.67 min under fifo; from 2 on, "
         "the mean JCT changes by less than 1 % under fifo."
     )
@@ -108,14 +110,14 @@ def test_a_mean_jct_that_neither_rises_nor_falls_is_called_neither(
     comparison: Callable[..., Comparison],
 ) -> None:
     """From 60 s to 120 s and back to 66 s: the ends are 10 % apart, which says nothing."""
-    made = comparison({"fifo": (60.0, 120.0, 66.0)}, (1, 2, 4), "delay")
-    assert "goes up and down (60.0 s at 1, 2.00 min at 2 and 66.0 s at 4) under fifo" in line(made)
+    compared = comparison({"fifo": (60.0, 120.0, 66.0)}, (1, 2, 4), "delay")
+    assert "goes up and down (60.0 s at 1, 2.00 min at 2 and 66.0 s at 4) under fifo" in line(compared)
 
 
 def test_a_number_without_effect_is_named(comparison: Callable[..., Comparison]) -> None:
     """All within 1 %, under the only policy."""
-    made = comparison({"fifo": (100.0, 100.5)}, (8, 16), "delay")
-    assert line(made) == "From cluster.delay=8 to 16, the mean JCT changes by less than 1 % under fifo."
+    compared = comparison({"fifo": (100.0, 100.5)}, (8, 16), "delay")
+    assert line(compared) == "From cluster.delay=8 to 16, the mean JCT changes by less than 1 % under fifo."
 
 
 @pytest.mark.parametrize(
@@ -125,20 +127,20 @@ def test_words_are_no_axis(
     comparison: Callable[..., Comparison], values: Sequence[Any], means: Sequence[float]
 ) -> None:
     """Names, one value only, or a number beside none: nothing is said of how many it takes."""
-    found = axes(comparison({"fifo": means, "srtf": means}, values))
-    assert not any(axis.numeric for axis in found if axis.key == "cluster.machines")
+    result = axes(comparison({"fifo": means, "srtf": means}, values))
+    assert not any(axis.numeric for axis in result if axis.key == "cluster.machines")
 
 
 def test_a_policy_without_all_values_is_left_out(comparison: Callable[..., Comparison]) -> None:
     """No job of las finished on 16 machines: the sentence is about the others."""
-    made = comparison({"fifo": (200.0, 100.0), "las": (1.0, None)}, (8, 16))
-    assert "las" not in size(made)
+    compared = comparison({"fifo": (200.0, 100.0), "las": (1.0, None)}, (8, 16))
+    assert "las" not in size(compared)
 
 
 def test_the_widest_variation_has_the_greatest_effect(comparison: Callable[..., Comparison]) -> None:
     """The policy: 200 s and 50 s at 8 racks, 300 % more; racks: 200 s and 100 s under fifo, 100 % more."""
-    made = comparison({"fifo": (200.0, 100.0), "srtf": (50.0, 50.0)}, (8, 16), "racks")
-    effects = {axis.key: (axis.name, axis.effect, axis.widest) for axis in axes(made)}
+    compared = comparison({"fifo": (200.0, 100.0), "srtf": (50.0, 50.0)}, (8, 16), "racks")
+    effects = {axis.key: (axis.name, axis.effect, axis.widest) for axis in axes(compared)}
     assert effects == {
         "policy": ("the policy", 3.0, "8 racks"),
         "cluster.racks": ("the number of racks", 1.0, "fifo"),
@@ -147,8 +149,8 @@ def test_the_widest_variation_has_the_greatest_effect(comparison: Callable[..., 
 
 def test_up_and_down_by_little_may_be_chance(comparison: Callable[..., Comparison]) -> None:
     """From 100 s to 103.6 s and back to 100 s, with one seed each: the load is not what does it."""
-    made = comparison({"fifo": (100.0, 103.6, 100.0)}, (0.6, 1, 1.2), "load")
-    assert line(made) == (
+    compared = comparison({"fifo": (100.0, 103.6, 100.0)}, (0.6, 1, 1.2), "load")
+    assert line(compared) == (
         "From cluster.load=0.6 to 1.2, the mean JCT goes up and down (1.67 min at 0.6, 1.73 min at 1 and "
         "1.67 min at 1.2) under fifo. This may be chance."
     )

@@ -51,23 +51,25 @@ def test_along_a_sweep(runs: Maker, held: Holder, take: str, ours: float, verdic
 def test_the_best_place_is_the_same_for_all_seeds(runs: Maker, held: Holder) -> None:
     """-40 and +40 % in turn at 2 and at 16: 0 in the mean; picked seed by seed it would be -40 %."""
     one, other = (60.0, 140.0) * 3, (140.0, 60.0) * 3
-    made = runs({("old", 2): (100.0,) * 6, ("new", 2): one, ("old", 16): (100.0,) * 6, ("new", 16): other})
-    result = held(made, along="cluster.racks", values=[2, 16], take="best")
+    finished = runs(
+        {("old", 2): (100.0,) * 6, ("new", 2): one, ("old", 16): (100.0,) * 6, ("new", 16): other}
+    )
+    result = held(finished, along="cluster.racks", values=[2, 16], take="best")
     assert (result.decisive.ours.mean, result.verdict) == (pytest.approx(0.0), "open")
 
 
 def test_each_place_has_to_be_settled(runs: Maker, held: Holder) -> None:
     """-30 % at 2 racks, settled; -90 to +10 % at 16, mean -40 %: open, though the mean is the better one."""
     wide = (10.0, 110.0, 60.0, 10.0, 110.0)
-    made = runs({("old", 2): 100.0, ("new", 2): 70.0, ("old", 16): 100.0, ("new", 16): wide})
-    result = held(made, along="cluster.racks", values=[2, 16], take="each", paper="lower")
+    finished = runs({("old", 2): 100.0, ("new", 2): 70.0, ("old", 16): 100.0, ("new", 16): wide})
+    result = held(finished, along="cluster.racks", values=[2, 16], take="each", paper="lower")
     assert (result.decisive.at, result.verdict) == ("16", "open")
 
 
-def test_of_equal_verdicts_the_weakest_mean_counts(runs: Maker, held: Holder) -> None:
+def test_ties_of_verdicts_take_the_weakest_mean(runs: Maker, held: Holder) -> None:
     """-60 % at 2 racks, -40 % at 16, both shown: at 16."""
-    made = runs({("old", 2): 100.0, ("new", 2): 40.0, ("old", 16): 100.0, ("new", 16): 60.0})
-    assert held(made, along="cluster.racks", values=[2, 16], take="each").decisive.at == "16"
+    finished = runs({("old", 2): 100.0, ("new", 2): 40.0, ("old", 16): 100.0, ("new", 16): 60.0})
+    assert held(finished, along="cluster.racks", values=[2, 16], take="each").decisive.at == "16"
 
 
 def test_a_place_that_was_not_run_is_missed(runs: Maker, held: Holder) -> None:
@@ -82,8 +84,8 @@ def test_a_place_that_was_not_run_is_missed(runs: Maker, held: Holder) -> None:
 )
 def test_against_the_best_of_several(runs: Maker, held: Holder, paper: object, ours: float) -> None:
     """New has 90 s; of 80 and 500 s the best are 80, or 500 if more is better; others do not count."""
-    made = runs({("new", 2): 90.0, ("old", 2): 80.0, ("bad", 2): 500.0, ("good", 2): 1.0})
-    assert held(made, against=["old", "bad"], paper=paper).decisive.ours.mean == pytest.approx(ours)
+    finished = runs({("new", 2): 90.0, ("old", 2): 80.0, ("bad", 2): 500.0, ("good", 2): 1.0})
+    assert held(finished, against=["old", "bad"], paper=paper).decisive.ours.mean == pytest.approx(ours)
 
 
 def test_only_seeds_that_all_have_count(runs: Maker, held: Holder) -> None:
@@ -100,17 +102,17 @@ def test_nothing_to_compare_with(runs: Maker, held: Holder, new: float, verdict:
 
 def test_only_runs_that_fit_count(runs: Maker, held: Holder) -> None:
     """At 16 racks only; and the jobs of these runs do not arrive together."""
-    made = runs(SWEPT)
-    assert held(made, where={"cluster.racks": 16.0}).decisive.ours.mean == pytest.approx(-0.6)
-    assert held(made, where={"arrivals": "batch"}).verdict == "not run"
-    assert held(made, where={"arrivals": "spread", "cluster.racks": 2}).verdict == "smaller"
+    finished = runs(SWEPT)
+    assert held(finished, where={"cluster.racks": 16.0}).decisive.ours.mean == pytest.approx(-0.6)
+    assert held(finished, where={"arrivals": "batch"}).verdict == "not run"
+    assert held(finished, where={"arrivals": "spread", "cluster.racks": 2}).verdict == "smaller"
 
 
-def test_where_may_allow_several_values_and_none(runs: Maker, held: Holder) -> None:
+def test_where_accepts_several_values_and_none(runs: Maker, held: Holder) -> None:
     """Racks 2 or 4; a key that no run has is empty."""
-    made = runs({("old", 2): 100.0, ("new", 2): 90.0, ("new", 16): 10.0})
+    finished = runs({("old", 2): 100.0, ("new", 2): 90.0, ("new", 16): 10.0})
     where = {"cluster.racks": [2, 4], "policy.noise": ["", 0]}
-    assert held(made, where=where, paper="lower").decisive.ours.mean == pytest.approx(-0.1)
+    assert held(finished, where=where, paper="lower").decisive.ours.mean == pytest.approx(-0.1)
 
 
 def test_two_runs_for_one_place_are_refused(runs: Maker, held: Holder) -> None:
@@ -121,23 +123,23 @@ def test_two_runs_for_one_place_are_refused(runs: Maker, held: Holder) -> None:
 
 def test_a_policy_may_be_named_with_its_settings(runs: Maker, held: Holder) -> None:
     """New with eager=true has 60 s, with eager=false 90; against old, and against each other."""
-    made = runs({("old", 2): 100.0, ("new", 2): 60.0}, policy={"eager": True})
-    made += runs({("new", 2): 90.0}, policy={"eager": False})
+    finished = runs({("old", 2): 100.0, ("new", 2): 60.0}, policy={"eager": True})
+    finished += runs({("new", 2): 90.0}, policy={"eager": False})
     eager, lazy = ({"name": "new", "policy.eager": value} for value in (True, False))
-    assert held(made, policy=eager).decisive.ours.mean == pytest.approx(-0.4)
-    assert held(made, policy=lazy).decisive.ours.mean == pytest.approx(-0.1)
-    assert held(made, policy=eager, against=[lazy]).decisive.ours.mean == pytest.approx(60 / 90 - 1)
+    assert held(finished, policy=eager).decisive.ours.mean == pytest.approx(-0.4)
+    assert held(finished, policy=lazy).decisive.ours.mean == pytest.approx(-0.1)
+    assert held(finished, policy=eager, against=[lazy]).decisive.ours.mean == pytest.approx(60 / 90 - 1)
 
 
 def test_a_policy_against_itself_where_something_else_holds(runs: Maker, held: Holder) -> None:
     """New at 16 racks has 60 s, at 2 racks 80: a quarter less; the seeds pair up."""
-    made = runs({("new", 2): 80.0, ("new", 16): 60.0})
+    finished = runs({("new", 2): 80.0, ("new", 16): 60.0})
     asked: dict[str, Any] = {
         "against": "new", "where": {"cluster.racks": 16}, "against_where": {"cluster.racks": 2}
     }  # fmt: skip
-    assert held(made, **asked, paper="lower").decisive.ours.mean == -0.25
+    assert held(finished, **asked, paper="lower").decisive.ours.mean == -0.25
     along = {"against": "new", "against_where": {"cluster.racks": 2}, "along": "cluster.racks"}
-    result = held(made, **along, values=[2, 16], take="best", paper="lower")
+    result = held(finished, **along, values=[2, 16], take="best", paper="lower")
     assert [place.ours.mean for place in result.places] == [0, -0.25]
 
 
@@ -157,16 +159,16 @@ def test_queueing_is_shown_beside_the_number(runs: Maker, held: Holder) -> None:
 
     One run of the five with 0.55 s queues for 4.6 % of its JCT, which is not enough.
     """
-    made = runs({("old", 2): 100.0, ("new", 2): 40.0})
-    assert held(made).decisive.queueing_s == (3.0, 3.0)
+    finished = runs({("old", 2): 100.0, ("new", 2): 40.0})
+    assert held(finished).decisive.queueing_s == (3.0, 3.0)
     for seconds, verdict in ((0.55, "no queueing"), (0.6, "shown")):
-        for run in made:
+        for run in finished:
             run.summary["queueing_s"]["mean"] = 0.0
-        made[0].summary["queueing_s"]["mean"] = seconds  # under old alone
-        assert held(made).verdict == verdict
-        assert held(made).decisive.queueing_s == pytest.approx((0.0, seconds / 5))
-        assert held(made, policy="old", against="new", paper=0.5).verdict == verdict  # or under new
-        assert held(made, unqueued=True).verdict == "shown"  # what makes jobs themselves faster
+        finished[0].summary["queueing_s"]["mean"] = seconds  # under old alone
+        assert held(finished).verdict == verdict
+        assert held(finished).decisive.queueing_s == pytest.approx((0.0, seconds / 5))
+        assert held(finished, policy="old", against="new", paper=0.5).verdict == verdict  # or under new
+        assert held(finished, unqueued=True).verdict == "shown"  # what makes jobs themselves faster
 
 
 FILE = {"path": "/d/jobs.csv"}
@@ -206,18 +208,20 @@ def test_runs_that_differ_by_the_seed_are_random(runs: Maker, held: Holder) -> N
     file = {"workload": FILE}
     result = held(runs({("old", 4): (100.0,) * 3, ("new", 4): (40.0, 40.0, 41.0)}, **file))
     assert (result.verdict, result.decisive.one_trace) == ("few seeds", False)
-    made = runs({("old", 2): (100.0,) * 3, ("new", 2): (40.0,) * 3}, **file)
-    assert held(made).decisive.one_trace
-    made[0].summary["jct_s"]["mean"] += 1
-    assert not held(made).decisive.one_trace
+    finished = runs({("old", 2): (100.0,) * 3, ("new", 2): (40.0,) * 3}, **file)
+    assert held(finished).decisive.one_trace
+    finished[0].summary["jct_s"]["mean"] += 1
+    assert not held(finished).decisive.one_trace
 
 
 def test_the_interval_of_the_best_is_wider(runs: Maker, held: Holder) -> None:
     """Five seeds, s = 7.1 %: t(0.975, 4) = 2.776 for one place, t(0.9875, 4) = 3.495 for the best of two."""
     new = (40.0, 50.0, 60.0, 50.0, 50.0)
-    made = runs({(who, racks): new if who == "new" else 100.0 for who in ("old", "new") for racks in (2, 4)})
+    finished = runs(
+        {(who, racks): new if who == "new" else 100.0 for who in ("old", "new") for racks in (2, 4)}
+    )
     for take, t in (("each", 2.776), ("best", 3.495)):
-        ours = held(made, along="cluster.racks", values=[2, 4], take=take).decisive.ours
+        ours = held(finished, along="cluster.racks", values=[2, 4], take=take).decisive.ours
         assert ours.half == pytest.approx(t * 0.07071 / 5**0.5, rel=1e-3)
 
 
@@ -228,9 +232,9 @@ def test_the_best_of_several_is_seldom_shown_by_luck(runs: Maker, makespan_claim
     """
     sweep = {"along": "cluster.racks", "values": [2, 4, 8, 16], "take": "best"}
     claim = Claim.model_validate(makespan_claim | sweep | {"paper": -0.5})
-    made = runs({(who, racks): 100.0 for who in ("old", "new") for racks in sweep["values"]})
-    evidence, random, shown = [Evidence(run) for run in made], np.random.default_rng(1), 0
-    new = [run.summary for run in made if run.summary["policy"] == "new"]
+    finished = runs({(who, racks): 100.0 for who in ("old", "new") for racks in sweep["values"]})
+    evidence, random, shown = [Evidence(run) for run in finished], np.random.default_rng(1), 0
+    new = [run.summary for run in finished if run.summary["policy"] == "new"]
     for _ in range(2000):
         for summary, makespan in zip(new, random.normal(75.0, 5.0, len(new)), strict=True):
             summary["makespan_s"] = float(makespan)
@@ -240,7 +244,7 @@ def test_the_best_of_several_is_seldom_shown_by_luck(runs: Maker, makespan_claim
 
 def test_runs_that_leave_out_jobs_are_not_judged(runs: Maker, held: Holder) -> None:
     """One run of old ended with 2 of its 3 jobs; the others cover all three, so there is no number."""
-    made = runs({("old", 2): 100.0, ("new", 2): 40.0})
-    made[0].summary["measured"] = {"finished": 2, "jobs": 3}
-    result = held(made)
+    finished = runs({("old", 2): 100.0, ("new", 2): 40.0})
+    finished[0].summary["measured"] = {"finished": 2, "jobs": 3}
+    result = held(finished)
     assert (result.verdict, result.decisive.ours.mean, ours_text(result)) == ("unfinished", None, "-")

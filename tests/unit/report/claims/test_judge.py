@@ -18,9 +18,9 @@ Maker = Callable[..., list[Run]]
 def judged(makespan_claim: Mapping[str, Any]) -> Callable[..., Judged]:
     """Return a function that holds a claim of -50 % against runs, or claims that differ from it."""
 
-    def hold(made: list[Run], *more: dict[str, Any], **file: Any) -> Judged:
-        claims = [makespan_claim | {"paper": -0.5} | each for each in more or ({},)]
-        return judge(ClaimFile.model_validate({"paper": "a paper", "claims": claims} | file), made)
+    def hold(built: list[Run], *more: dict[str, Any], **file: Any) -> Judged:
+        claims = [makespan_claim | {"paper": -0.5} | value for value in more or ({},)]
+        return judge(ClaimFile.model_validate({"paper": "a paper", "claims": claims} | file), built)
 
     return hold
 
@@ -31,32 +31,32 @@ READINGS = {"first": {}, "second": {"new": "newer"}, "third": {"new": {"name": "
 @pytest.fixture
 def read(runs: Maker, judged: Callable[..., Judged]) -> Judged:
     """New -60 %, newer +10 %; eager new was not run. A second claim is about other policies."""
-    made = runs({("old", 2): 100.0, ("new", 2): 40.0, ("newer", 2): 110.0, ("other", 2): 50.0})
+    finished = runs({("old", 2): 100.0, ("new", 2): 40.0, ("newer", 2): 110.0, ("other", 2): 50.0})
     other = {"policy": "other", "says": "shorter still"}
-    return judged(made, {}, other, readings=READINGS)
+    return judged(finished, {}, other, readings=READINGS)
 
 
 def test_the_first_reading_decides(read: Judged) -> None:
     """The others stand beside it; a claim hangs on the reading unless no reading changes it."""
     row, other = read.rows
     assert (row.result.verdict, row.hangs) == ("shown", True)
-    assert [each.verdict for each in row.readings] == ["opposite", "not run"]
+    assert [reading.verdict for reading in row.readings] == ["opposite", "not run"]
     assert "shown, reached *\n" in claims_text(read)
-    assert (other.hangs, [each.verdict for each in other.readings]) == (False, ["shown", "shown"])
+    assert (other.hangs, [reading.verdict for reading in other.readings]) == (False, ["shown", "shown"])
 
 
 def test_the_first_reading_may_name_others(runs: Maker, judged: Callable[..., Judged]) -> None:
     """By its words new is newer: +10 %, not -60 %."""
-    made = runs({("old", 2): 100.0, ("new", 2): 40.0, ("newer", 2): 110.0})
-    (row,) = judged(made, readings={"first": {"new": "newer"}, "second": {}}).rows
+    finished = runs({("old", 2): 100.0, ("new", 2): 40.0, ("newer", 2): 110.0})
+    (row,) = judged(finished, readings={"first": {"new": "newer"}, "second": {}}).rows
     assert (row.result.verdict, row.readings[0].verdict) == ("opposite", "shown")
 
 
 def test_no_claim_hangs_on_a_reading_that_was_not_run(runs: Maker, judged: Callable[..., Judged]) -> None:
     """Eager new has no runs, so nothing is known of it."""
-    made = runs({("old", 2): 100.0, ("new", 2): 40.0})
-    found = judged(made, readings={"first": {}, "third": READINGS["third"]})
-    assert (found.rows[0].hangs, found.rows[0].readings[0].verdict) == (False, "not run")
+    finished = runs({("old", 2): 100.0, ("new", 2): 40.0})
+    result = judged(finished, readings={"first": {}, "third": READINGS["third"]})
+    assert (result.rows[0].hangs, result.rows[0].readings[0].verdict) == (False, "not run")
 
 
 def test_a_reading_that_was_not_run_has_no_column(read: Judged) -> None:
@@ -77,13 +77,13 @@ def test_a_metric_beside_the_first_is_shown_and_not_counted(
     runs: Maker, judged: Callable[..., Judged]
 ) -> None:
     """The paper's words allow both; makespan is 60 % less, the mean JCT the same."""
-    made = runs({("old", 2): 100.0, ("new", 2): 40.0})
-    found = judged(made, {"metric": ["makespan_s", "jct_mean_s", "jct_job_by_job_s"]})
-    (row,) = found.rows
+    finished = runs({("old", 2): 100.0, ("new", 2): 40.0})
+    result = judged(finished, {"metric": ["makespan_s", "jct_mean_s", "jct_job_by_job_s"]})
+    (row,) = result.rows
     assert (row.result.verdict, row.metrics[0].verdict) == ("shown", "open")
-    assert summary(found) == ("a paper, near: of 1 claims 1 shown.",)
+    assert summary(result) == ("a paper, near: of 1 claims 1 shown.",)
     told = "    JCT mean: open (+0.0 %); jct_job_by_job_s: open (+0.0 %)"
-    assert told in claims_text(found).splitlines()
+    assert told in claims_text(result).splitlines()
 
 
 def test_settings_of_a_claim_hold_under_a_reading() -> None:
@@ -110,17 +110,17 @@ def test_settings_of_a_claim_hold_under_a_reading() -> None:
 
 def test_fabrics_are_judged_apart(runs: Maker, judged: Callable[..., Judged]) -> None:
     """Shown on one, not run on the other; text, CSV and page have a row for each."""
-    made = runs({("old", 2): 100.0, ("new", 2): 60.0}) + runs({("old", 2): 1.0}, "far")
-    found = judged(made)
-    assert summary(found) == (
+    built = runs({("old", 2): 100.0, ("new", 2): 60.0}) + runs({("old", 2): 1.0}, "far")
+    result = judged(built)
+    assert summary(result) == (
         "a paper, far: of 1 claims 1 not run.",
         "a paper, near: of 1 claims 1 shown.",
     )
-    rows = list(csv.DictReader(claims_csv(found).splitlines()))
+    rows = list(csv.DictReader(claims_csv(result).splitlines()))
     assert [(row["topology"], row["verdict"], row["reaches_paper"]) for row in rows] == [
         ("far", "not run", ""), ("near", "shown", "0")
     ]  # fmt: skip
-    table = claims_table(found)
+    table = claims_table(result)
     assert [row[0].text for row in table.rows] == ["far", "near"]
     at = [column.name for column in table.columns].index("ours")
     assert [row[at].text for row in table.rows] == ["-", "-40 % [-40, -40]"]
@@ -128,21 +128,21 @@ def test_fabrics_are_judged_apart(runs: Maker, judged: Callable[..., Judged]) ->
 
 def test_profiles_are_judged_apart(runs: Maker, judged: Callable[..., Judged]) -> None:
     """The same fabric with two sets of profiles: two tables, not runs that contradict each other."""
-    made = []
+    built = []
     for profiles, new in (("one", 40.0), ("two", 90.0)):
-        made += runs({("old", 2): 100.0, ("new", 2): new}, network={"profiles": profiles})
-    found = judged(made)
-    assert found.fabrics == ("near, one", "near, two")
-    assert [row.result.verdict for row in found.rows] == ["shown", "smaller"]
+        built += runs({("old", 2): 100.0, ("new", 2): new}, network={"profiles": profiles})
+    result = judged(built)
+    assert result.fabrics == ("near, one", "near, two")
+    assert [row.result.verdict for row in result.rows] == ["shown", "smaller"]
 
 
 def test_the_text_has_claim_source_and_verdict(runs: Maker, judged: Callable[..., Judged]) -> None:
     """Number, interval, seeds, queueing of 3 and 30 h, verdict; below it where it was swept."""
-    made = runs({("old", 2): 100.0, ("new", 2): 40.0, ("old", 4): 100.0, ("new", 4): 30.0})
-    for run in made:
+    finished = runs({("old", 2): 100.0, ("new", 2): 40.0, ("old", 4): 100.0, ("new", 4): 30.0})
+    for run in finished:
         run.summary["queueing_s"]["mean"] = 10800.0 if run.summary["policy"] == "new" else 108000.0
     along = {"along": "cluster.racks", "values": [2, 4], "take": "best"}
-    head, line, detail, legend, told = claims_text(judged(made, along)).splitlines()
+    head, line, detail, legend, told = claims_text(judged(finished, along)).splitlines()
     assert head.split() == ["claim", "paper", "ours", "n", "queue", "h", "verdict"]
     assert line == "shorter  -50 %  -70 % [-70, -70] at 4  5  3.00, 30  shown, reached"
     assert detail == "    2: -60, 4: -70"
@@ -161,20 +161,20 @@ def test_policies_without_runs_are_named(runs: Maker, judged: Callable[..., Judg
 
 def test_one_trace_is_marked_and_counted_apart(runs: Maker, judged: Callable[..., Judged]) -> None:
     """Two equal runs of a file decide by their number."""
-    found = judged(runs({("old", 2): (100.0,) * 2, ("new", 2): (70.0,) * 2}, workload={"path": "jobs.csv"}))
-    assert "-30 %  2  0.00, 0.00  shown, one trace" in claims_text(found)
-    assert summary(found) == ("a paper, near: of 1 claims 1 shown (1 on one trace).",)
+    result = judged(runs({("old", 2): (100.0,) * 2, ("new", 2): (70.0,) * 2}, workload={"path": "jobs.csv"}))
+    assert "-30 %  2  0.00, 0.00  shown, one trace" in claims_text(result)
+    assert summary(result) == ("a paper, near: of 1 claims 1 shown (1 on one trace).",)
 
 
 def test_no_change_is_shown_within_a_margin(runs: Maker, judged: Callable[..., Judged]) -> None:
     """4 % more is as good as none within 5 %; the word stands in the text, and is counted as any other."""
-    made = runs({("old", 2): 100.0, ("new", 2): 104.0})
-    found = judged(made, *({"paper": paper, "says": paper, "within": 0.05, "against": ["old"]}
+    finished = runs({("old", 2): 100.0, ("new", 2): 104.0})
+    result = judged(finished, *({"paper": paper, "says": paper, "within": 0.05, "against": ["old"]}
                            for paper in ("not higher",)))  # fmt: skip
-    assert "shown within 5 %\n" in claims_text(found)
-    assert "1 shown." in summary(found)[0]
-    assert "shown within 5 %" in [cell.text for cell in claims_table(found).rows[0]]
-    (same,) = (judged(made, {"paper": "same", "within": 0.05, "metric": ["jct_mean_s", "makespan_s"]}),)
+    assert "shown within 5 %\n" in claims_text(result)
+    assert "1 shown." in summary(result)[0]
+    assert "shown within 5 %" in [cell.text for cell in claims_table(result).rows[0]]
+    (same,) = (judged(finished, {"paper": "same", "within": 0.05, "metric": ["jct_mean_s", "makespan_s"]}),)
     assert "makespan: shown within 5 % (+4.0 %)" in claims_text(same)
 
 
@@ -188,9 +188,9 @@ def test_numbers_are_counted_apart(runs: Maker, judged: Callable[..., Judged]) -
         "tier": "rack",
         "paper": 0.24,
     }
-    found = judged(runs({("old", 2): (100.0,), ("new", 2): (70.0,)}), {}, overhead | {"says": "much"})
-    assert summary(found) == ("a paper, near: of 1 claims 1 few seeds; of 1 numbers 1 near.",)
-    assert "much     24 %   25 %" in claims_text(found)
+    result = judged(runs({("old", 2): (100.0,), ("new", 2): (70.0,)}), {}, overhead | {"says": "much"})
+    assert summary(result) == ("a paper, near: of 1 claims 1 few seeds; of 1 numbers 1 near.",)
+    assert "much     24 %   25 %" in claims_text(result)
 
 
 def test_notes_explain_the_verdicts_that_were_given(read: Judged) -> None:
