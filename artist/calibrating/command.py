@@ -41,7 +41,7 @@ from netmodels.nccl.measurements import files_of, read_measurements
 _EXAMPLES = """\
   artist-calibrate topology=dally_code                        measurements of the Dally paper, on its fabric
   artist-calibrate measured=mine.csv method=launch_overhead   measurements of your own
-  artist-network network.profiles=calibrated.yaml             what the profiles cost on other placements
+  artist-network network.profiles=calibrated.yaml             iteration times of the profiles elsewhere
   artist-calibrate nccl=logs/ topology=v100_100g out=mine/topology/ours.yaml plot=fit.png
                                                               a fabric fitted to logs of nccl-tests; then
   artist --config-dir mine topology=ours
@@ -52,7 +52,7 @@ _EXAMPLES = """\
 
 
 class MachineFields(Strict):
-    """What logs do not state of a machine type; None takes it from the topology, if one is named."""
+    """Properties of a machine type that logs do not state; None takes them from the topology, if named."""
 
     gpus: int | None = Field(default=None, ge=1, le=1024)
     gpu_type: str | None = None
@@ -120,7 +120,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     if config.layers is not None or config.trace is not None:
         _write_layers(config)
     elif config.nccl is not None:
-        named = any(each.partition("=")[0] == "topology" for each in others)
+        named = any(word.partition("=")[0] == "topology" for word in others)
         _fit_fabric(config, topology, named)
     else:
         _fit_profiles(config, topology)
@@ -130,28 +130,28 @@ def _logs_named(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the logs of `nccl=a.log b.log`, of `nccl=a.log,b.log` or of a list, and the other overrides."""
     names: list[str] = []
     others: list[str] = []
-    for each in overrides:
-        if each.startswith("nccl="):
-            listed = each.removeprefix("nccl=").strip("[]").split(",")
+    for word in overrides:
+        if word.startswith("nccl="):
+            listed = word.removeprefix("nccl=").strip("[]").split(",")
             names += [name.strip(" '\"") for name in listed if name.strip(" '\"") not in ("", "null")]
-        elif names and "=" not in each and not each.startswith("~"):
-            names.append(each)
-        elif Path(each).exists():
-            allowed = f"nccl={each} for logs of nccl-tests, measured={each} for a table of overheads"
-            raise InputError("a file without a field", where="command line", found=each, allowed=allowed)
+        elif names and "=" not in word and not word.startswith("~"):
+            names.append(word)
+        elif Path(word).exists():
+            allowed = f"nccl={word} for logs of nccl-tests, measured={word} for a table of overheads"
+            raise InputError("a file without a field", where="command line", found=word, allowed=allowed)
         else:
-            others.append(each)
+            others.append(word)
     return names, others
 
 
 def _check_one_source(overrides: Sequence[str], logs: Sequence[str]) -> None:
     """Refuse `nccl=` without a log, and two kinds of measurements in one call."""
-    said = dict(each.partition("=")[::2] for each in overrides)
+    said = dict(word.partition("=")[::2] for word in overrides)
     if said.get("nccl") not in (None, "null") and not logs:
         raise InputError("no log", where="nccl", found=said["nccl"], allowed="logs, or a folder of them")
     given = [name for name in ("measured", "nccl", "layers", "trace") if said.get(name) not in (None, "null")]
     if len(given) > 1:
-        what = "one kind of measurement a call"
+        what = "one kind of measurement per call"
         raise InputError(
             what, where=given[1], found=" and ".join(given), allowed=f"one of {', '.join(given)}"
         )
@@ -163,12 +163,12 @@ def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> Non
     check_outputs((("out", out), ("plot", config.plot)), chain(*files_of(config.nccl or (), "nccl")))
     given = LogFacts(config.collective, config.machines, config.gpus_per_machine)
     logs = read_measurements(config.nccl or (), "nccl", given)
-    machine_type, own = topology.machine_type(), config.machine
-    gpus = own.gpus or (machine_type.gpus if named else None)
-    told = check_machine(logs, gpus, own.gpu_type or (machine_type.gpu_type if named else None))
-    _tell((*(f"left out: {each}" for each in logs.notes), *doubts(logs), *told))
+    machine_type, chosen = topology.machine_type(), config.machine
+    gpus = chosen.gpus or (machine_type.gpus if named else None)
+    told = check_machine(logs, gpus, chosen.gpu_type or (machine_type.gpu_type if named else None))
+    _print_notes((*(f"left out: {note}" for note in logs.notes), *doubts(logs), *told))
     outcome = fitted(logs.runs, topology, named)
-    _tell(weak_points(outcome, logs.runs))
+    _print_notes(weak_points(outcome, logs.runs))
     base, machine = config.topology if named else None, config.machine.model_dump(exclude_none=True)
     text = topology_text(outcome, logs, Named(out.stem, base, machine, config.machines_per_rack))
     print(fabric_table(logs.runs, outcome))
@@ -179,7 +179,7 @@ def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> Non
         save_figure(fabric_figure(logs.runs, outcome.nccl, title), config.plot, "plot")
 
 
-def _tell(notes: Iterable[str]) -> None:
+def _print_notes(notes: Iterable[str]) -> None:
     for note in notes:
         print(note, file=sys.stderr)
 
@@ -187,7 +187,7 @@ def _tell(notes: Iterable[str]) -> None:
 def _write_layers(config: CalibrateConfig) -> None:
     """Write profiles of measured layers."""
     out = config.out or Path("calibrated.yaml")
-    inputs = [each for each in (config.layers, config.trace, config.gradients) if each is not None]
+    inputs = [path for path in (config.layers, config.trace, config.gradients) if path is not None]
     check_outputs((("out", out),), inputs)
     if config.layers is not None:
         models = read_layers(config.layers)
@@ -203,10 +203,12 @@ def _write_layers(config: CalibrateConfig) -> None:
         models = {config.model: measured_model(layers, config.trace.name, str(config.trace))}
         source = config.trace
     speed = config.machine.speed or 1.0
-    _tell([f"times are of a GPU of speed {speed:g} (1: an H100); machine.speed=... for another"])
-    _tell(f"{name} has no gradients, so no communication" for name in models if not sent_bytes(models[name]))
+    _print_notes([f"times are of a GPU of speed {speed:g} (1: an H100); machine.speed=... for another"])
+    _print_notes(
+        f"{name} has no gradients, so no communication" for name in models if not sent_bytes(models[name])
+    )
     print(layers_table(models))
-    models = {name: each.model_copy(update={"compute_scale": speed}) for name, each in models.items()}
+    models = {name: model.model_copy(update={"compute_scale": speed}) for name, model in models.items()}
     measured = {"file": source.name, "sha256": hashlib.sha256(source.read_bytes()).hexdigest()}
     save(CalibratedFile(models=models, measured=measured).text().encode(), out, "out")
 
@@ -214,15 +216,15 @@ def _write_layers(config: CalibrateConfig) -> None:
 def _fit_profiles(config: CalibrateConfig, topology: Topology) -> None:
     """Fit profiles to overheads that were measured on one machine."""
     if config.network.profiles is not None:
-        found = str(config.network.profiles)
+        profiles = str(config.network.profiles)
         what = "profiles are calibrated as they ship"
-        raise InputError(what, where="network.profiles", found=found, allowed="null")
+        raise InputError(what, where="network.profiles", found=profiles, allowed="null")
     path, out = measured_file(config.measured), config.out or Path("calibrated.yaml")
     check_outputs((("out", out),), [path])
     rows = read_measured(path, topology)
     network, system = build_network(config.network, topology)
     fits = [_fit(config.method, row, network.model, topology, system) for row in rows]
-    _tell([f"measured: {path.name}{' of the Dally paper' * (path.stem == 'dally_table1')}"])
+    _print_notes([f"measured: {path.name}{' of the Dally paper' * (path.stem == 'dally_table1')}"])
     print(fit_table(rows, fits))
     file = CalibratedFile(
         method=config.method,

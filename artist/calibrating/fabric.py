@@ -24,7 +24,7 @@ _MAX_APART = 2.0  # times of equal runs; NCCL itself varies by 12 % (p90)
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The name of the topology and what it starts from.
+    """The name of a topology and the mapping that it starts from.
 
     Parameters
     ----------
@@ -50,16 +50,18 @@ def check_machine(logs: Logs, gpus: int | None, gpu_type: str | None) -> list[st
     Raises
     ------
     InputError
-        If a run has more GPUs a machine than there are.
+        If a run has more GPUs per machine than there are.
     """
     told = []
     most = max(run.gpus_per_machine for run in logs.runs)
     if gpus is not None and most > gpus:
         allowed = f"topology=NAME of such machines, or machine.gpus={most}"
-        what = f"runs have more GPUs a machine than its {gpus}"
+        what = f"runs have more GPUs per machine than its {gpus}"
         raise InputError(what, where="nccl", found=most, allowed=allowed)
     if gpus is not None and most < gpus:
-        told.append(f"no run has more than {most} GPUs a machine, the topology has {gpus}; see machine.gpus")
+        told.append(
+            f"no run has more than {most} GPUs per machine, the topology has {gpus}; see machine.gpus"
+        )
     for name in logs.gpus:
         if gpu_type is not None and _letters(gpu_type) not in _letters(name):
             told.append(f"the logs are of {name}, the topology of {gpu_type}: its bandwidths and speed stay")
@@ -195,7 +197,7 @@ def _comments(outcome: Fitted, logs: Logs, named: Named) -> list[str]:
         )
     lines += [f"# Left out: {note}" for note in logs.notes]
     if named.base is not None:
-        lines.append(f"# machine types, fabric: as in {named.base['name']}; what was measured is in nccl.")
+        lines.append(f"# machine types, fabric: as in {named.base['name']}; measurements are in nccl.")
     else:
         lines.append("# fabric: of the fit; ASSUMPTION: racks are joined as machines are, which no run says.")
     if all(run.machines > 1 for run in logs.runs):
@@ -263,7 +265,7 @@ def _without_zeros(nccl: NcclFabric) -> dict[str, Any]:
     for name, value in asdict(nccl).items():
         if isinstance(value, dict):
             record[name] = {
-                each: figure for each, figure in value.items() if figure or not each.endswith("gb_s")
+                field: figure for field, figure in value.items() if figure or not field.endswith("gb_s")
             }
         elif value or not name.endswith("gb_s"):
             record[name] = value
@@ -273,7 +275,7 @@ def _without_zeros(nccl: NcclFabric) -> dict[str, Any]:
 def _rounded(value: Any) -> Any:
     """Return plain values, numbers to six digits."""
     if isinstance(value, Mapping):
-        return {name: _rounded(each) for name, each in value.items()}
+        return {name: _rounded(figure) for name, figure in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
+        return [_rounded(figure) for figure in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value

@@ -31,7 +31,7 @@ def read_layers(path: Path) -> dict[str, CalibratedModel]:
     Raises
     ------
     InputError
-        With file and line, the value found and what is allowed.
+        With file and line, the value found and the allowed ones.
     """
     table = _read(path, "layers", _REQUIRED)
     models: dict[str, list[CalibratedLayer]] = {}
@@ -42,13 +42,13 @@ def read_layers(path: Path) -> dict[str, CalibratedModel]:
         if not (cells["model"] and cells["layer"]):
             raise InputError("no name", where=where, found=cells["layer"], allowed="a model and a layer")
         layers = models.setdefault(cells["model"], [])
-        if any(each.name == cells["layer"] for each in layers):
+        if any(layer.name == cells["layer"] for layer in layers):
             raise InputError("a layer twice", where=where, found=cells["layer"], allowed="each layer once")
         figures = {name: _whole(cells[name], f"{where}, {name}") for name in FIGURES}
         layers.append(CalibratedLayer(name=cells["layer"], **figures))
         sources.setdefault(cells["model"], cells.get("source", ""))
     if not models:
-        raise InputError("empty table", where=str(path), found=0, allowed="one row a layer")
+        raise InputError("empty table", where=str(path), found=0, allowed="one row per layer")
     return {
         name: measured_model(layers, sources[name] or path.name, str(path)) for name, layers in models.items()
     }
@@ -71,9 +71,9 @@ def measured_model(layers: Sequence[CalibratedLayer], source: str, where: str) -
     InputError
         If it computes nothing, or a figure is impossible for a layer.
     """
-    if not any(each.forward_ns + each.input_gradient_ns + each.weight_gradient_ns for each in layers):
+    if not any(layer.forward_ns + layer.input_gradient_ns + layer.weight_gradient_ns for layer in layers):
         raise InputError("layers that take no time", where=where, found=0, allowed="times in ns")
-    most = max(getattr(each, name) for each in layers for name in FIGURES)
+    most = max(getattr(layer, name) for layer in layers for name in FIGURES)
     if most > _MOST:
         raise InputError(
             "too much for a layer", where=where, found=most, allowed=f"ns, bytes up to {_MOST:,}"
@@ -107,7 +107,7 @@ def _whole(text: str, where: str) -> int:
 
 def sent_bytes(model: CalibratedModel) -> int:
     """Return the bytes of all gradients."""
-    return sum(each.gradient_bytes for each in model.layers or ())
+    return sum(layer.gradient_bytes for layer in model.layers or ())
 
 
 def layers_table(models: Mapping[str, CalibratedModel]) -> str:
@@ -115,8 +115,8 @@ def layers_table(models: Mapping[str, CalibratedModel]) -> str:
     rows = []
     for name, model in models.items():
         layers = model.layers or ()
-        forward = sum(each.forward_ns for each in layers)
-        backward = sum(each.input_gradient_ns + each.weight_gradient_ns for each in layers)
-        times = (f"{each / 1e6:,.3f}" for each in (forward, backward))
+        forward = sum(layer.forward_ns for layer in layers)
+        backward = sum(layer.input_gradient_ns + layer.weight_gradient_ns for layer in layers)
+        times = (f"{time_ns / 1e6:,.3f}" for time_ns in (forward, backward))
         rows.append((name, str(len(layers)), *times, f"{sent_bytes(model) / 1e6:,.3f}"))
     return Grid(_HEADS, tuple(rows), 1).text()

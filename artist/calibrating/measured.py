@@ -1,4 +1,4 @@
-"""Read a table of measured overheads: one row a model."""
+"""Read a table of measured overheads: one row per model."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ COLUMNS = ("model", "gpus", "machine_type", "overhead", "source")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured of a model.
+    """A measured overhead of a model.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def measured_file(name: str) -> Path:
         path = Path(name).expanduser()
         if path.exists():
             return path
-    shipped = {each.stem: each for each in sorted(data_path("traces", "measured").glob("*.csv"))}
+    shipped = {path.stem: path for path in sorted(data_path("traces", "measured").glob("*.csv"))}
     if name not in shipped:
         allowed = f"the path of a CSV file, or one that ships: {allowed_names(name, shipped)}"
         raise InputError("no such file", where="measured", found=name, allowed=allowed)
@@ -66,7 +66,7 @@ def read_measured(path: Path, topology: Topology) -> list[Measured]:
     Raises
     ------
     InputError
-        With file and line, the value found and what is allowed.
+        With file and line, the value found and the allowed ones.
     """
     table = read_csv(path, "measurement")
     for name in table.columns:
@@ -82,10 +82,10 @@ def read_measured(path: Path, topology: Topology) -> list[Measured]:
         measured = _measured(line, row, path, topology)
         if measured.profile.name in rows:
             what = f"the same model as in {rows[measured.profile.name].where}"
-            raise InputError(what, where=measured.where, found=row["model"], allowed="one row a model")
+            raise InputError(what, where=measured.where, found=row["model"], allowed="one row per model")
         rows[measured.profile.name] = measured
     if not rows:
-        raise InputError("empty table", where=str(path), found=0, allowed="one row a model")
+        raise InputError("empty table", where=str(path), found=0, allowed="one row per model")
     return list(rows.values())
 
 

@@ -1,4 +1,4 @@
-"""What calibration changed, as a table."""
+"""Profiles before and after calibration, as a table."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ def fit_table(rows: Sequence[Measured], fits: Sequence[Fit]) -> str:
         (
             row.profile.name,
             str(row.gpus),
-            *(percent(each) for each in (row.overhead, fit.before, fit.achieved)),
+            *(percent(overhead) for overhead in (row.overhead, fit.before, fit.achieved)),
             f"{fit.compute_scale:.5g}",
             f"{fit.launch_ns / 1e3:,.3f}",
             *(

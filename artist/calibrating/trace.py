@@ -65,10 +65,10 @@ def read_trace(
     Raises
     ------
     InputError
-        If it is not a trace, or lacks what a profile needs; says what to do.
+        If it is not a trace, or lacks a part that a profile needs.
     """
     events = _events(path)
-    steps = sum(_of_cpu(each) and str(each.get("name")).startswith("ProfilerStep#") for each in events)
+    steps = sum(_of_cpu(event) and str(event.get("name")).startswith("ProfilerStep#") for event in events)
     count = steps or iterations
     if not count:
         raise InputError(
@@ -79,7 +79,7 @@ def read_trace(
         )
     layers = _layers(events, path)
     sums = _summed(events, layers)
-    if gradients is None and not any(each.gradient_bytes for each in sums.values()):
+    if gradients is None and not any(event.gradient_bytes for event in sums.values()):
         raise InputError(
             "the trace does not say how many bytes of gradients there are",
             where=str(path),
@@ -87,14 +87,14 @@ def read_trace(
             allowed="gradients=FILE (layer,gradient_bytes), or torch.profiler with record_shapes=True",
         )
     return tuple(
-        _layer(name, each, count, place == 0, gradients) for place, (name, each) in enumerate(sums.items())
+        _layer(name, event, count, place == 0, gradients) for place, (name, event) in enumerate(sums.items())
     )
 
 
 def layer_names(path: Path) -> tuple[str, ...]:
     """Return the names of the layers in a trace."""
     events = _events(path)
-    return tuple(dict.fromkeys(each.name for each in _layers(events, path)))
+    return tuple(dict.fromkeys(layer.name for layer in _layers(events, path)))
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
@@ -105,14 +105,14 @@ def _events(path: Path) -> list[dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise InputError("not JSON", where=str(path), found=str(error), allowed=allowed) from None
     events = content.get("traceEvents") if isinstance(content, dict) else content
-    if not isinstance(events, list) or not all(isinstance(each, dict) for each in events):
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise InputError("no trace", where=str(path), found=type(content).__name__, allowed=allowed)
-    whole = [each for each in events if each.get("ph") == "X"]
-    for each in whole:
+    whole = [event for event in events if event.get("ph") == "X"]
+    for event in whole:
         for name in ("ts", "dur"):
-            value = each.get(name)
+            value = event.get(name)
             if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
-                where, found = f"{path}, event {str(each.get('name'))!r}, {name}", value
+                where, found = f"{path}, event {str(event.get('name'))!r}, {name}", value
                 raise InputError("not a time", where=where, found=found, allowed="us, 0 or more")
     return whole
 
@@ -131,14 +131,14 @@ def _range(event: Mapping[str, Any]) -> _Range:
 
 def _layers(events: Iterable[Mapping[str, Any]], path: Path) -> list[_Range]:
     """Return the innermost modules or ranges of the user's, in order of time."""
-    ranges = [_range(each) for each in events if each.get("cat") in ("user_annotation", "python_function")]
-    modules = [each for each in ranges if each.name.startswith("nn.Module: ")]
-    own = [each for each in map(_range, filter(_of_cpu, events)) if not each.name.startswith(_NO_LAYERS)]
-    for found in (own, modules):
-        inner = _innermost(found)
-        if len({each.name for each in inner}) > 1:
-            for each in inner:
-                each.name = each.name.removeprefix("nn.Module: ")
+    ranges = [_range(span) for span in events if span.get("cat") in ("user_annotation", "python_function")]
+    modules = [span for span in ranges if span.name.startswith("nn.Module: ")]
+    users = [span for span in map(_range, filter(_of_cpu, events)) if not span.name.startswith(_NO_LAYERS)]
+    for candidates in (users, modules):
+        inner = _innermost(candidates)
+        if len({span.name for span in inner}) > 1:
+            for span in inner:
+                span.name = span.name.removeprefix("nn.Module: ")
             return inner
     raise InputError(
         "the trace does not say which operators are which layer's",
@@ -149,38 +149,39 @@ def _layers(events: Iterable[Mapping[str, Any]], path: Path) -> list[_Range]:
 
 
 def _innermost(ranges: list[_Range]) -> list[_Range]:
-    ordered = sorted(ranges, key=lambda each: (str(each.thread), each.start, -each.end))
+    ordered = sorted(ranges, key=lambda span: (str(span.thread), span.start, -span.end))
     inner = [
-        each
-        for each, after in pairwise([*ordered, None])
-        if each is not None and (after is None or after.thread != each.thread or after.start >= each.end)
+        span
+        for span, after in pairwise([*ordered, None])
+        if span is not None and (after is None or after.thread != span.thread or after.start >= span.end)
     ]
-    return sorted(inner, key=lambda each: each.start)
+    return sorted(inner, key=lambda span: span.start)
 
 
 def _summed(events: list[dict[str, Any]], layers: list[_Range]) -> dict[str, _Sums]:
     """Return the times of each layer, over all iterations."""
-    sums = {each.name: _Sums() for each in layers}
+    sums = {operator.name: _Sums() for operator in layers}
     operators = sorted(
-        (_range(each) for each in events if each.get("cat") == "cpu_op"), key=lambda each: each.start
+        (_range(event) for event in events if event.get("cat") == "cpu_op"),
+        key=lambda operator: operator.start,
     )
-    backward = [each for each in operators if each.name.startswith(_BACKWARD)]
+    backward = [operator for operator in operators if operator.name.startswith(_BACKWARD)]
     spent, owners = _Spent(events), _owners(operators, layers)
-    for each in layers:
-        sums[each.name].forward += spent.us(each)
+    for operator in layers:
+        sums[operator.name].forward += spent.us(operator)
     last: str | None = None
-    layer_of: dict[float, str | None] = {}  # what accumulates follows the function that it comes from
-    for each in backward:
-        last = owners.get(each.args.get("Sequence number"), last)
-        layer_of[each.start] = last
+    layer_of: dict[float, str | None] = {}  # an accumulation follows its function
+    for operator in backward:
+        last = owners.get(operator.args.get("Sequence number"), last)
+        layer_of[operator.start] = last
         if last is not None:
-            sums[last].backward += spent.us(each)
+            sums[last].backward += spent.us(operator)
     inside = _Finder(backward)
-    for each in operators:
-        around = inside.around(each) if each.name == _ACCUMULATE else None
+    for operator in operators:
+        around = inside.around(operator) if operator.name == _ACCUMULATE else None
         layer = layer_of[around.start] if around is not None else None
         if layer is not None:
-            sums[layer].gradient_bytes += _bytes(each)
+            sums[layer].gradient_bytes += _bytes(operator)
     return sums
 
 
@@ -188,8 +189,8 @@ def _owners(operators: Iterable[_Range], layers: Iterable[_Range]) -> dict[objec
     """Return the layer of each sequence number: that of the last forward operator with that number."""
     inside = _Finder(layers)
     owners: dict[object, str] = {}
-    for each in operators:
-        number, layer = each.args.get("Sequence number"), inside.around(each)
+    for operator in operators:
+        number, layer = operator.args.get("Sequence number"), inside.around(operator)
         if number is not None and layer is not None:
             owners[number] = layer.name
     return owners
@@ -197,39 +198,39 @@ def _owners(operators: Iterable[_Range], layers: Iterable[_Range]) -> dict[objec
 
 def _bytes(accumulate: _Range) -> int:
     """Return the bytes of the gradient that is accumulated; 0 if shapes were not recorded."""
-    dims = [each for each in accumulate.args.get("Input Dims") or [] if each]
+    dims = [shape for shape in accumulate.args.get("Input Dims") or [] if shape]
     kinds = accumulate.args.get("Input type") or ["float"]
     return math.prod(dims[0]) * _TYPE_BYTES.get(str(kinds[0]), _FLOAT_BYTES) if dims else 0
 
 
 class _Finder:
-    """Finds the range of a thread that something lies in; the ranges do not overlap."""
+    """Finder of the range of a thread around another; the ranges do not overlap."""
 
     def __init__(self, ranges: Iterable[_Range]) -> None:
         self._threads: dict[object, list[_Range]] = {}
-        for each in sorted(ranges, key=lambda each: each.start):
-            self._threads.setdefault(each.thread, []).append(each)
+        for span in sorted(ranges, key=lambda span: span.start):
+            self._threads.setdefault(span.thread, []).append(span)
 
     def around(self, inner: _Range) -> _Range | None:
         ranges = self._threads.get(inner.thread, [])
-        place = bisect_right(ranges, inner.start, key=lambda each: each.start) - 1
+        place = bisect_right(ranges, inner.start, key=lambda span: span.start) - 1
         return ranges[place] if place >= 0 and inner.start < ranges[place].end else None
 
 
 class _Spent:
-    """Says how long a range keeps the GPU busy; on a CPU, how long it is."""
+    """Time for which a range keeps the GPU busy; on a CPU, its length."""
 
     def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
         launched: dict[object, float] = {}
         launches: list[_Range] = []
-        for each in events:
-            args = each.get("args")
+        for event in events:
+            args = event.get("args")
             number = args.get("correlation") if isinstance(args, dict) else None
-            if number is not None and each.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):
-                launched[number] = launched.get(number, 0.0) + float(each["dur"])
-            elif number is not None and each.get("cat") in ("cuda_runtime", "cuda_driver"):
-                launches.append(_range(each))
-        launches.sort(key=lambda each: each.start)
+            if number is not None and event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):
+                launched[number] = launched.get(number, 0.0) + float(event["dur"])
+            elif number is not None and event.get("cat") in ("cuda_runtime", "cuda_driver"):
+                launches.append(_range(event))
+        launches.sort(key=lambda event: event.start)
         self._on_gpu = bool(launched)
         self._threads: dict[object, tuple[list[float], list[float]]] = {}
         for launch in launches:
@@ -237,12 +238,12 @@ class _Spent:
             starts.append(launch.start)
             sums.append(sums[-1] + launched.get(launch.args["correlation"], 0.0))
 
-    def us(self, each: _Range) -> float:
+    def us(self, event: _Range) -> float:
         """Return the time of a range."""
         if not self._on_gpu:
-            return each.end - each.start
-        starts, sums = self._threads.get(each.thread, ([], [0.0]))
-        return sums[bisect_right(starts, each.end)] - sums[bisect_right(starts, each.start)]
+            return event.end - event.start
+        starts, sums = self._threads.get(event.thread, ([], [0.0]))
+        return sums[bisect_right(starts, event.end)] - sums[bisect_right(starts, event.start)]
 
 
 def _layer(
@@ -250,7 +251,7 @@ def _layer(
 ) -> CalibratedLayer:
     shapes = sums.gradient_bytes // iterations
     gradient = shapes if gradients is None else gradients.get(name, 0)
-    forward, backward = (round(1e3 * each / iterations) for each in (sums.forward, sums.backward))
+    forward, backward = (round(1e3 * us / iterations) for us in (sums.forward, sums.backward))
     weights = backward if first else backward // 2 if gradient else 0
     return CalibratedLayer(
         name=name,

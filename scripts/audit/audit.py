@@ -2,7 +2,7 @@
 
     python scripts/audit/audit.py RUN_OR_SWEEP_FOLDER ...
 
-prints a line a check for each run, with the number of comparisons, and names what is wrong: job, machine,
+prints a line per check for each run, with the number of comparisons, and names the faults: job, machine,
 time, both values. The exit code is 1 if anything is, else 2 if there is no run or one is of an older version,
 whose tables lack a column. It reads the run folder, and the
 trace, table of overheads and file of capacity events that its config.yaml names, with pandas and YAML alone,
@@ -12,12 +12,12 @@ Recounted, exactly: GPUs, CPUs and memory by machine after every instant, groups
 times, counts, tiers, GPU time, and mean CPUs and memory of every job; busy GPUs, capacity, waiting and
 running jobs over time; the numbers of the summary (statistics of floats to 1e-12). Times after 104 days, 2^53
 ns, are held to the grain of their seconds, which are 64-bit floats. With `output.rates=true` the iterations
-of every job, too: the last one ends when the job finishes, and what was lost is what was run since the last
+of every job, too: the last one ends when the job finishes, and the loss is the progress since the last
 checkpoint.
 
 Not in a run folder, and so not recounted: how an iteration's time divides into compute, communication and the
-rest (only that the parts sum to the time run), what jobs use of CPUs and memory (only its means over time),
-and what they need at best, and what the network model was asked. Jobs' models, users, virtual clusters and
+rest (only that the parts sum to the time run), the CPUs and memory that jobs use (only its means over time)
+and need at best, and the questions to the network model. Jobs' models, users, virtual clusters and
 ideal times are held against a trace that is a CSV of our own, ideal times against the rates, too; a line says
 of how many jobs that cannot be done.
 """
@@ -48,44 +48,44 @@ SETTLED_NS = 6  # parts of a span are rounded down, one by one
 def audit(folder: Path) -> Findings:
     """Recount one run folder."""
     run = read_run(folder)
-    found = Findings(run.grain_ns)
+    findings = Findings(run.grain_ns)
     for job, rows in run.jobs["job_id"].value_counts(sort=False).items():
-        found.hold("jobs.parquet: one row a job", rows == 1, "stands {} times", rows, job=str(job))
-    if found.faults:
-        return found
-    replay = Replay(run, found)
+        findings.hold("jobs.parquet: one row per job", rows == 1, "stands {} times", rows, job=str(job))
+    if findings.faults:
+        return findings
+    replay = Replay(run, findings)
     replay.run()
     one_type = len({machine.gpu_type for machine in run.machines}) == 1
     own_speed = one_type and run.config["workload"].get("measured_on") == "cluster"
     untold = dict.fromkeys(("ideal_s", *NAMES), 0)
     for row in run.jobs.to_dict("records"):
         account = replay.accounts[row["job_id"]]
-        _check_job(row, account, replay.rates, found)
+        _check_job(row, account, replay.rates, findings)
         for name in NAMES:
             if name in account.asked.names:
-                found.same(
+                findings.same(
                     f"jobs.parquet: {name}", account.asked.names[name], row[name].strip(), job=account.name
                 )
             else:
                 untold[name] += 1
-        if not _check_ideal(row, account, replay.rates, own_speed, found):
+        if not _check_ideal(row, account, replay.rates, own_speed, findings):
             untold["ideal_s"] += 1
-    _check_timeline(run, replay, found)
-    _check_capacity_events(run, replay, found)
-    check_summary(run, replay, found)
+    _check_timeline(run, replay, findings)
+    _check_capacity_events(run, replay, findings)
+    check_summary(run, replay, findings)
     if any(untold.values()):
         columns = ", ".join(f"{name} ({jobs} jobs)" for name, jobs in untold.items() if jobs)
-        found.unknown.append(f"{columns} of jobs.parquet: neither a trace nor rates lead to them")
+        findings.unknown.append(f"{columns} of jobs.parquet: neither a trace nor rates lead to them")
     if not replay.rates:
-        found.unknown.append("iterations and lost time: run with output.rates=true")
+        findings.unknown.append("iterations and lost time: run with output.rates=true")
     if any(account.asked.counts is None for account in replay.accounts.values()):
-        found.unknown.append(
+        findings.unknown.append(
             "bounds of elastic and fungible jobs, and jobs' own delays, that the trace gives"
         )
-    return found
+    return findings
 
 
-def _check_job(row: dict[Any, Any], account: Account, rates: bool, found: Findings) -> None:
+def _check_job(row: dict[Any, Any], account: Account, rates: bool, findings: Findings) -> None:
     name, steps = account.name, account.steps + 1
     jct_ns = None if account.finish_ns is None else account.finish_ns - account.submit_ns
     times = {
@@ -99,49 +99,49 @@ def _check_job(row: dict[Any, Any], account: Account, rates: bool, found: Findin
     if account.asked.delays_ns is not None:
         times |= {"running_s": account.running_ns, "overhead_s": account.overhead_ns}
     for column, time_ns in times.items():
-        found.same_time(f"jobs.parquet: {column}", time_ns, maybe(row[column]), job=name, steps=steps)
+        findings.same_time(f"jobs.parquet: {column}", time_ns, maybe(row[column]), job=name, steps=steps)
     gpu_steps = steps * max(account.gpus_held, default=1)
-    found.same_time(
+    findings.same_time(
         "jobs.parquet: gpu_held_s", account.held_gpu_ns, row["gpu_held_s"], job=name, steps=gpu_steps
     )
     for column, kind in COUNTS.items():
-        found.same(f"jobs.parquet: {column}", account.counts.get(kind, 0), int(row[column]), job=name)
-    if "cpus_held" in row and account.held_ns and not found.grain_ns:
+        findings.same(f"jobs.parquet: {column}", account.counts.get(kind, 0), int(row[column]), job=name)
+    if "cpus_held" in row and account.held_ns and not findings.grain_ns:
         for column, held in (("cpus_held", account.held_cpu_ns), ("memory_bytes_held", account.held_byte_ns)):
-            found.same(f"jobs.parquet: {column}", held / account.held_ns, row[column], job=name)
+            findings.same(f"jobs.parquet: {column}", held / account.held_ns, row[column], job=name)
     running_ns = to_ns(row["running_s"])
     parts_ns = sum(to_ns(row[part]) for part in PARTS)
-    found.same_time(
+    findings.same_time(
         "parts of the iterations sum to the time run", parts_ns, row["running_s"], job=name, steps=6
     )
     if jct_ns is not None:
         sums_ns = to_ns(row["queueing_s"]) + running_ns + to_ns(row["overhead_s"])
         check = "completion = queueing + running + overheads"
-        found.same_time(check, sums_ns, row["jct_s"], job=name, steps=steps)
+        findings.same_time(check, sums_ns, row["jct_s"], job=name, steps=steps)
     if rates and account.asked.delays_ns is not None:
-        _check_iterations(row, account, found)
+        _check_iterations(row, account, findings)
 
 
-def _check_iterations(row: dict[Any, Any], account: Account, found: Findings) -> None:
+def _check_iterations(row: dict[Any, Any], account: Account, findings: Findings) -> None:
     """Hold the iterations done by the rates against those written and those asked for."""
     name, iterations, asked = account.name, int(row["iterations"]), account.asked
-    slack_ns = found.grain_ns * account.steps
+    slack_ns = findings.grain_ns * account.steps
     near = (
         account.done == iterations or slack_ns >= (abs(account.done - iterations) - 1) * account.iteration_ns
     )
     good, text = near if slack_ns else account.done == iterations, "recounted {}, written {}"
-    found.hold("iterations done, by the rates", good, text, account.done, iterations, job=name)
+    findings.hold("iterations done, by the rates", good, text, account.done, iterations, job=name)
     if account.finish_ns is None:
         return
     ahead_ns = (account.done - iterations + 1) * account.iteration_ns - account.left_ns
     good, text = abs(ahead_ns) <= slack_ns, "finishes {} ns after its last iteration"
-    found.hold("the last iteration ends as the job finishes", good, text, ahead_ns, job=name)
+    findings.hold("the last iteration ends as the job finishes", good, text, ahead_ns, job=name)
     if asked.iterations is not None:
-        found.same("iterations done = iterations asked", iterations, asked.iterations, job=name)
+        findings.same("iterations done = iterations asked", iterations, asked.iterations, job=name)
 
 
 def _check_ideal(
-    row: dict[Any, Any], account: Account, rates: bool, own_speed: bool, found: Findings
+    row: dict[Any, Any], account: Account, rates: bool, own_speed: bool, findings: Findings
 ) -> bool:
     """Hold the ideal time of a finished job against its compute time and the trace; return whether it could.
 
@@ -155,45 +155,46 @@ def _check_ideal(
     computed = computed and list(account.gpus_held) == [asked.gpus] and asked.gpus > 0
     if computed:
         off_ns = to_ns(row["compute_s"]) - to_ns(row["ideal_s"])
-        good = abs(off_ns) <= (SETTLED_NS + found.grain_ns) * account.steps
+        good = abs(off_ns) <= (SETTLED_NS + findings.grain_ns) * account.steps
         text = "computes {} ns longer than asked"
-        found.hold("compute time = iterations asked x compute time of one", good, text, off_ns, job=name)
+        findings.hold("compute time = iterations asked x compute time of one", good, text, off_ns, job=name)
     if asked.work_ns is not None:
         good = abs(to_ns(row["ideal_s"]) - asked.work_ns) <= int(row["iterations"])
         text = "ideal time {} s, {} s in the trace"
-        found.hold("ideal time as in the trace", good, text, row["ideal_s"], asked.work_ns / 1e9, job=name)
+        findings.hold("ideal time as in the trace", good, text, row["ideal_s"], asked.work_ns / 1e9, job=name)
     return computed or asked.work_ns is not None
 
 
-def _check_timeline(run: RunFiles, replay: Replay, found: Findings) -> None:
+def _check_timeline(run: RunFiles, replay: Replay, findings: Findings) -> None:
     rows = list(replay.rows)
     if rows[-1][0] < replay.end_ns:
         rows.append((replay.end_ns, *rows[-1][1:]))
     written = gauges(run.timeline)
-    if found.grain_ns:  # instants that are 1 ns apart may be written with the same seconds
-        rows, written = _told_apart(rows), _told_apart(written)
+    if findings.grain_ns:  # instants that are 1 ns apart may be written with the same seconds
+        rows, written = _distinguished(rows), _distinguished(written)
     check = "timeline.parquet: time, busy GPUs, capacity, waiting and running jobs"
-    found.same(f"{check}, rows", len(rows), len(written))
+    findings.same(f"{check}, rows", len(rows), len(written))
     for ours, theirs in zip(rows, written, strict=False):
-        good = ours[1:] == theirs[1:] and abs(ours[0] - theirs[0]) <= found.grain_ns
-        if not found.hold(check, good, "at {} s: recounted {}, written {}", ours[0] / 1e9, ours[1:], theirs):
+        good = ours[1:] == theirs[1:] and abs(ours[0] - theirs[0]) <= findings.grain_ns
+        values = ours[0] / 1e9, ours[1:], theirs
+        if not findings.hold(check, good, "at {} s: recounted {}, written {}", *values):
             break
     busy_ns = sum(row[1] * (later[0] - row[0]) for row, later in pairwise(written))
     held_ns = sum(account.alone_gpu_ns for account in replay.accounts.values()) + replay.group_gpu_ns
     check = "integral of busy GPUs = GPU time of groups and jobs that share with none, in ns"
-    if not found.grain_ns:
-        found.same(check, held_ns, busy_ns)
-        found.same(check, replay.busy_gpu_ns, busy_ns)
+    if not findings.grain_ns:
+        findings.same(check, held_ns, busy_ns)
+        findings.same(check, replay.busy_gpu_ns, busy_ns)
 
 
-def _told_apart(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def _distinguished(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Return the last row of each time, without those that change nothing but for the very last."""
     last = list({row[0]: row for row in rows}.values())
     return [row for i, row in enumerate(last) if i in (0, len(last) - 1) or row[1:] != last[i - 1][1:]]
 
 
-def _check_capacity_events(run: RunFiles, replay: Replay, found: Findings) -> None:
-    """Compare what the file of capacity events says with what happened."""
+def _check_capacity_events(run: RunFiles, replay: Replay, findings: Findings) -> None:
+    """Compare the file of capacity events with the events of the run."""
     file = capacity_events(run.config)
     if file is None:
         return
@@ -205,23 +206,23 @@ def _check_capacity_events(run: RunFiles, replay: Replay, found: Findings) -> No
     happened = sorted(zip(map(to_ns, events["time_s"]), events["kind"], events["allocation"], strict=True))
     due = sorted(event for event in wanted if event[0] <= replay.end_ns)
     for ours, theirs in zip(due, happened, strict=False):
-        found.same("capacity events as in their file", ours, theirs)
+        findings.same("capacity events as in their file", ours, theirs)
     late = [event for event in due[len(happened) :] if event[0] < replay.end_ns]
-    found.same("capacity events as in their file", [], late + happened[len(due) :])
+    findings.same("capacity events as in their file", [], late + happened[len(due) :])
 
 
 def run_folders(folders: Sequence[Path]) -> list[Path]:
     """Return the finished runs at or below some folders."""
-    found = []
+    findings = []
     for folder in folders:
         for path in sorted(folder.rglob("summary.json")):
             if not any(part.startswith(".") for part in path.relative_to(folder).parts):
-                found.append(path.parent)
-    return found
+                findings.append(path.parent)
+    return findings
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Audit all runs, print what was found; return the exit code."""
+    """Audit all runs and print the findings; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a run, or a folder of runs")
     folders = run_folders(parser.parse_args(argv).folders)
@@ -231,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     wrong = older = 0
     for folder in folders:
         try:
-            found = audit(folder)
+            findings = audit(folder)
         except OlderRunError as error:
             print(f"{folder}\n  NOT AUDITED: {error}")
             older += 1
@@ -240,8 +241,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{folder}\n  WRONG: it cannot be read: {type(error).__name__}: {error}")
             wrong += 1
             continue
-        print("\n".join([str(folder), *found.lines()]))
-        wrong += bool(found.faults)
+        print("\n".join([str(folder), *findings.lines()]))
+        wrong += bool(findings.faults)
     print(f"{len(folders)} runs, {wrong} of them with faults" + f", {older} not audited" * bool(older))
     return 1 if wrong else 2 if older else 0
 

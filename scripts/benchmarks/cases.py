@@ -238,10 +238,10 @@ def network(model: str = "ResNet50", fabric: str = "dgx_h100_3tier") -> Iterator
     """Answers of the analytical network model on 64 GPUs: cached, of a known shape, of a new one."""
     profile = get_profile(model)
     topology = load_topology(data_path("topologies", f"{fabric}.yaml"))
-    machine, own = topology.default_machine_type, topology.fabric.system
+    machine, system = topology.default_machine_type, topology.fabric.system
     regular = shape_of((rack, machine, 8) for rack in range(2) for _ in range(4))
     irregular = shape_of((rack, machine, 8 - place) for rack in range(2) for place in range(rack, 4))
-    chunked, by_packets = replace(own, chunks=4), replace(own, transport="packets")
+    chunked, by_packets = replace(system, chunks=4), replace(system, transport="packets")
 
     def fresh(shape: Shape, system: SystemSettings, known: bool = False) -> Callable[[], object]:
         def ask() -> object:
@@ -253,11 +253,11 @@ def network(model: str = "ResNet50", fabric: str = "dgx_h100_3tier") -> Iterator
 
     cached = CachedModel(AnalyticalModel())
     cases = (
-        ("cached", lambda: cached.iteration(profile, regular, topology.fabric, own), 20_000),
-        ("shape known", fresh(regular, own, known=True), 50),
+        ("cached", lambda: cached.iteration(profile, regular, topology.fabric, system), 20_000),
+        ("shape known", fresh(regular, system, known=True), 50),
         ("shape known, 4 chunks", fresh(regular, chunked, known=True), 10),
-        ("new shape", fresh(regular, own), 20),
-        ("new shape, irregular", fresh(irregular, own), 20),
+        ("new shape", fresh(regular, system), 20),
+        ("new shape, irregular", fresh(irregular, system), 20),
         ("new shape, irregular, packets", fresh(irregular, by_packets), 1),
     )
     for name, ask, times in cases:

@@ -1,4 +1,4 @@
-"""Hold `workload=coda` against what the CODA paper publishes of its month under FIFO.
+"""Compare `workload=coda` with the published figures of CODA's month under FIFO.
 
     python scripts/evaluation/fit_coda.py [override ...] [--seeds 0 1 2 3 4] [--policy coda_fifo]
 
@@ -6,7 +6,7 @@ runs the jobs of each seed on 80 machines as `experiment=coda_month` does, and p
 figures: their mean and range over the seeds, and how far the mean is off. An override changes all runs, such
 as `workload.gpus=100 cluster.machines=20` for a quarter of the size.
 
-Shares of jobs are of all jobs of their kind; best is what the paper's rules give for a job: the CPUs that
+Shares of jobs are of all jobs of their type; best is by the paper's rules: the CPUs that
 keep its GPUs busy on one machine, two on each of several (`performance.sensitivity=coda`). Shares of GPUs and
 CPUs are of those that are there, from the first to the last arrival; GPUs are starved if they are idle for
 lack of CPUs while GPU jobs wait.
@@ -47,7 +47,7 @@ PUBLISHED = {
     "GPUs held, p95": 0.9,
     "runs > 1 h": 0.685,
     "runs > 2 h": 0.396,
-    "<= 2 CPUs a GPU": 0.761,
+    "<= 2 CPUs per GPU": 0.761,
     "> 10 CPUs": 0.153,
     "asks below best": 0.571,
     "asks above best": 0.336,
@@ -64,7 +64,7 @@ def read_best_cpus() -> dict[str, int]:
 
 
 def of_requests(jobs: Sequence[JobSpec], duration_s: Floats, best: dict[str, int]) -> dict[str, float]:
-    """Return figures of what GPU jobs ask for; `duration_s`, (n_jobs,), is on the CPUs asked for."""
+    """Return figures of the demands of GPU jobs; `duration_s`, (n_jobs,), is on the CPUs asked for."""
     cpus, gpus, machines = (
         np.array([getattr(job.demand, name) for job in jobs]) for name in ("cpus", "gpus", "max_machines")
     )
@@ -73,7 +73,7 @@ def of_requests(jobs: Sequence[JobSpec], duration_s: Floats, best: dict[str, int
     return {
         "runs > 1 h": float((duration_s > _HOUR_S).mean()),
         "runs > 2 h": float((duration_s > 2 * _HOUR_S).mean()),
-        "<= 2 CPUs a GPU": float((cpus <= 2 * gpus).mean()),
+        "<= 2 CPUs per GPU": float((cpus <= 2 * gpus).mean()),
         "> 10 CPUs": float((cpus > 10).mean()),
         "asks below best": float((cpus < most).mean()),
         "asks above best": float((cpus > most).mean()),
@@ -81,7 +81,7 @@ def of_requests(jobs: Sequence[JobSpec], duration_s: Floats, best: dict[str, int
 
 
 def of_waits(submit_s: Floats, wait_s: Floats, with_gpus: npt.NDArray[np.bool_]) -> dict[str, float]:
-    """Return how long jobs wait, (n_jobs,) each, and those with GPUs of the first week."""
+    """Return shares of jobs by waiting time, (n_jobs,), and of GPU jobs of the first week."""
     of_gpu, of_cpu = wait_s[with_gpus], wait_s[~with_gpus]
     week = of_gpu[submit_s[with_gpus] < _WEEK_S]
     return {
@@ -94,7 +94,7 @@ def of_waits(submit_s: Floats, wait_s: Floats, with_gpus: npt.NDArray[np.bool_])
 
 
 def of_use(job_types: JobTypes, told: dict[str, float], first_ns: int, last_ns: int) -> dict[str, float]:
-    """Return how GPUs and CPUs are used between two times, from a closed run and its summary by kind."""
+    """Return the use of GPUs and CPUs between two times, from a closed run and its summary by job type."""
     columns = job_types.columns | job_types.inner
     spans_ns = np.diff(job_types.times_ns.clip(first_ns, last_ns))
     held = columns["busy_gpus"][:-1] / columns["capacity_gpus"][:-1]

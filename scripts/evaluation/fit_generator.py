@@ -4,7 +4,7 @@
 
 Reads the recovered Venus and Philly files, and job files of the programs of Dally and Muri, and writes, for
 each, the probability of every GPU count, duration quantiles by size class, and relative rates of arrivals by
-hour and weekday; and how jobs come in series (fit_series.py). The periods of Venus and Philly are
+hour and weekday; and the series in which jobs arrive (fit_series.py). The periods of Venus and Philly are
 those of the published fits (distributions.json), so that the two can be compared; series are fitted to a part
 of them. Hours of the other files mean nothing, so all are alike.
 
@@ -52,7 +52,7 @@ class Fit:
     since
         The first date that counts; None if it has no dates.
     about
-        What to say about it.
+        Description, licence and citation.
     by_model
         Whether GPU-seconds are fitted by model; else durations by size class.
     series_from
@@ -107,14 +107,14 @@ FITS = (
             (f"artist-sim/{file}.json.gz",),
             None,
             {
-                "trace": f"{what}, {file}.json: jobs of Helios Venus",
+                "trace": f"{title}, {file}.json: jobs of Helios Venus",
                 "licence": "distributions only; the jobs derive from Helios Venus, CC-BY-4.0",
                 "cite": "the Dally paper, section 5.1.1",
                 "note": "durations are computing only, n iterations of one GPU in one iteration of n GPUs",
             },
             by_model=True,
         )
-        for name, what, file in (
+        for name, title, file in (
             ("batch", "The batch of the Dally authors", "sense_500jobs_0start0arrival-withBert"),
             ("poisson", "The Poisson arrivals of the Dally authors", "sense_500jobs_poisson_1proc-week"),
         )
@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("traces"), help="folder for generator_*.yaml")
     parser.add_argument("--only", help="the name of one trace, such as philly")
     arguments = parser.parse_args()
-    for fit in (each for each in FITS if arguments.only in (None, each.name)):
+    for fit in (fit for fit in FITS if arguments.only in (None, fit.name)):
         jobs = read_jobs(arguments.traces, fit)
         path = arguments.out / f"generator_{fit.name}.yaml"
         path.write_text(as_yaml(fit, jobs), encoding="utf-8")
@@ -184,13 +184,13 @@ def as_yaml(fit: Fit, jobs: pd.DataFrame) -> str:
 
 
 def source_of(fit: Fit, jobs: pd.DataFrame) -> dict[str, str | int]:
-    """Return what to say about a table."""
+    """Return the source of a table: description, licence, citation, jobs."""
     series = {"series_from": ", ".join(fit.series_from)} if fit.series_from else {}
     return {**fit.about, **series, "jobs": len(jobs), "made_by": "scripts/evaluation/fit_generator.py"}
 
 
 def series(known: GeneratorTable, fit: Fit, jobs: pd.DataFrame) -> dict[str, float]:
-    """Return how the jobs come in series."""
+    """Return the parameters of the series in which jobs arrive."""
     windows = [jobs] if fit.since is None else [month(jobs, name) for name in fit.series_from]
     days = sum(float(window["submit_s"].max()) for window in windows) / len(windows) / 86_400
     return fit_series(known, windows, days)
@@ -209,12 +209,12 @@ def gpu_probability(jobs: pd.DataFrame) -> dict[int, float]:
 
 
 def by_model(jobs: pd.DataFrame) -> dict[str, object]:
-    """Return quantiles of GPU-seconds by model, and how the jobs with so many GPUs share in the models."""
+    """Return quantiles of GPU-seconds by model, and the number of jobs of each model by GPUs."""
     gpu_s, small = jobs["duration_s"] * jobs["gpus"], jobs["model"].isin(SMALL_MODELS)
     models: list[dict[str, object]] = []
-    for name, own in jobs.groupby("model")["gpus"]:
+    for name, group in jobs.groupby("model")["gpus"]:
         alike = gpu_s[small == (name in SMALL_MODELS)]
-        share = {int(g): int(n) for g, n in own.value_counts().sort_index().items()}  # type: ignore[call-overload]
+        share = {int(g): int(n) for g, n in group.value_counts().sort_index().items()}  # type: ignore[call-overload]
         seconds = np.quantile(alike, FEW_QUANTILES).round(-2).tolist()
         models.append({"model": str(name), "share": share, "gpu_seconds": seconds})
     return {"quantiles": list(FEW_QUANTILES), "models": models}
@@ -239,7 +239,7 @@ def size_classes(jobs: pd.DataFrame) -> list[dict[str, object]]:
 
 
 def relative(labels: pd.Series, possible: pd.Series) -> list[float]:
-    """Return how often each possible label occurs, relative to the mean."""
+    """Return the frequency of each possible label, relative to the mean."""
     counts = labels.value_counts().reindex(possible, fill_value=0)
     return [round(float(c), 3) for c in counts / counts.mean()]
 

@@ -1,4 +1,4 @@
-"""Hold `workload=lyra` against what the Lyra paper publishes of its trace under FIFO.
+"""Compare `workload=lyra` with the published figures of Lyra's trace under FIFO.
 
     python scripts/evaluation/fit_lyra.py [override ...] [--seeds 0 1 2 3 4] [--policy lyra_fifo]
 
@@ -25,7 +25,9 @@ from artist.units import NS_PER_S
 Floats = npt.NDArray[np.float64]
 
 QUANTILES = (50, 75, 95, 99)
-ROWS = tuple(f"{of} {what}" for of in ("queueing", "JCT") for what in ("mean", *(f"p{q}" for q in QUANTILES)))
+ROWS = tuple(
+    f"{of} {statistic}" for of in ("queueing", "JCT") for statistic in ("mean", *(f"p{q}" for q in QUANTILES))
+)
 PUBLISHED: dict[str, dict[str, float]] = {
     "lyra": dict(
         zip(ROWS, (3072, 55, 1892, 8357, 14323, 16610, 791, 29163, 82933, 376513), strict=True),
@@ -49,7 +51,7 @@ def figures(jobs: pd.DataFrame, gpus: int) -> dict[str, float]:
         Of the cluster.
     """
     waits_s, jct_s = jobs["start_s"] - jobs["submit_s"], jobs["finish_s"] - jobs["submit_s"]
-    values = [f(each) for each in (waits_s, jct_s) for f in (np.mean, *map(_percentile, QUANTILES))]
+    values = [f(column) for column in (waits_s, jct_s) for f in (np.mean, *map(_percentile, QUANTILES))]
     work, elastic = jobs["gpus"] * jobs["run_s"], jobs["elastic"]
     begin_s, end_s = jobs["submit_s"].min(), jobs["submit_s"].max()
     held_s = jobs["finish_s"].clip(upper=end_s) - jobs["start_s"].clip(upper=end_s)
@@ -86,11 +88,11 @@ def run(policy: str, seed: int, overrides: Sequence[str]) -> tuple[str, dict[str
     simulation = build(check_config(composed([*fixed, f"cluster.machines={machines}", *overrides])))
     columns = simulation.run([]).columns
     times_s = {to: columns[of] / NS_PER_S for of, to in _TIMES.items()}
-    own = {
+    demands = {
         "gpus": [job.demand.gpus for job in simulation.jobs],
         "elastic": [job.demand.max_gpus > 0 for job in simulation.jobs],
     }
-    jobs = pd.DataFrame(times_s | own)
+    jobs = pd.DataFrame(times_s | demands)
     return workload["preset"], figures(jobs.assign(run_s=jobs["finish_s"] - jobs["start_s"]), machines * 8)
 
 
@@ -101,7 +103,7 @@ def table(published: dict[str, float], generated: Sequence[dict[str, float]]) ->
     """Return published and generated figures, a line each."""
     lines = [f"{'':18}{'published':>11}{'mean':>11}{'off by':>9}{'least':>11}{'most':>11}"]
     for name in generated[0]:
-        values = np.array([each[name] for each in generated])
+        values = np.array([run[name] for run in generated])
         digits = 3 if values.max() <= 1 else 0
         known = published.get(name)
         off = "" if known is None else f"{values.mean() / known - 1:+.1%}"

@@ -1,8 +1,8 @@
-"""Fit how jobs come in series, by simulated moments; a part of fit_generator.py.
+"""Fit the series in which jobs arrive, by simulated moments; a part of fit_generator.py.
 
 The eight parameters of `artist.workload.series` are those whose draws, as many jobs in as many days as a
 window of the trace and of fixed seeds, come nearest to its nine figures of time structure
-(`artist.describe.structure`), each relative to what it may be off by. They are searched for by Nelder and
+(`artist.describe.structure`), each relative to its tolerance. They are searched for by Nelder and
 Mead's simplex, from series of up to 100 jobs and from faster ones of up to 1,000; the nearer one counts.
 """
 
@@ -66,21 +66,21 @@ def fit_series(known: GeneratorTable, windows: Sequence[pd.DataFrame], days: flo
         fitted = known.model_copy(update={"series": series_at(place)})
         return apart(real, mean([draw(fitted, jobs, days, seed) for seed in range(draws)]))
 
-    found = [nearest(distance, place_of(start)) for start in STARTS]
-    return series_at(min(found, key=distance)).model_dump()
+    places = [nearest(distance, place_of(start)) for start in STARTS]
+    return series_at(min(places, key=distance)).model_dump()
 
 
 def nearest(distance: Callable[[np.ndarray], float], start: np.ndarray) -> np.ndarray:
     """Return the place of the least distance that is found from a start, (8,)."""
     simplex = np.vstack([start, start + FIRST_STEP * np.eye(len(start))])
     options = {"maxfev": STEPS, "initial_simplex": simplex}
-    found: np.ndarray = minimize(distance, start, method="Nelder-Mead", options=options).x
-    return found
+    place: np.ndarray = minimize(distance, start, method="Nelder-Mead", options=options).x
+    return place
 
 
 def mean(structures: Sequence[TimeStructure]) -> pd.Series:
     """Return the mean of each figure."""
-    return pd.DataFrame([asdict(each) for each in structures]).mean()
+    return pd.DataFrame([asdict(structure) for structure in structures]).mean()
 
 
 def draw(known: GeneratorTable, jobs: int, days: float, seed: int) -> TimeStructure:
@@ -90,7 +90,7 @@ def draw(known: GeneratorTable, jobs: int, days: float, seed: int) -> TimeStruct
 
 
 def apart(real: pd.Series, drawn: pd.Series) -> float:
-    """Return how far the figures of draws are from those of a trace: the sum of squares."""
+    """Return the distance of the figures of draws from those of a trace: the sum of squares."""
     logs = sum((np.log(drawn[name] / real[name]) / off) ** 2 for name, off in MAY_BE_OFF.items())
     return float(logs + sum(((drawn[name] - real[name]) / off) ** 2 for name, off in MAY_DIFFER.items()))
 

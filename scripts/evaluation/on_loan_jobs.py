@@ -3,7 +3,7 @@
     artist experiment=lyra_loaning hydra/launcher=joblib
     python scripts/evaluation/on_loan_jobs.py runs/sweeps/lyra_loaning
 
-prints a row a policy that took loans: how many of its jobs were on a loaned machine at some time, and their
+prints a row per policy that took loans: the share of its jobs that were on a loaned machine, and their
 queueing and completion times under the baseline and under the policy, job by job the same. A mean over
 seeds stands before each; a ratio above 1 means that the policy's is shorter.
 """
@@ -57,25 +57,25 @@ def on_loan(run: Run, baseline: Run) -> OnLoan | None:
 
 def _statistics(columns: Sequence[Floats], chosen: npt.NDArray[np.bool_]) -> Floats:
     values = [column[chosen] for column in columns]
-    return np.array([[each.mean(), *np.percentile(each, [50, 95])] for each in values])
+    return np.array([[column.mean(), *np.percentile(column, [50, 95])] for column in values])
 
 
 def comparisons(runs: Sequence[Run], baseline: str) -> dict[str, list[OnLoan]]:
-    """Return what each policy's runs say, by policy and what the run differs in, a seed each."""
+    """Return the jobs on loan of each policy, one entry per seed, by policy and scenario."""
     known = {_setting(run): run for run in runs if run.summary["policy"] == baseline}
-    found: dict[str, list[OnLoan]] = {}
+    by_policy: dict[str, list[OnLoan]] = {}
     for run in runs:
         other = known.get(_setting(run))
         if other is None or run is other or "on_loan_s" not in run.jobs.columns:
             continue
-        each = on_loan(run, other)
-        if each is not None:
-            found.setdefault(_name(run), []).append(each)
-    return dict(sorted(found.items()))
+        jobs = on_loan(run, other)
+        if jobs is not None:
+            by_policy.setdefault(_name(run), []).append(jobs)
+    return dict(sorted(by_policy.items()))
 
 
 def _setting(run: Run) -> str:
-    """Return what two runs share that are about the same jobs on the same machines."""
+    """Return the seed and the settings that are equal for the same jobs on the same machines."""
     return str([run.summary["seed"], *(run.config.get(key) for key in _SAME)])
 
 
@@ -93,14 +93,14 @@ def scenario(workload: Mapping[str, Any]) -> str:
     return "advanced" if workload["fungible"] else "heterogeneous"
 
 
-def table(found: Mapping[str, Sequence[OnLoan]]) -> str:
+def table(by_policy: Mapping[str, Sequence[OnLoan]]) -> str:
     """Return the table, times in seconds."""
-    heads = [f"{what} {which}" for what in ("queueing", "JCT") for which in STATISTICS]
+    heads = [f"{of} {statistic}" for of in ("queueing", "JCT") for statistic in STATISTICS]
     lines = [
         f"| jobs on loan under | of all, % | {' | '.join(heads)} |",
         f"|---|--:|{'--:|' * len(heads)}",
     ]
-    for name, runs in found.items():
+    for name, runs in by_policy.items():
         share = 100 * float(np.mean([run.share for run in runs]))
         theirs = np.mean([run.baseline for run in runs], axis=0).ravel()
         ours = np.mean([run.ours for run in runs], axis=0).ravel()

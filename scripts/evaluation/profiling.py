@@ -1,4 +1,4 @@
-"""What optimistic profiling measures of each shipped model, and how far what it fills in is from the truth.
+"""Measurements of optimistic profiling for each shipped model, and the error of the points filled in.
 
     python scripts/evaluation/profiling.py [topology=v100_synergy estimates.threshold=0.05 ...]
 
@@ -42,7 +42,7 @@ def simulation(overrides: list[str]) -> Simulation:
 
 
 def table(run: Simulation) -> Iterator[str]:
-    """Yield a Markdown table, a row a model and number of GPUs."""
+    """Yield a Markdown table, a row per model and number of GPUs."""
     yield "| model | GPUs | CPUs measured | minutes | worst error % | at CPUs, GiB | mean error % |"
     yield "|---|--:|---|--:|--:|--:|--:|"
     believed = run.estimates.performance(run.performance)
@@ -51,7 +51,9 @@ def table(run: Simulation) -> Iterator[str]:
     for model in profile_names():
         for gpus in GPUS:
             measured = list(stall.profile(model, gpus, run.cluster).throughput)
-            truth, belief = (times(each, run, model, gpus) for each in (run.performance, believed))
+            truth, belief = (
+                times(performance, run, model, gpus) for performance in (run.performance, believed)
+            )
             error = 100 * (truth / belief - 1)
             worst = np.unravel_index(int(np.abs(error).argmax()), error.shape)
             at = f"{worst[0] + 1}, {(worst[1] + 1) * UNIT_GIB}"
@@ -62,14 +64,14 @@ def table(run: Simulation) -> Iterator[str]:
 
 def times(performance: object, run: Simulation, model: str, gpus: int) -> npt.NDArray[np.int64]:
     """Return iteration times by CPUs and memory, on one machine."""
-    own = run.cluster.default_machine
-    assert own is not None
-    spec = JobSpec("job", 0, Demand(gpus, measured_speed=own.speed), 1, NS_PER_S, model)
-    place = Allocation((Slice(run.cluster.machines.index(own), gpus),))
-    cpus = np.arange(1, own.cpus + 1)[:, None]
-    memory = np.arange(1, own.memory_bytes // (UNIT_GIB << 30) + 1)[None, :] * (UNIT_GIB << 30)
-    found: npt.NDArray[np.int64] = performance.at_resources(spec, place, run.cluster, cpus, memory)  # type: ignore[attr-defined]
-    return found
+    machine = run.cluster.default_machine
+    assert machine is not None
+    spec = JobSpec("job", 0, Demand(gpus, measured_speed=machine.speed), 1, NS_PER_S, model)
+    place = Allocation((Slice(run.cluster.machines.index(machine), gpus),))
+    cpus = np.arange(1, machine.cpus + 1)[:, None]
+    memory = np.arange(1, machine.memory_bytes // (UNIT_GIB << 30) + 1)[None, :] * (UNIT_GIB << 30)
+    iteration_ns: npt.NDArray[np.int64] = performance.at_resources(spec, place, run.cluster, cpus, memory)  # type: ignore[attr-defined]
+    return iteration_ns
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""What sharing links costs each policy, and whether it changes which is best: the contention experiments.
+"""Cost of shared links by policy, and the rank of policies: the contention experiments.
 
     python scripts/evaluation/ranking.py runs/sweeps/contention_* [--plot FILE.svg]
 
 Prints a Markdown table by fabric: the mean JCT in hours without contention, mean over seeds with its 95 %
-interval (Student's t), and by oversubscription of the uplinks by how many % it is longer with contention,
+interval (Student's t), and by oversubscription of the uplinks its increase in % with contention,
 seed by seed: geometric mean with the 95 % interval of the logarithms; of one seed or two, each. A policy
 around another is compared with that one. Runs without contention count whatever their oversubscription: on
-these fabrics a job alone takes the same time. A second table ranks the policies, by how many % their mean JCT
-exceeds that of the best one, over the seeds that all of them have, which are named if some have more. The
-plot has a panel a fabric, a line a policy.
+these fabrics a job alone takes the same time. A second table ranks the policies by the % by which their mean
+JCT exceeds that of the best one, over the seeds that all of them have, which are named if some have more. The
+plot has a panel per fabric, a line per policy.
 """
 
 import argparse
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 POLICIES = ("fifo", "tiresias", "dally", "synergy")
-"""That are ranked."""
+"""Policies that are ranked."""
 _TICKS = (0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100)
 _ASIDE = 0.05  # how far apart the whiskers of neighbours are, in steps between ratios
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What is compared over seeds; `ratio` is None without contention."""
+    """Runs that are compared over seeds; `ratio` is None without contention."""
 
     fabric: str
     policy: str
@@ -48,8 +48,8 @@ Hours = Mapping[Point, Mapping[int, float]]
 
 
 def read(folders: Sequence[Path]) -> Hours:
-    """Return what runs found."""
-    found: dict[Point, dict[int, float]] = {}
+    """Return the mean JCT of runs."""
+    hours: dict[Point, dict[int, float]] = {}
     for folder in find_runs(folders).runs:
         run = read_run(folder)
         way, topology = run.config["performance"]["contention"], run.config["topology"]
@@ -57,25 +57,25 @@ def read(folders: Sequence[Path]) -> Hours:
         ratio = None if way == "none" else float(topology["oversubscription"]["rack"])
         for name in (policy, f"{policy} in time") if ratio is None else (policy,):
             point = Point(topology["name"], name, ratio)
-            found.setdefault(point, {})[int(run.config["seed"])] = run.summary["jct_s"]["mean"] / 3600
-    return {point: found[point] for point in sorted(found, key=lambda each: (each.fabric, each.policy))}
+            hours.setdefault(point, {})[int(run.config["seed"])] = run.summary["jct_s"]["mean"] / 3600
+    return {point: hours[point] for point in sorted(hours, key=lambda point: (point.fabric, point.policy))}
 
 
 def factors(hours: Hours, point: Point) -> list[float]:
-    """Return how many times as long jobs take as without contention under the policy, or that within."""
+    """Return mean JCT / that without contention under the policy, or the policy inside, by seed."""
     inner = point.policy.partition("(")[2].replace(")", "") or point.policy
     alone = hours.get(Point(point.fabric, inner, None), {})
     return _over(hours[point], alone)
 
 
 def _over(these: Mapping[int, float], those: Mapping[int, float]) -> list[float]:
-    """Return how many times as long these are as those, by seed."""
+    """Return the ratios of these to those, by seed."""
     return [these[seed] / those[seed] for seed in sorted(these) if seed in those]
 
 
 def geometric(values: Sequence[float]) -> tuple[float, float, float] | None:
     """Return the geometric mean of factors and its 95 % interval; None for fewer than 3."""
-    logs = [log(each) for each in values]
+    logs = [log(value) for value in values]
     ends = interval_95(logs)
     return None if ends is None else (exp(mean(logs)), exp(ends[0]), exp(ends[1]))
 
@@ -83,7 +83,7 @@ def geometric(values: Sequence[float]) -> tuple[float, float, float] | None:
 def lines(hours: Hours) -> Iterator[str]:
     """Yield the table in Markdown."""
     ratios = sorted({point.ratio for point in hours if point.ratio is not None})
-    shared = [(each.fabric, each.policy) for each in hours if each.ratio is not None]
+    shared = [(point.fabric, point.policy) for point in hours if point.ratio is not None]
     yield f"| fabric | policy | no contention, h | {' | '.join(f'{ratio:g}:1, %' for ratio in ratios)} |"
     yield "|---" * (3 + len(ratios)) + "|"
     for fabric, policy in dict.fromkeys(shared):
@@ -95,11 +95,11 @@ def lines(hours: Hours) -> Iterator[str]:
 
 
 def ranks(hours: Hours) -> Iterator[str]:
-    """Yield the table of who is best and how far behind the others are, in Markdown."""
+    """Yield the table of the best policy and the distance of the others, in Markdown."""
     yield "| fabric | uplinks | best | others, % more |"
     yield "|---|---|---|---|"
     contests = dict.fromkeys((point.fabric, point.ratio) for point in hours)
-    for fabric, ratio in sorted(contests, key=lambda each: (each[0], each[1] or 0)):
+    for fabric, ratio in sorted(contests, key=lambda contest: (contest[0], contest[1] or 0)):
         there = {
             point.policy: by_seed
             for point, by_seed in hours.items()
@@ -116,7 +116,7 @@ def ranks(hours: Hours) -> Iterator[str]:
             continue
         there = {policy: {seed: by_seed[seed] for seed in seeds} for policy, by_seed in there.items()}
         best, *others = sorted(there, key=lambda policy: mean(map(log, there[policy].values())))
-        behind = [f"{each} {_times(_over(there[each], there[best]))}" for each in others]
+        behind = [f"{policy} {_times(_over(there[policy], there[best]))}" for policy in others]
         yield f"| `{fabric}` | {uplinks} | {best} | {', '.join(behind)} |"
 
 
@@ -126,14 +126,14 @@ def _hours(values: Sequence[float]) -> str:
 
 
 def _times(values: Sequence[float]) -> str:
-    found = geometric(values)
-    if found is None:
+    interval = geometric(values)
+    if interval is None:
         return ", ".join(map(_percent, values))
-    return "{} ({} to {})".format(*map(_percent, found))
+    return "{} ({} to {})".format(*map(_percent, interval))
 
 
 def _percent(factor: float) -> str:
-    """Return by how many % more a factor is, one digit after the point of what is below 10."""
+    """Return the increase by a factor in %, with one decimal below 10."""
     more = 100 * (factor - 1)
     return f"{more:+.0f}" if abs(more) >= 10 else f"{more:+.1f}".replace("-0.0", "0").replace("+0.0", "0")
 
@@ -162,8 +162,8 @@ def draw(hours: Hours, path: Path) -> None:
             axes.set_xlim(-0.3, len(ratios) - 0.7)
             low, high = axes.get_ylim()
             low, high = min(low, 0.9), max(high, 1.1)  # less is next to nothing, and looks like it
-            ticks = [each for each in _TICKS if low <= each <= high]
-            axes.set_yticks(ticks, [f"{each:g}" for each in ticks])
+            ticks = [tick for tick in _TICKS if low <= tick <= high]
+            axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
             axes.set_yticks([], minor=True)
             axes.set_ylim(low, high)
             axes.set_xticks(range(len(ratios)), [f"{ratio:g}:1" for ratio in ratios])

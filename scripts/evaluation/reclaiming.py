@@ -2,13 +2,13 @@
 
     python scripts/evaluation/reclaiming.py [--instances N] [--seed SEED]
 
-Loaned machines of 8 GPUs, full of jobs that came and went: a job asks for 2 to 128 GPUs (twice what it asks
-for on the training machines) in workers of 2, 4 or 8, each placed on the machine that fits best. Some of the
-machines go back. `scattered` is another extreme, small enough to try all choices: each job is on one to four
-machines, at random.
+Loaned machines of 8 GPUs, full of jobs after arrivals and departures: a job asks for 2 to 128 GPUs (twice
+its demand on the training machines) in workers of 2, 4 or 8, each placed on the machine that fits best. Some
+of the machines go back. `scattered` is another extreme, small enough to try all choices: each job is on one
+to four machines, at random.
 
-more: in which share of the n instances greedy stops more jobs than the optimum; excess: how many more, in the
-mean; overlap: which share of its machines is in the optimum; count, random: jobs that the smallest count and
+more: share of the n instances in which greedy stops more jobs than the optimum; excess: by how much, in the
+mean; overlap: share of its machines that is in the optimum; count, random: jobs that the smallest count and
 random machines stop, over those of greedy; then the time of greedy and of the optimum in ms. With 40
 instances, some of the rows:
 
@@ -51,7 +51,7 @@ ROWS = (  # machines on loan, machines that go back
 
 
 class Compared(NamedTuple):
-    """What two ways to reclaim the same machines stop and take, in jobs, machines and seconds."""
+    """Jobs, machines and seconds of two ways to reclaim the same machines."""
 
     greedy: int
     best: int
@@ -92,7 +92,7 @@ def placed(gpus: int, worker: int, free: list[int]) -> dict[int, int] | None:
 
 
 def scattered(machines: int, rng: np.random.Generator) -> Loaned:
-    """Return machines with twice as many jobs, each on one to four of them."""
+    """Return machines and twice their number of jobs, each on one to four of them."""
     on = (
         rng.choice(machines, min(machines, int(rng.integers(1, 5))), replace=False)
         for _ in range(2 * machines)
@@ -155,9 +155,9 @@ def measure(instances: int, seed: int) -> None:
         *(("in use", in_use, machines, back) for machines, back in ROWS),
     ]
     for kind, make, machines, back in kinds:
-        made = [make(machines, np.random.default_rng([seed, i])) for i in range(instances)]
+        drawn = [make(machines, np.random.default_rng([seed, i])) for i in range(instances)]
         for n in back:
-            rows = [compared(loaned, n, i, by_hand=machines <= 12) for i, loaned in enumerate(made)]
+            rows = [compared(loaned, n, i, by_hand=machines <= 12) for i, loaned in enumerate(drawn)]
             print(line(kind, machines, n, rows), flush=True)
 
 

@@ -2,14 +2,14 @@
 
     python scripts/evaluation/sensitivity.py [../shared/reference/synergy] [--plot epochs.svg]
 
-A matrix is throughput by CPUs and memory a GPU, relative to 3 CPUs and 62.5 GiB. Here it is one curve over
+A matrix is throughput by CPUs and memory per GPU, relative to 3 CPUs and 62.5 GiB. Here it is one curve over
 CPUs for any number of GPUs, and a cache that all GPUs of a job share. The first table has the error of
 throughput in percent, worst and mean: of one GPU from 62.5 GiB on, of one with 20.83 GiB, and of several. The
-second has that of the iteration time at the share of servers with 4, 5 and 6 CPUs a GPU, and that of the gain
-of the best case over it. Zeros of the matrices were not profiled and do not count.
+second has that of the iteration time at the share of servers with 4, 5 and 6 CPUs per GPU, and that of the
+gain of the best case over it. Zeros of the matrices were not profiled and do not count.
 
-The plot is Fig. 2 of the paper, time of an epoch by CPUs a GPU with all data in memory, relative to that with
-3 CPUs; it needs no matrices.
+The plot is Fig. 2 of the paper, time of an epoch by CPUs per GPU with all data in memory, relative to that
+with 3 CPUs; it needs no matrices.
 """
 
 import argparse
@@ -45,7 +45,7 @@ MODELS = {
 }
 NOT_IN_THE_PAPER = ("BERT-large",)
 CPUS = np.arange(1.0, 25.0)  # of a server with 8 GPUs: those of Fig. 2
-MIN_GIB, SHARE = 20.83, (3, 62.5)  # of memory in the matrices; CPUs and GiB a GPU
+MIN_GIB, SHARE = 20.83, (3, 62.5)  # of memory in the matrices; CPUs and GiB per GPU
 _GIB, _COMPUTE_NS, _GPUS = 2**30, 10**9, 12
 _STALL = InputStall(read_sensitivities(Path("synergy")), Compute())
 _CLUSTER = Cluster([Machine("m", 0, "v100", _GPUS, "V100", 0.25)])
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def throughput(model: str, gpus: int, cpus: Floats, memory_gib: Floats) -> Floats:
-    """Return throughput relative to the share, by CPUs and memory a GPU that broadcast."""
+    """Return throughput relative to the share, by CPUs and memory per GPU that broadcast."""
     spec = JobSpec("job", 0, Demand(gpus, measured_speed=0.25), 1, _COMPUTE_NS, model=model)
     place = Allocation((Slice(0, gpus),))
 
@@ -77,7 +77,7 @@ def throughput(model: str, gpus: int, cpus: Floats, memory_gib: Floats) -> Float
         asked = np.rint(cpus * gpus).astype(np.int64), np.rint(memory_gib * gpus * _GIB).astype(np.int64)
         return _COMPUTE_NS + _STALL.on_grid(spec, place, _CLUSTER, _COMPUTE_NS, *asked)
 
-    relative: Floats = time_ns(*(np.array([each]) for each in SHARE)) / time_ns(cpus, memory_gib)
+    relative: Floats = time_ns(*(np.array([amount]) for amount in SHARE)) / time_ns(cpus, memory_gib)
     return relative
 
 
@@ -89,7 +89,7 @@ def epochs(model: str) -> Floats:
 
 
 def draw(path: Path) -> None:
-    """Draw the time of an epoch by CPUs a GPU, a line a model of the paper."""
+    """Draw the time of an epoch by CPUs per GPU, a line per model of the paper."""
     import matplotlib.pyplot as plt
 
     models = [model for model in MODELS.values() if model not in NOT_IN_THE_PAPER]
@@ -98,14 +98,16 @@ def draw(path: Path) -> None:
         for number, model in enumerate(models):
             axes.plot(CPUS, epochs(model), label=model, **marked_look(number) | {"markevery": None})
         axes.set_xticks(CPUS[2::3])
-        axes.set(xlabel="CPUs a GPU", ylabel="time of an epoch relative to that with 3 CPUs", ylim=(0, None))
+        axes.set(
+            xlabel="CPUs per GPU", ylabel="time of an epoch relative to that with 3 CPUs", ylim=(0, None)
+        )
         axes.legend(ncols=2)
         figure.savefig(path)
         plt.close(figure)
 
 
 def errors(matrix: pd.DataFrame, model: str, gpus: int) -> pd.Series:
-    """Return ours / theirs - 1 of the points of one matrix, in percent, by CPUs and memory a GPU."""
+    """Return ours / theirs - 1 of the points of one matrix, in percent, by CPUs and memory per GPU."""
     chosen = matrix[(matrix["model"] == model) & (matrix["profiled_gpus"] == gpus)]
     chosen = chosen[chosen["relative_throughput"] > 0].set_index(["cpus_per_gpu", "mem_gb_per_gpu"])
     cpus, memory = (chosen.index.get_level_values(level).to_numpy(float) for level in (0, 1))
@@ -123,13 +125,14 @@ def matrix_table(folder: Path) -> Iterator[str]:
     for theirs, ours in MODELS.items():
         one, *several = (errors(matrix, theirs, gpus) for gpus in (1, 2, 4))
         little = one.index.get_level_values(1) == MIN_GIB
-        yield f"| {ours} | {' | '.join(_shown(each) for each in (one[~little], one[little], *several))} |"
+        cells = map(_shown, (one[~little], one[little], *several))
+        yield f"| {ours} | {' | '.join(cells)} |"
 
 
 def ratio_table(folder: Path) -> Iterator[str]:
-    """Yield a Markdown table of the errors by model and CPUs a GPU of the servers."""
+    """Yield a Markdown table of the errors by model and CPUs per GPU of the servers."""
     summary = pd.read_csv(folder / "model_summary.csv")
-    yield "| model | 4 CPUs a GPU: share, gain | 5 | 6 |"
+    yield "| model | 4 CPUs per GPU: share, gain | 5 | 6 |"
     yield "|---|--:|--:|--:|"
     for theirs, ours in MODELS.items():
         rows = summary[(summary["model"] == theirs) & (summary["profile_set"] != "models")]

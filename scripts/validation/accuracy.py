@@ -6,7 +6,7 @@ prints, for every class of answers, how many there are, how many are equal to th
 relative errors the median, the 10th and 90th percentile and the worst: of the time of a collective or an
 iteration, and beside it of an iteration's exposed communication alone. With the compute times of traces an
 iteration is 99 % compute, so only the second says how good the network is. The folder has collectives.csv,
-results.csv, ns3_allreduce.csv and v1_answers.csv (one row a run of a real binary, with its parameters) and
+results.csv, ns3_allreduce.csv and v1_answers.csv (one row per run of a real binary, with its parameters) and
 workloads/ (layers of the models).
 
 Placements of schedulers, even and uneven, on ns-3: packet_level.py. Measured machines:
@@ -97,7 +97,7 @@ class Comparison:
         return self.ours_exposed_ns / self.theirs_exposed_ns - 1
 
 
-# --- what a row says
+# --- rows
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -111,11 +111,11 @@ def read_workload(path: Path) -> Profile:
     columns = [line.split() for line in path.read_text().splitlines()[2:]]
     layers = tuple(
         Layer(
-            each[0].lstrip("0123456789"),
-            *(int(float(each[place])) for place in (2, 5, 8, 10, 11)),
+            column[0].lstrip("0123456789"),
+            *(int(float(column[place])) for place in (2, 5, 8, 10, 11)),
         )
-        for each in columns
-        if len(each) >= 12
+        for column in columns
+        if len(column) >= 12
     )
     return Profile(path.name, layers)
 
@@ -123,7 +123,7 @@ def read_workload(path: Path) -> Profile:
 def dims_of(kinds: str, members: str, bandwidth: str, latency: str, links: str = "one") -> Dims:
     """Read `Ring|Switch`, `8|4`, `450|25` (2^30 byte/s), `500|2000` (ns), innermost first."""
     tiers: tuple[Tier, ...] = ("machine", "rack", "network", "network")
-    columns = zip(tiers, *(each.split("|") for each in (kinds, members, bandwidth, latency)), strict=False)
+    columns = zip(tiers, *(text.split("|") for text in (kinds, members, bandwidth, latency)), strict=False)
     return [
         (tier, Dimension(cast(Any, KINDS[kind]), float(delay), _gib(speed), 0, cast(Any, links)), int(count))
         for tier, kind, count, speed, delay in columns
@@ -143,12 +143,12 @@ def dims_of_row(row: Row) -> Dims:
 def system_of(row: Row) -> SystemSettings:
     """Return the settings of a run of ASTRA-sim 2.x."""
     names = [ALGORITHMS[name] for name in row["implementation"].split("|")]
-    each = names[0] if len(names) == 1 else tuple((*names, "ring", "ring")[:3])
+    algorithm = names[0] if len(names) == 1 else tuple((*names, "ring", "ring")[:3])
     return SystemSettings(
         endpoint_delay_ns=int(row.get("endpoint_delay_ns", 10)),
         local_memory_gb_s=float(row.get("local_mem_bw_GBps", 1600)),
         collective_optimization=cast(Any, OPTIMIZATIONS[row["collective_optimization"]]),
-        collective_algorithm=cast(Any, each),
+        collective_algorithm=cast(Any, algorithm),
         chunks=int(row["preferred_dataset_splits"]),
         chunks_in_flight=int(row["active_chunks_per_dimension"]),
         across_machines="hierarchical",
@@ -200,7 +200,7 @@ def price_iteration(row: Row, profiles: Mapping[str, Profile], dims: Dims) -> It
 def profile_of(row: Row, profiles: Mapping[str, Profile]) -> Profile:
     """Return the profile of an iteration of results.csv: scaled, without update delays."""
     profile = profiles[row["model"]]
-    plain = Profile(profile.name, tuple(replace(each, update_ns=0) for each in profile.layers))
+    plain = Profile(profile.name, tuple(replace(layer, update_ns=0) for layer in profile.layers))
     return plain.scaled(float(row["compute_scale"] or 1))
 
 
@@ -253,7 +253,7 @@ def _links(described: str) -> list[tuple[float, float]]:
     """Read `NVSwitch 3600Gbps 0.0005ms; machine uplink 1600Gbps 0.001ms`: Gbit/s and ns of each link."""
     words = [part.split() for part in described.split(";")]
     return [
-        (float(each[-2].removesuffix("Gbps")), float(each[-1].removesuffix("ms")) * 1e6) for each in words
+        (float(word[-2].removesuffix("Gbps")), float(word[-1].removesuffix("ms")) * 1e6) for word in words
     ]
 
 
@@ -263,7 +263,7 @@ def ns3_dims(members: str, *links: tuple[float, float]) -> Dims:
     A message between two machines climbs and descends all links below the switch that it turns at; GPUs below
     an uplink share it.
     """
-    counts = [int(each) for each in members.split("|")]
+    counts = [int(count) for count in members.split("|")]
     used = list(links[: len(counts)])
     if len(links) > len(counts) > 1:  # one machine a rack: both uplinks lie on the way
         used[-1] = (min(rate for rate, _ in links[1:]), sum(delay for _, delay in links[1:]))
@@ -308,22 +308,26 @@ def linked_dims(row: Row) -> Dims:
     kinds, counts = row["topology_per_dim"].split(" links ")
     dims = dims_of(kinds, row["npus_per_dim"], row["bandwidth_GBps"], row["latency_ns"])
     return [
-        (tier, replace(each, bandwidth_bytes_per_ns=each.bandwidth_bytes_per_ns * int(links)), members)
-        for (tier, each, members), links in zip(dims, counts.split("|"), strict=True)
+        (
+            tier,
+            replace(dimension, bandwidth_bytes_per_ns=dimension.bandwidth_bytes_per_ns * int(links)),
+            members,
+        )
+        for (tier, dimension, members), links in zip(dims, counts.split("|"), strict=True)
     ]
 
 
 def comparisons(folder: Path) -> list[Comparison]:
     """Return all recorded answers that can be asked for, with ours."""
     sources = (collectives, iterations, packet_level, version_one, version_one_hierarchical)
-    return [each for source in sources for each in source(folder)]
+    return [answer for source in sources for answer in source(folder)]
 
 
-def table(found: Sequence[Comparison]) -> str:
-    """Return a line a class: answers, equal ones, and relative errors of the time and of what is exposed."""
+def table(answers: Sequence[Comparison]) -> str:
+    """Return a line per class: answers, equal ones, relative errors of time and exposed communication."""
     classes: dict[str, list[Comparison]] = {}
-    for each in found:
-        classes.setdefault(each.kind, []).append(each)
+    for answer in answers:
+        classes.setdefault(answer.kind, []).append(answer)
     heads = "".join(f"{head:>10}" for head in ("median", "p10", "p90", "worst"))
     lines = [
         f"{'':14}{'time':>40}{'exposed communication':>40}",
@@ -331,9 +335,9 @@ def table(found: Sequence[Comparison]) -> str:
     ]
     for kind in sorted(classes):
         members = classes[kind]
-        equal = sum(each.ours_ns == each.theirs_ns for each in members)
-        exposed = [error for each in members if (error := each.exposed_error) is not None]
-        columns = spread([each.error for each in members]) + spread(exposed)
+        equal = sum(answer.ours_ns == answer.theirs_ns for answer in members)
+        exposed = [error for answer in members if (error := answer.exposed_error) is not None]
+        columns = spread([answer.error for answer in members]) + spread(exposed)
         lines.append(f"{len(members):7} {equal:6}{columns}  {kind}")
     return "\n".join(lines)
 

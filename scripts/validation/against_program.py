@@ -30,12 +30,12 @@ FABRICS = ("dgx_h100_3tier", "dally_code", "dally_paper", "v100_100g", "pcie_10g
 
 
 def recorded(model: AstraSim, folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield what was run, the program's answer to our files, and the recorded one, ns."""
+    """Yield recorded runs: their name, the program's answer to our files, and the recorded one, ns."""
     profiles = profiles_of(folder)
     for row in rows_of(folder / "results.csv"):
         if (row["simulator"], row["backend"], row["rc"]) != ("astra-sim-2.0", model.program.backend, "0"):
             continue
-        levels = tuple(Level(*each) for each in dims_of_row(row) if each[2] > 1)
+        levels = tuple(Level(*dimension) for dimension in dims_of_row(row) if dimension[2] > 1)
         answer = model.on_levels(profile_of(row, profiles), levels, system_of(row))
         yield f"iteration of {row['model']}", answer.total_ns, int(row["total_time_ns"])
     for row in rows_of(folder / "collectives.csv"):
@@ -44,13 +44,13 @@ def recorded(model: AstraSim, folder: Path) -> Iterator[tuple[str, int, int]]:
         if int(row["npus_finished"]) != int(row["npus"]) or int(row["num_queues_per_dim"]) != 1:
             continue
         alone = Profile("alone", (Layer("only", 0, 0, 0, int(row["size_bytes"])),))
-        levels = tuple(Level(*each) for each in dims_of_row(row) if each[2] > 1)
+        levels = tuple(Level(*dimension) for dimension in dims_of_row(row) if dimension[2] > 1)
         answer = model.on_levels(alone, levels, system_of(row))
         yield f"all-reduce, {row['implementation']}", answer.total_ns, int(row["time_ns"])
 
 
 def triples(model: AstraSim, count: int, seed: int) -> Iterator[tuple[str, int, int]]:
-    """Yield what was asked, the analytical model's answer, and the program's, ns."""
+    """Yield drawn triples: their name, the analytical model's answer, and the program's, ns."""
     rng = np.random.default_rng(seed)
     ours = AnalyticalModel()
     for _ in range(count):
@@ -66,10 +66,10 @@ def triples(model: AstraSim, count: int, seed: int) -> Iterator[tuple[str, int, 
         ]
         model_name = str(rng.choice(profile_names()))
         profile = get_profile(model_name).scaled(float(np.exp(rng.uniform(-np.log(300), 0))))
-        answers = (each.iteration(profile, shape_of(placed), fabric, system) for each in (ours, model))
+        answers = (network.iteration(profile, shape_of(placed), fabric, system) for network in (ours, model))
         our_ns, their_ns = (answer.total_ns for answer in answers)
-        what = f"{model_name} x {profile.factor:.4f} on {racks} x {machines} x {gpus} of {name}"
-        yield what, our_ns, their_ns
+        name = f"{model_name} x {profile.factor:.4f} on {racks} x {machines} x {gpus} of {name}"
+        yield name, our_ns, their_ns
 
 
 def main() -> int:
@@ -84,17 +84,17 @@ def main() -> int:
     arguments = parser.parse_args()
     model = AstraSim(binary=arguments.binary)
     print(model.program)
-    found = list(recorded(model, arguments.reference)) if arguments.reference else []
-    found += triples(model, arguments.triples, arguments.seed)
-    errors = [abs(a - b) / b for _, a, b in found]
-    equal = sum(a == b for _, a, b in found)
+    answers = list(recorded(model, arguments.reference)) if arguments.reference else []
+    answers += triples(model, arguments.triples, arguments.seed)
+    errors = [abs(a - b) / b for _, a, b in answers]
+    equal = sum(a == b for _, a, b in answers)
     print(
-        f"{len(found)} answers, {equal} equal to the ns, median difference "
+        f"{len(answers)} answers, {equal} equal to the ns, median difference "
         f"{100 * statistics.median(errors):.4f} %, worst {100 * max(errors):.4f} %"
     )
-    for error, (what, a, b) in sorted(zip(errors, found, strict=True), key=lambda each: -each[0])[:10]:
+    for error, (name, a, b) in sorted(zip(errors, answers, strict=True), key=lambda pair: -pair[0])[:10]:
         if error:
-            print(f"  {100 * error:8.4f} %  {a} against {b} ns: {what}")
+            print(f"  {100 * error:8.4f} %  {a} against {b} ns: {name}")
     return 0
 
 

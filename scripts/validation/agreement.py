@@ -2,16 +2,16 @@
 
     python scripts/validation/agreement.py ../shared [CASE ...]
 
-prints a table per case: our shipped policy with its defaults, then what the other program does differently,
+prints a table per case: our shipped policy with its defaults, then the differences of the other program,
 switched on one after the other until the semantics are equal, then its own answer. The exit code is 1 if the
-last row of ours lies further than 1 % from it. What those programs do lives here, as small policies and
-settings; none of it is ours.
+last row of ours lies further than 1 % from it. Those differences are small policies and settings here;
+none of them is in the product.
 
 Sources, read but not copied: Rivendile/Muri @4e69a78 (simulator/run_sim.py, switch.py, jobs.py), which ran as
 published, with an empty module for cvxpy, which only its Themis needs; SymbioticLab/Tiresias @959f9b0
 (simulator/run_sim.py), which is Python 2 and ran through 2to3.
 
-What Muri's program does, and how it is said here:
+Muri's program, and its equivalent here:
 
 - An iteration takes 1.015 times the profile: a factor on reading.
 - At each arrival and completion the cluster is emptied and the jobs are placed again in order of rank, each
@@ -23,7 +23,7 @@ What Muri's program does, and how it is said here:
 - At each of these instants every running job, moved or not, loses an overhead by model and size of the time
   since the last one, though never more than that time. Here the delay lies at the head of the interval: each
   job is placed again with another number of CPUs, which mean nothing, and so is delayed as a `retune` or a
-  `migrate`; what is left of an earlier delay is not added.
+  `migrate`; the rest of an earlier delay is not added.
 - The interval in which a job completes is free of it. Here a job has one overhead less to do, and an order
   that knows so: its last delay makes good for it.
 
@@ -73,7 +73,7 @@ THRESHOLDS_GPU_S = (3250, 7200)
 _FAR_NS = 2**61  # a wake-up that takes the place of an earlier one and never comes due
 
 
-# --- what the others do: policies
+# --- policies of the other programs
 
 
 class FirstFit(Policy):
@@ -185,7 +185,7 @@ class RunningFirst(FirstFit):
 
 
 def at_whole_second(threshold_gpu_s: int, held_ns: int, gpus: int) -> int:
-    """Return when the job has held its GPUs for the whole seconds that reach the threshold, as Muri's."""
+    """Return the ns until the job has held its GPUs for the whole seconds of the threshold, as Muri's."""
     return max(1, seconds_to_ns(ceil(threshold_gpu_s / gpus)) - held_ns)
 
 
@@ -219,7 +219,7 @@ def anywhere(free: Sequence[int], gpus: int) -> dict[int, int]:
     return {} if gpus else taken
 
 
-# --- what the others do: workloads
+# --- workloads of the other programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +295,7 @@ def job_specs(work: Work, *, stretch: float = 1.0, overhead: bool, last_free: bo
 
 @dataclass(frozen=True, slots=True)
 class Semantics:
-    """What may differ between two simulators that run the same jobs under the same policy.
+    """Differences between two simulators that run the same jobs under the same policy.
 
     Attributes
     ----------
@@ -333,11 +333,11 @@ class Semantics:
         if self.first_fit:
             return FirstFit(self._key(jobs), stay=self.policy == "fifo", touch=self.overhead)
         node = composed([f"policy={self.policy}"])["policy"] | dict(self.changed or {})
-        made: Policy = part(node, "policy", ("decide",))
-        return made
+        policy: Policy = part(node, "policy", ("decide",))
+        return policy
 
     def _key(self, jobs: Sequence[JobSpec]) -> Key:
-        """Return arrival, remaining time, or time x GPUs; what `last_free` took off is added again."""
+        """Return arrival, remaining time, or time x GPUs; less the shortening of `last_free`."""
         if self.policy == "fifo":
             return lambda columns: columns.job
         off = [(job.delays_ns or {}).get("start", 0) if self.last_free else 0 for job in jobs]
@@ -370,7 +370,7 @@ class Case:
     machines, gpus
         Equal machines, and GPUs of each.
     steps
-        What is switched on one after the other, and the semantics from there on.
+        Differences switched on one after the other, and the semantics from there on.
     theirs
         The other program's answer.
     """
@@ -400,7 +400,7 @@ def run(case: Case, semantics: Semantics, shared: Path) -> Answer:
 
 
 def answer(result: RunResult) -> Answer:
-    """Return what the tables show of a run."""
+    """Return the figures of a run that the tables show."""
     finish_ns = result.columns["finish_ns"]
     times_ns = np.sort(finish_ns - result.columns["submit_ns"])
     return Answer(
@@ -439,8 +439,8 @@ def _steps(policy: str, *changes: _Change) -> list[tuple[str, Semantics]]:
 def _muri(policy: str, trace: str, theirs: Answer, remark: str = "", *, at_zero: bool = False) -> Case:
     """Return a run of Muri's program, on 8 machines of 8 GPUs."""
     queues = (_IGNORE, _WHOLE_SECONDS)
-    own: Sequence[_Change] = queues if policy == "tiresias_open" else (_CONSOLIDATE, _ANEW)
-    steps = _steps(policy, _STRETCH, _KEEP, *own, _OVERHEAD, _LAST_FREE)
+    changes: Sequence[_Change] = queues if policy == "tiresias_open" else (_CONSOLIDATE, _ANEW)
+    steps = _steps(policy, _STRETCH, _KEEP, *changes, _OVERHEAD, _LAST_FREE)
     return Case(lambda shared: muri_work(shared, trace, at_zero=at_zero), 8, 8, steps, theirs, remark)
 
 

@@ -2,15 +2,15 @@
 
     python scripts/validation/agreement_muri.py ../shared [CASE ...]
 
-prints a table per case, as `agreement.py` does: the shipped policy, then what can be switched on here of what
-the program does differently, then its own answer (Rivendile/Muri @4e69a78, run for it). Switched on:
+prints a table per case, as `agreement.py` does: the shipped policy, then those differences of the
+program that can be switched on here, then its own answer (Rivendile/Muri @4e69a78, run for it). Switched on:
 
 - An iteration alone takes 1.015 times the profile; that of a group 1.33, 1.5, 1.37 / 1.015 times the formula.
 - A job keeps fractions of an iteration.
 - At each arrival and completion all that run lose an overhead by model and size. Here each member of a group
   loses its own; there all members lose the sum of all.
 
-What remains, in mean completion times on trace 3:
+Remaining differences, in mean completion times on trace 3:
 
 - Overheads are worth 2.9 % there (Muri-S, 80,917 s without) and 5.1 % (Muri-L, 84,412 s), here 0.9 and 1.7 %,
   as there each member loses those of all. Without any, Muri-L lies 0.5 % from the program, Muri-S 6.5 %.

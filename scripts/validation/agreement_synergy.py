@@ -9,7 +9,7 @@ hour) the finish time of every job is known: `equal` counts those of the window,
 jobs of their dynamic trace on 32 GPUs only mean and p99 are, to the digits shown; their program was run for
 them, with placement. The exit code is 1 if the first row of a case is not theirs.
 
-What each difference is worth in the mean, in hours, of the published run:
+Mean completion time of the published run, in hours, by difference:
 
                                                   tune   proportional
     as their program                           21.8766        81.0886
@@ -17,14 +17,14 @@ What each difference is worth in the mean, in hours, of the published run:
     a finish is noticed at once                21.8337        81.0467
     least free by GPUs, then CPUs and memory   21.8739        81.0886
     the fewest jobs make room                  21.8669
-    what is left is handed out                 21.5530
+    the rest is handed out                     21.5530
     speed by the curve                         21.8766
     both of these                              20.3550
     packed by descending demand                36.0377
     the paper's rules                          20.0402        80.6534
     the same, by descending demand             29.3264
 
-What is left goes to jobs that gain: where there are two speeds, to those that it brings to their best case.
+The rest goes to jobs that gain: where there are two speeds, to those that it brings to their best case.
 
 The program's opt counts a job once, whatever its GPUs (`ProgramOpt`). No answer of it is known. By
 our rules, with jobs of 1 to 8 GPUs (workload.gpus=program, seeds 0, 1, 2), mean JCT is then the same to
@@ -32,7 +32,7 @@ our rules, with jobs of 1 to 8 GPUs (workload.gpus=program, seeds 0, 1, 2), mean
 jobs an hour, split 60-30-10, jobs 50 to 199 of 300), it changes by 4.7, -0.7 and -0.2 %, and that of jobs of
 several GPUs by 5.2, 6.4 and -1.9 %.
 
-Not among the cases is what differs by more than a value here: under greedy and tune the program's SRTF and
+Larger differences are not among the cases: under greedy and tune the program's SRTF and
 Tetris rank jobs by the time left at the best speed, or at that of the last round; its LAS gives greedy only
 the jobs whose GPUs fit; its FTF runs the job first that is best off; jobs of several GPUs have profiles of
 their own, and are torn apart GPU by GPU before they take less than their best case.
@@ -71,7 +71,7 @@ _HUNDRED = "dynamic_100job.csv"
 _PROGRAM = ("experiment=synergy_load", "overheads.notice_s=300")  # settings of the program that are ours, too
 WHOLE, STEPPED, BY_GPUS, IN_ORDER, KEPT = "whole", "stepped", "by_gpus", "in_order", "kept"
 """Shortcuts of the program that are plug-ins (synergy_program.py)."""
-Step = tuple[str, ...]  # what a row has as it is here by default: overrides, and shortcuts that are off
+Step = tuple[str, ...]  # of a row, as here by default: overrides, and shortcuts that are off
 _STEPS: dict[str, Step] = {  # of all mechanisms
     "iterations need not fill a round": (WHOLE,),
     "a finish is noticed at once": ("overheads.notice_s=0",),
@@ -79,7 +79,7 @@ _STEPS: dict[str, Step] = {  # of all mechanisms
 }
 _TUNE_STEPS: dict[str, Step] = {
     "the fewest jobs make room": (IN_ORDER,),
-    "what is left is handed out": (KEPT,),
+    "the rest is handed out": (KEPT,),
     "speed by the curve": (STEPPED,),
     "both of these": (STEPPED, KEPT),
     "packed by descending demand": ("policy.pack_order=descending",),
@@ -153,7 +153,7 @@ CASES = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a run gives: statistics of completion times, and of how many jobs the finish times are theirs."""
+    """Statistics of completion times, and the number of jobs with the finish times of their program."""
 
     mean_h: float
     p99_h: float

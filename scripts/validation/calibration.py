@@ -39,7 +39,7 @@ TABLE_1 = {
     "BERT-large": (8, 23, 715),
 }
 AUTHORS_NAMES = {"VGG11": "VGG", "BERT-large": "BERT"}
-# What the program of its authors multiplies compute times with.
+# Factors of compute times in the program of its authors.
 AUTHORS_SCALES = {
     "VGG11": 0.01549,
     "AlexNet": 0.0199,
@@ -48,8 +48,9 @@ AUTHORS_SCALES = {
     "ResNet50": 0.03395,
     "BERT-large": 0.0001121,
 }
-# ResNet-50 v1.5 in fp32 on machines of 8 V100 with one 100 Gb/s InfiniBand port: batch of a GPU, and images a
-# second on 1, 8, 16 and 32 GPUs. Oneflow-Inc/DLPerf, reports/dlperf_benchmark_test_report_v1.md, August 2020.
+# ResNet-50 v1.5 in fp32 on machines of 8 V100 with one 100 Gb/s InfiniBand port: batch per GPU, and images
+# per second on 1, 8, 16 and 32 GPUs. Oneflow-Inc/DLPerf, August 2020:
+# reports/dlperf_benchmark_test_report_v1.md.
 DLPERF = {
     "OneFlow 0.1.9": (128, 384.85, 2969.45, 5906.55, 11711.18),
     "PyTorch 1.5": (128, 354.40, 2719.07, 5307.21, 10632.33),
@@ -69,11 +70,11 @@ class Prediction:
     Parameters
     ----------
     measured
-        By placement; the first is what was fitted.
+        By placement; the first is fitted.
     before
-        Of the profile as it ships.
+        Overheads of the profile as it ships.
     fits
-        What each method fitted, with the overheads that follow.
+        Fit of each method, with the overheads that follow.
     """
 
     measured: tuple[float, ...]
@@ -89,8 +90,8 @@ def predict(
     system = replace(fabric.system, **HIERARCHY)
     profile = profile.scaled(1 / topology.machine_type().speed)
 
-    def overheads(each: Profile) -> tuple[float, ...]:
-        return tuple(overhead(network, each, shape, fabric, system) for shape in shapes)
+    def overheads(profile: Profile) -> tuple[float, ...]:
+        return tuple(overhead(network, profile, shape, fabric, system) for shape in shapes)
 
     fits = {}
     for method in METHODS:
@@ -103,22 +104,22 @@ def table_1(topology: Topology, profiles: Mapping[str, Profile]) -> dict[str, Pr
     """Return the predictions of all models of Table 1."""
     shapes = list(tier_shapes(GPUS, topology).values())
     return {
-        model: predict(profiles[model], shapes, [each / 100 for each in percents], topology)
+        model: predict(profiles[model], shapes, [percent / 100 for percent in percents], topology)
         for model, percents in TABLE_1.items()
     }
 
 
 def authors_lines(topology: Topology, profiles: Mapping[str, Profile]) -> list[str]:
     """Return Table 1 by the scales of the authors' program."""
-    network, fabric, found = AnalyticalModel(), topology.fabric, []
+    network, fabric, table = AnalyticalModel(), topology.fabric, []
     system = replace(fabric.system, **HIERARCHY)
     for model, percents in TABLE_1.items():
         profile = profiles[model].scaled(AUTHORS_SCALES[model])
         for tier, shape in tier_shapes(GPUS, topology).items():
             percent = percents[TIERS.index(tier)]
             cell = _cell(overhead(network, profile, shape, fabric, system), percent / 100)
-            found.append(f"{model if tier == 'machine' else '':18}{tier:>9}{percent:>11.2f}{'':11}{cell}")
-    return found
+            table.append(f"{model if tier == 'machine' else '':18}{tier:>9}{percent:>11.2f}{'':11}{cell}")
+    return table
 
 
 def dlperf() -> dict[str, Prediction]:
@@ -138,34 +139,34 @@ def dlperf() -> dict[str, Prediction]:
 
 def lines(predictions: Mapping[str, Prediction], placements: Sequence[str]) -> list[str]:
     """Return a table: a row for each name and placement; overheads in %, differences relative to measured."""
-    found = [f"{'':18}{'':>9}{'measured':>11}{'before':>11}" + "".join(f"{each:>28}" for each in METHODS)]
-    for name, each in predictions.items():
-        for place, (placement, measured) in enumerate(zip(placements, each.measured, strict=True)):
-            cells = "".join(_cell(overheads[place], measured) for _, overheads in each.fits.values())
+    table = [f"{'':18}{'':>9}{'measured':>11}{'before':>11}" + "".join(f"{method:>28}" for method in METHODS)]
+    for name, prediction in predictions.items():
+        for place, (placement, measured) in enumerate(zip(placements, prediction.measured, strict=True)):
+            cells = "".join(_cell(overheads[place], measured) for _, overheads in prediction.fits.values())
             head = f"{'' if place else name:18}{placement:>9}"
-            found.append(f"{head}{100 * measured:>11.2f}{100 * each.before[place]:>11.4f}{cells}")
-        scale, launch = (each.fits[method][0] for method in METHODS)
-        found.append(f"{'':49}{f'x {scale.compute_scale:.5g}':>28}{f'{launch.launch_ns / 1000:,.0f} us':>28}")
-    return found
+            table.append(f"{head}{100 * measured:>11.2f}{100 * prediction.before[place]:>11.4f}{cells}")
+        scale, launch = (prediction.fits[method][0] for method in METHODS)
+        table.append(f"{'':49}{f'x {scale.compute_scale:.5g}':>28}{f'{launch.launch_ns / 1000:,.0f} us':>28}")
+    return table
 
 
 def close(predictions: Mapping[str, Prediction], method: Method) -> str:
-    """Return how many overheads beyond the fitted ones are within 15 % of what was measured."""
+    """Return a line: overheads beyond the fitted ones that are within 15 % of the measured ones."""
     pairs = [
         (overheads, measured)
-        for each in predictions.values()
-        for overheads, measured in zip(each.fits[method][1][1:], each.measured[1:], strict=True)
+        for prediction in predictions.values()
+        for overheads, measured in zip(prediction.fits[method][1][1:], prediction.measured[1:], strict=True)
     ]
     return f"{method}: {sum(_is_close(*pair) for pair in pairs)} of {len(pairs)} within {CLOSE:.0%}"
 
 
-def _is_close(found: float, measured: float) -> bool:
-    return abs(found / measured - 1) <= CLOSE
+def _is_close(ours: float, measured: float) -> bool:
+    return abs(ours / measured - 1) <= CLOSE
 
 
-def _cell(found: float, measured: float) -> str:
-    mark = "*" if _is_close(found, measured) else " "
-    return f"{100 * found:>16.2f} {f'({found / measured - 1:+.0%})':>10}{mark}"
+def _cell(ours: float, measured: float) -> str:
+    mark = "*" if _is_close(ours, measured) else " "
+    return f"{100 * ours:>16.2f} {f'({ours / measured - 1:+.0%})':>10}{mark}"
 
 
 def _profiles(folder: Path | None) -> dict[str, Profile]:
@@ -183,9 +184,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     profiles = _profiles(arguments.workloads)
     for name in arguments.topology:
-        found = table_1(load_topology(data_path("topologies", f"{name}.yaml")), profiles)
-        print(f"Table 1 of the Dally paper, topology={name}", *lines(found, TIERS), sep="\n")
-        print(*(close(found, method) for method in METHODS), "", sep="\n")
+        predictions = table_1(load_topology(data_path("topologies", f"{name}.yaml")), profiles)
+        print(f"Table 1 of the Dally paper, topology={name}", *lines(predictions, TIERS), sep="\n")
+        print(*(close(predictions, method) for method in METHODS), "", sep="\n")
     if arguments.workloads is not None:
         topology = load_topology(data_path("topologies", "dally_code.yaml"))
         print(

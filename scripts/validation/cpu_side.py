@@ -1,12 +1,12 @@
-"""What performance.sensitivity=coda makes of the eight models of the CODA paper, beside what the paper says.
+"""Compare performance.sensitivity=coda, for the eight models of the CODA paper, with the paper's text.
 
     python scripts/validation/cpu_side.py [--plot cpu_side.png]
 
-prints three tables, for machines of topology=pcie_10g: by model, the CPUs a GPU needed and the best number,
+prints three tables, for machines of topology=pcie_10g: by model, the CPUs per GPU needed and the best number,
 start and steps of CODA's allocator on one GPU, beside Table II, and memory bandwidth (Figs. 3, 5 to 7);
-sentences of the paper, and what is found here; and what the network model says of jobs on two machines, where
+sentences of the paper, with our figures; and the network model's iteration times on two machines, for which
 the paper has 25 to 30 % (section IV-B). "Unhidden" is all communication / compute, as if none of it
-overlapped. The CPUs of that table feed GPUs which are slowed down so much: needed x GPUs / times as long.
+overlapped. The CPUs of that table feed GPUs at their slowdown there: needed x GPUs / slowdown.
 
 The plots are those of the figures; the paper's own values are not in its text.
 """
@@ -63,12 +63,12 @@ SETTINGS = (
 
 
 class Placed(NamedTuple):
-    """A job of a model on machines from the first on, with so many GPUs and CPUs on each; or one that draws.
+    """A job of a model on the first machines, with GPUs and CPUs per machine; or one that draws bandwidth.
 
     Attributes
     ----------
     draws
-        Memory bandwidth that it draws, in bytes/s; 0 for what its model says.
+        Memory bandwidth that it draws, in bytes/s; 0 for that of its model.
     """
 
     model: str
@@ -80,40 +80,40 @@ class Placed(NamedTuple):
 
 def parts(run: Simulation, *placed: Placed) -> list[IterationParts]:
     """Return the parts of an iteration of jobs side by side, each of which computes for a second."""
-    own = run.cluster.default_machine
-    assert own is not None
+    machine = run.cluster.default_machine
+    assert machine is not None
     specs = [
         JobSpec(
             str(number),
             submit_ns=0,
             demand=Demand(
-                each.gpus * each.machines,
-                cpus=each.cpus * each.machines,
-                memory_bandwidth_bytes_per_s=each.draws,
-                measured_speed=own.speed if each.gpus else 1.0,
+                job.gpus * job.machines,
+                cpus=job.cpus * job.machines,
+                memory_bandwidth_bytes_per_s=job.draws,
+                measured_speed=machine.speed if job.gpus else 1.0,
             ),
             iterations=1,
             compute_ns=NS_PER_S,
-            model=each.model,
+            model=job.model,
         )
-        for number, each in enumerate(placed)
+        for number, job in enumerate(placed)
     ]
     held = {
-        number: Allocation(tuple(Slice(m, each.gpus, each.cpus) for m in range(each.machines)))
-        for number, each in enumerate(placed)
+        number: Allocation(tuple(Slice(m, job.gpus, job.cpus) for m in range(job.machines)))
+        for number, job in enumerate(placed)
     }
     changed = [Changed(number, None, allocation) for number, allocation in held.items()]
-    found = run.performance.reprice(changed, Hypothetical(specs, run.cluster, held))
-    return [found[number] for number in held]
+    prices = run.performance.reprice(changed, Hypothetical(specs, run.cluster, held))
+    return [prices[number] for number in held]
 
 
 def seconds(run: Simulation, *placed: Placed) -> float:
-    """Return how long an iteration of the first of some jobs takes, in s."""
+    """Return the iteration time of the first of some jobs, in s."""
     return sum(parts(run, *placed)[0]) / NS_PER_S
 
 
 def of(run: Simulation, model: str) -> Sensitivity:
-    """Return what CPUs do for a model."""
+    """Return the sensitivity of a model to CPUs."""
     assert run.performance.input_stall is not None
     return run.performance.input_stall.models[model]
 
@@ -131,8 +131,8 @@ def at_best(run: Simulation, model: str, configuration: str) -> Placed:
     return Placed(model, gpus // machines, best_cpus(run, model, configuration), machines)
 
 
-def walked(run: Simulation, model: str) -> tuple[int, int, int]:
-    """Return where CODA's allocator starts on one GPU, where it ends, and in how many steps."""
+def core_search(run: Simulation, model: str) -> tuple[int, int, int]:
+    """Return the first and the last number of CPUs of CODA's search on one GPU, and its steps."""
     allocator, job = TunedCores(), GpuJob(0, "", model, 1, 0)
     start = allocator.start(job)
     search = allocator.search(job, start, 1)
@@ -149,73 +149,76 @@ def beside(run: Simulation, model: str, share: float) -> float:
     return seconds(run, alone) / seconds(run, alone, heat)
 
 
-def crowded(run: Simulation, model: str, gpus: int, other: str) -> float:
-    """Return by what share a job of some GPUs takes longer beside one of another model on one GPU."""
-    first, second = (at_best(run, each, f"1N{n}G") for each, n in ((model, gpus), (other, 1)))
+def slowdown_beside(run: Simulation, model: str, gpus: int, other: str) -> float:
+    """Return the relative slowdown of a job of some GPUs beside one of another model on one GPU."""
+    first, second = (at_best(run, name, f"1N{n}G") for name, n in ((model, gpus), (other, 1)))
     return seconds(run, first, second) / seconds(run, first) - 1
 
 
 def models_table(run: Simulation) -> Iterator[str]:
-    """Yield a Markdown table, a row a model."""
+    """Yield a Markdown table, a row per model."""
     best = " | ".join(CONFIGURATIONS)
     yield f"| model | needed a GPU | best: {best} | start | steps | paper | GB/s | speed at 100 % |"
     yield f"|---|--:|{'--:|' * len(CONFIGURATIONS)}--:|--:|--:|--:|--:|"
     for model, steps in STEPS.items():
-        known, (start, _, found) = of(run, model), walked(run, model)
-        best = " | ".join(str(best_cpus(run, model, each)) for each in CONFIGURATIONS)
+        known, (start, _, end) = of(run, model), core_search(run, model)
+        best = " | ".join(str(best_cpus(run, model, configuration)) for configuration in CONFIGURATIONS)
         gb_s = known.memory_bandwidth_bytes_per_s / BYTES_PER_GB
-        ours = f"{start} | {found} | {steps} | {gb_s:g} | {beside(run, model, 1.0):.2f}"
+        ours = f"{start} | {end} | {steps} | {gb_s:g} | {beside(run, model, 1.0):.2f}"
         yield f"| {model} | {known.cpus[0]:g} | {best} | {ours} |"
 
 
 def words_table(run: Simulation) -> Iterator[str]:
-    """Yield a Markdown table of what the paper says and what is found here."""
+    """Yield a Markdown table of the paper's sentences and our figures."""
     yield "| the paper | here |"
     yield "|---|---|"
     gaps = {
-        (model, each): seconds(run, Placed(model, CONFIGURATIONS[each][1], 2))
-        / seconds(run, at_best(run, model, each))
+        (model, configuration): seconds(run, Placed(model, CONFIGURATIONS[configuration][1], 2))
+        / seconds(run, at_best(run, model, configuration))
         for model in STEPS
-        for each in ("1N1G", "1N4G")
+        for configuration in ("1N1G", "1N4G")
     }
-    never = ", ".join(f"{model} {each}" for (model, each), gap in gaps.items() if gap < 1.001)
+    never = ", ".join(
+        f"{model} {configuration}" for (model, configuration), gap in gaps.items() if gap < 1.001
+    )
     faster = [gap for gap in gaps.values() if gap > 1.001]
     text = f"all but {never}; {100 * (min(faster) - 1):.0f} % to {max(faster):.1f}X"
     yield f"| no model is at its best with 2 CPUs but Transformer 1N1G; the gap is 10 % to over 5X | {text} |"
     most = [1 - seconds(run, at_best(run, m, "1N1G")) / seconds(run, Placed(m, 1, 28)) for m in STEPS]
     yield f"| more CPUs than the best: slightly slower | up to {100 * max(most):.1f} % |"
-    across = max(best_cpus(run, model, each) for model in STEPS for each in ACROSS)
+    across = max(best_cpus(run, model, configuration) for model in STEPS for configuration in ACROSS)
     yield f"| on several machines no more than two CPUs | {across} |"
     lost = {model: 100 * (1 - beside(run, model, 1.0)) for model in STEPS}
-    said = (
+    sentences = (
         ("only AlexNet of the vision models", CV),
         ("text: at least half", NLP),
         ("sound: DeepSpeech more", SPEECH),
     )
-    for words, models in said:
-        found = ", ".join(f"{model} {lost[model]:.0f} %" for model in models)
-        yield f"| memory bandwidth used up, {words} | {found} |"
-    crowds = ("AlexNet", 1, "ResNet50"), ("BAT", 2, "AlexNet"), ("BAT", 2, "VGG16")
-    for model, gpus, other in crowds:
-        yield f"| {_crowding(gpus, other)} | {model}: {100 * crowded(run, model, gpus, other):.1f} % longer |"
+    for words, models in sentences:
+        losses = ", ".join(f"{model} {lost[model]:.0f} %" for model in models)
+        yield f"| memory bandwidth used up, {words} | {losses} |"
+    pairs = ("AlexNet", 1, "ResNet50"), ("BAT", 2, "AlexNet"), ("BAT", 2, "VGG16")
+    for model, gpus, other in pairs:
+        percent = 100 * slowdown_beside(run, model, gpus, other)
+        yield f"| {_sentence_beside(gpus, other)} | {model}: {percent:.1f} % longer |"
 
 
-def _crowding(gpus: int, other: str) -> str:
+def _sentence_beside(gpus: int, other: str) -> str:
     said = "never" if gpus == 1 else "5 to 10 % longer" if other in ("AlexNet", "ResNet50") else "nothing"
     return f"PCIe, 1N{gpus}G beside {other} 1N1G: {said}"
 
 
 class Apart(NamedTuple):
-    """What two machines cost a job against 1N4G.
+    """Cost of two machines for a job, against 1N4G.
 
     Attributes
     ----------
     longer
-        By what share an iteration takes longer.
+        Relative slowdown of an iteration.
     unhidden
         Communication / compute, hidden or not.
     cpus
-        On each machine, that feed GPUs which are slowed down so much.
+        CPUs on each machine that feed its GPUs at this slowdown.
     """
 
     longer: float
@@ -224,31 +227,31 @@ class Apart(NamedTuple):
 
 
 def apart(run: Simulation, model: str, configuration: str) -> Apart:
-    """Return what two machines cost a job by the network model."""
+    """Return the cost of two machines for a job by the network model."""
     machines, gpus = CONFIGURATIONS[configuration]
     times = seconds(run, at_best(run, model, configuration)) / seconds(run, at_best(run, model, "1N4G"))
-    topology, own = load_topology(run.config.topology), run.cluster.machines[0]
-    profile = network_profiles(run.config.network, topology)(model).scaled(1 / own.speed)
-    shape = shape_of((0, own.type, gpus // machines) for _ in range(machines))
+    topology, machine = load_topology(run.config.topology), run.cluster.machines[0]
+    profile = network_profiles(run.config.network, topology)(model).scaled(1 / machine.speed)
+    shape = shape_of((0, machine.type, gpus // machines) for _ in range(machines))
     answer = run.network.iteration(profile, shape, topology.fabric, topology.fabric.system)
     cpus = of(run, model).cpus[0] * (gpus // machines) / times
     return Apart(times - 1, answer.comm_ns / answer.compute_ns, cpus)
 
 
 def network_table(run: Simulation) -> Iterator[str]:
-    """Yield a Markdown table of jobs on two machines, a row a model."""
+    """Yield a Markdown table of jobs on two machines, a row per model."""
     yield "| model | 2N4G longer than 1N4G, % | unhidden, % | CPUs | 2N8G longer, % | unhidden, % | CPUs |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for model in STEPS:
         cells = [
             f"{100 * cost.longer:.1f} | {100 * cost.unhidden:.0f} | {cost.cpus:.1f}"
-            for cost in (apart(run, model, each) for each in ACROSS)
+            for cost in (apart(run, model, configuration) for configuration in ACROSS)
         ]
         yield f"| {model} | {' | '.join(cells)} |"
 
 
 def draw(run: Simulation, path: Path) -> None:
-    """Draw Figs. 3, 5, 6 and 7, and what two machines cost."""
+    """Draw Figs. 3, 5, 6 and 7, and the cost of two machines."""
     import matplotlib.pyplot as plt
 
     with style():
@@ -256,11 +259,17 @@ def draw(run: Simulation, path: Path) -> None:
         for axes, gpus, most in ((above[0], 1, 10), (above[1], 4, 28)):
             _draw_utilization(axes, run, gpus, range(1, most + 1))
         above[0].legend(fontsize=7, ncols=2, loc="lower right")
-        best = [[best_cpus(run, model, each) for model in STEPS] for each in CONFIGURATIONS]
+        best = [[best_cpus(run, model, configuration) for model in STEPS] for configuration in CONFIGURATIONS]
         _bars(above[2], best, list(CONFIGURATIONS), "CPUs", 31)
         above[2].set_title("best CPUs on each machine (Fig. 5)", fontsize=9, loc="left")
         per_gpu = [of(run, model).memory_bandwidth_bytes_per_s / BYTES_PER_GB for model in STEPS]
-        _bars(below[0], [[gpus * each for each in per_gpu] for gpus in (1, 2, 4)], GPUS, "GB/s", 55)
+        _bars(
+            below[0],
+            [[gpus * configuration for configuration in per_gpu] for gpus in (1, 2, 4)],
+            GPUS,
+            "GB/s",
+            55,
+        )
         below[0].set_title("memory bandwidth (Fig. 6)", fontsize=9, loc="left")
         _draw_contention(below[1], run, [n / 20 for n in range(21)])
         _draw_apart(below[2], run)
@@ -272,7 +281,7 @@ def _draw_utilization(axes: Any, run: Simulation, gpus: int, cpus: Sequence[int]
     """Draw how busy the GPUs of a machine are by the CPUs of the job."""
     busy = read_gpu_utilization(sensitivity_file(Path("coda")))
     for number, model in enumerate(STEPS):
-        used = [100 * busy[model] / seconds(run, Placed(model, gpus, each)) for each in cpus]
+        used = [100 * busy[model] / seconds(run, Placed(model, gpus, count)) for count in cpus]
         axes.plot(cpus, used, label=model, **(marked_look(number) | {"markevery": len(cpus) // 7}))
     axes.set(xlabel="CPUs of the job", ylabel="GPU utilization (%)", ylim=(0, 100))
     axes.set_title(f"GPU utilization, 1N{gpus}G (Fig. 3)", fontsize=9, loc="left")
@@ -288,13 +297,15 @@ def _draw_contention(axes: Any, run: Simulation, shares: Sequence[float]) -> Non
 
 
 def _draw_apart(axes: Any, run: Simulation) -> None:
-    """Draw what two machines cost, and what they would if no communication overlapped."""
-    costs = [[apart(run, model, each) for model in STEPS] for each in ACROSS]
+    """Draw the cost of two machines, with overlapped communication and without."""
+    costs = [[apart(run, model, configuration) for model in STEPS] for configuration in ACROSS]
     rows = [[100 * cost.longer for cost in row] for row in costs]
     rows += [[100 * cost.unhidden for cost in row] for row in costs]
     axes.axhspan(25, 30, color="0.75", zorder=0, label="the paper")
     axes.set_yscale("symlog", linthresh=10)
-    _bars(axes, rows, [*ACROSS, *(f"{each}, unhidden" for each in ACROSS)], "% of 1N4G", 4000)
+    _bars(
+        axes, rows, [*ACROSS, *(f"{configuration}, unhidden" for configuration in ACROSS)], "% of 1N4G", 4000
+    )
     ticks = (0, 10, 30, 100, 300)
     axes.set_yticks(ticks, [str(tick) for tick in ticks])
     axes.minorticks_off()

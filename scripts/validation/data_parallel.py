@@ -2,25 +2,25 @@
 
     python scripts/validation/data_parallel.py ../shared/reference/measured [--rows] [--unseen]
 
-The folder has data_parallel.csv (a row a training run). Efficiency at n machines is rate(n) / (n x rate(1)),
-of rows that differ in nothing but machines and accumulation. Ours:
+The folder has data_parallel.csv (a row per training run). Efficiency at n machines is
+rate(n) / (n x rate(1)), of rows that differ in nothing but machines and accumulation. Ours:
 
     step(n) = a x compute x (1 + straggling x log2 n) + exposed(n) + update + waiting x log2 n
 
-- a: micro-batches a step. Where the source keeps the global batch, a falls with n; what happens once a step
+- a: micro-batches per step. Where the source keeps the global batch, a falls with n; work once per step
   (all-reduce, update) then weighs more.
-- compute of a micro-batch: from the measured step on one machine, less what the model says of the rest.
+- compute of a micro-batch: from the measured step on one machine, less the model's times of the rest.
 - exposed: `AnalyticalModel` with `collectives=nccl`, on the nominal fabric; its gradients in buckets as the
   framework sends them (`FRAMEWORKS`, from its documentation, not fitted).
-- update: the optimizer's traffic, 40 bytes a parameter, at the GPU's memory bandwidth. From the data sheet.
+- update: the optimizer's traffic, 40 bytes per parameter, at the GPU's memory bandwidth. From the data sheet.
 - waiting, straggling: the two figures that are fitted, by framework, each drawn towards the median of all
   frameworks; so a framework that was never seen has the median.
 
 Prints median and 90th percentile of |ours - measured| in points of efficiency: fitted to all rows; with
 configurations, machine counts, models or whole frameworks left out of the fit and predicted; beside the best
 constants, chosen on the same rows; and with parts of the model taken away. `--rows` lists every pair.
-`--unseen` predicts what is never fitted: runs without a row of one machine, from the fewest machines that
-they have, and ResNet-50 of DLPerf.
+`--unseen` predicts rows that are never fitted: runs without a row of one machine, from the fewest machines
+that they have, and ResNet-50 of DLPerf.
 """
 
 import argparse
@@ -61,7 +61,7 @@ CONSTANTS = np.arange(0.5, 1.1, 0.005)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Of what the model consists; an opposite experiment changes one of them."""
+    """Parts of the model; an opposite experiment changes one of them."""
 
     network: bool = True
     bucket_cap_mb: float | None = None
@@ -80,7 +80,7 @@ OPPOSITE: Mapping[str, Parts] = {
     "NICs twice as fast": Parts(nics=2),
     "NICs half as fast": Parts(nics=0.5),
     "one bucket for all (nothing hidden)": Parts(bucket_cap_mb=ONE_BUCKET_MB),
-    "one all-reduce a layer for all": Parts(bucket_cap_mb=0),
+    "one all-reduce per layer for all": Parts(bucket_cap_mb=0),
     "25 MiB for all": Parts(bucket_cap_mb=25),
     "no update of weights": Parts(update=False),
     "accumulation as on one machine": Parts(accumulation=False),
@@ -89,7 +89,7 @@ OPPOSITE: Mapping[str, Parts] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A pair as the fit sees it: what the model says of a step but for the fitted terms."""
+    """A pair as the fit sees it: the model's times of a step without the fitted terms."""
 
     pair: Pair
     micro_batches: float
@@ -110,12 +110,12 @@ class Case:
 
     @property
     def lacking(self) -> float:
-        """What the model lacks of (1 / measured efficiency) without the fitted terms."""
+        """Difference of (1 / efficiency) between measurement and model without the fitted terms."""
         return 1 / self.pair.efficiency - self.loss(np.zeros(2))
 
     @property
     def unit_losses(self) -> Floats:
-        """What a unit of each fitted term adds; pairs from one machine are linear in them."""
+        """Increase of (1 / efficiency) by a unit of each fitted term; linear for pairs from one machine."""
         return np.array([self.loss(unit) for unit in np.eye(2)]) - self.loss(np.zeros(2))
 
 
@@ -155,11 +155,11 @@ def _with_nics(fabric: Fabric, factor: float) -> Fabric:
     """Return a fabric with other bandwidths between machines."""
     outside = tuple(
         replace(
-            each,
-            bandwidth_bytes_per_ns=factor * each.bandwidth_bytes_per_ns,
-            machine_bytes_per_ns=factor * each.machine_bytes_per_ns,
+            link,
+            bandwidth_bytes_per_ns=factor * link.bandwidth_bytes_per_ns,
+            machine_bytes_per_ns=factor * link.machine_bytes_per_ns,
         )
-        for each in fabric.rack
+        for link in fabric.rack
     )
     return fabric if factor == 1 else replace(fabric, rack=outside, network=outside)
 
@@ -192,13 +192,15 @@ class Fit:
 
 
 def fit(cases: Sequence[Case], allowed: tuple[float, float] = WHOLE.terms) -> Fit:
-    """Fit all frameworks; the prior is the median of what is fitted, found by repetition."""
+    """Fit all frameworks; the prior is the median of the fitted terms, found by repetition."""
     by_framework: dict[str, list[Case]] = {}
     for case in cases:
         by_framework.setdefault(case.pair.few.framework, []).append(case)
     median = np.array([0.5, 0.5])
     for _ in range(10):
-        terms = {name: fitted(own, median, np.array(allowed)) for name, own in sorted(by_framework.items())}
+        terms = {
+            name: fitted(members, median, np.array(allowed)) for name, members in sorted(by_framework.items())
+        }
         median = np.median(list(terms.values()), axis=0)
     return Fit(terms, median)
 
@@ -228,9 +230,9 @@ def held_out(cases: Sequence[Case], key: Callable[[Training], object], learn: Le
     keys = [key(case.pair.many) for case in cases]
     ours = np.empty(len(cases))
     for left_out in dict.fromkeys(keys):
-        predict = learn([case for case, own in zip(cases, keys, strict=True) if own != left_out])
-        for place, own in enumerate(keys):
-            if own == left_out:
+        predict = learn([case for case, value in zip(cases, keys, strict=True) if value != left_out])
+        for place, value in enumerate(keys):
+            if value == left_out:
                 ours[place] = predict(cases[place])
     return ours
 
@@ -242,11 +244,11 @@ def best_constant(cases: Sequence[Case], share: float) -> float:
 
 
 def constant(share: float) -> Learner:
-    """Return what learns the best constant."""
+    """Return a learner of the best constant."""
 
     def learn(cases: Sequence[Case]) -> Callable[[Case], float]:
-        found = best_constant(cases, share)
-        return lambda case: found
+        best = best_constant(cases, share)
+        return lambda case: best
 
     return learn
 
@@ -254,12 +256,14 @@ def constant(share: float) -> Learner:
 def by_framework(cases: Sequence[Case]) -> Callable[[Case], float]:
     """Learn a constant for each framework, their median; that of all where a framework was not seen."""
     names = [case.pair.few.framework for case in cases]
-    own = {name: float(np.median(measured(cases)[[at == name for at in names]])) for name in sorted({*names})}
-    return lambda case: own.get(case.pair.few.framework, float(np.median(measured(cases))))
+    medians = {
+        name: float(np.median(measured(cases)[[at == name for at in names]])) for name in sorted({*names})
+    }
+    return lambda case: medians.get(case.pair.few.framework, float(np.median(measured(cases))))
 
 
 def model(terms: tuple[float, float] = WHOLE.terms) -> Learner:
-    """Return what fits the model."""
+    """Return a learner that fits the model."""
     return lambda cases: fit(cases, terms).efficiency
 
 
@@ -276,7 +280,7 @@ def errors(ours: Floats, cases: Sequence[Case]) -> tuple[float, float]:
 
 
 def print_errors(cases: Sequence[Case]) -> None:
-    """Print how the model does on rows that it was fitted to, and on rows that it was not."""
+    """Print the errors on rows that the model was fitted to, and on rows that it was not."""
     whole = fit(cases)
     print(f"  {'':<38}{'median':>8}{'p90':>8}{'rows':>6}")
     print(line("fitted to all", np.array([whole.efficiency(case) for case in cases]), cases))
@@ -296,7 +300,7 @@ def print_errors(cases: Sequence[Case]) -> None:
 
 
 def print_opposite(pairs: Sequence[Pair]) -> None:
-    """Print what becomes of the error with a part changed, as median / 90th percentile."""
+    """Print the error with a part changed, as median / 90th percentile."""
     print("\nWith a part changed, predicted by rows of another ...")
     print(f"  {'':<38}" + "".join(f"{name:>20}" for name in HELD_OUT))
     for name, parts in {"whole": WHOLE, **OPPOSITE}.items():
@@ -305,32 +309,32 @@ def print_opposite(pairs: Sequence[Pair]) -> None:
         print(f"  {name:<38}" + "".join(f"{median:>12.1f} /{p90:6.1f}" for median, p90 in both))
 
 
-def print_terms(found: Fit, cases: Sequence[Case]) -> None:
-    """Print what was fitted, a doubling of the machines."""
+def print_terms(outcome: Fit, cases: Sequence[Case]) -> None:
+    """Print the fitted terms, per doubling of the machines."""
     print(f"\n  {'framework':<28}{'waiting, ms':>14}{'straggling, %':>16}{'rows':>6}")
-    for name, (waiting, straggling) in {**found.terms, "(median)": found.median}.items():
+    for name, (waiting, straggling) in {**outcome.terms, "(median)": outcome.median}.items():
         rows = sum(case.pair.few.framework == name for case in cases)
         print(f"  {name:<28}{10 * waiting:>14.0f}{straggling:>16.2f}{rows:>6d}")
 
 
-def print_rows(cases: Sequence[Case], found: Fit) -> None:
+def print_rows(cases: Sequence[Case], outcome: Fit) -> None:
     """Print pairs, worst first."""
     print(f"\n  {'machines':>8}{'batch':>7}{'step, ms':>10}{'measured':>10}{'ours':>8}  row")
-    for case in sorted(cases, key=lambda case: -abs(found.efficiency(case) - case.pair.efficiency)):
+    for case in sorted(cases, key=lambda case: -abs(outcome.efficiency(case) - case.pair.efficiency)):
         few, many = case.pair.few, case.pair.many
         step_ms = 1e3 * few.step_s / few.micro_batches * many.micro_batches
         print(
             f"  {many.machines:>8}{many.batch:>7.0f}{step_ms:>10.0f}{case.pair.efficiency:>10.3f}"
-            f"{found.efficiency(case):>8.3f}  {many.framework}, {many.model}, {many.precision}, {many.gpu}"
+            f"{outcome.efficiency(case):>8.3f}  {many.framework}, {many.model}, {many.precision}, {many.gpu}"
         )
 
 
-def print_unseen(name: str, cases: Sequence[Case], found: Fit) -> None:
-    """Print how pairs are met that are never fitted."""
-    ours = np.array([found.efficiency(case) for case in cases])
+def print_unseen(name: str, cases: Sequence[Case], outcome: Fit) -> None:
+    """Print the errors on pairs that are never fitted."""
+    ours = np.array([outcome.efficiency(case) for case in cases])
     print(line(name, ours, cases))
     print(line("... no loss at all", np.ones(len(cases)), cases))
-    print_rows(cases, found)
+    print_rows(cases, outcome)
 
 
 def main() -> int:
@@ -347,16 +351,16 @@ def main() -> int:
         return 2
     pairs = pairs_of(trainings)
     cases = [case_of(pair, WHOLE) for pair in pairs]
-    found = fit(cases)
+    outcome = fit(cases)
     print_errors(cases)
-    print_terms(found, cases)
+    print_terms(outcome, cases)
     print_opposite(pairs)
     if chosen.rows:
-        print_rows(cases, found)
+        print_rows(cases, outcome)
     if chosen.unseen:
         print("\nNever fitted")
         for name, others in unseen_pairs(trainings).items():
-            print_unseen(name, [case_of(pair, WHOLE) for pair in others], found)
+            print_unseen(name, [case_of(pair, WHOLE) for pair in others], outcome)
     return 0
 
 

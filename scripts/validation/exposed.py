@@ -1,11 +1,11 @@
-"""How much communication hides: by fabric, model, placement and oversubscription of the uplinks.
+"""Exposed communication by fabric, model, placement and oversubscription of the uplinks.
 
     python scripts/validation/exposed.py [--fabrics NAME ...] [--models NAME ...] [--shapes '8+8' '8|8' ...]
 
-Prints a Markdown table, times in % of compute: what is communicated by a job alone, how much of that hides
-behind compute, how much is exposed; then what is exposed in racks full of such jobs (as many racks as the
-placement has; two jobs share a machine at 4+4), with uplinks that pass 1/1, 1/2, 1/4, 1/8 of what the
-machines of a rack may send, by `netmodels.contention.mean_field`. Placements without room are left out.
+Prints a Markdown table, times in % of compute: communication of a job alone, its hidden and its exposed part;
+then the exposed part in racks full of such jobs (the racks of the placement; two jobs share a machine at
+4+4), with uplinks that pass 1/1, 1/2, 1/4, 1/8 of the bandwidth of a rack's machines, by
+`netmodels.contention.mean_field`. Placements without room are left out.
 """
 
 import argparse
@@ -35,12 +35,12 @@ class Row:
     Parameters
     ----------
     fabric, model, placement
-        Of what.
+        The three names.
     compute_ns
-        Of one iteration.
+        Compute of one iteration.
     communicated, exposed
-        Of a job alone, with the uplinks of the file.
-    crowded
+        Communication of a job alone, with the uplinks of the file.
+    in_full_racks
         Exposed in racks full of such jobs, by oversubscription.
     """
 
@@ -50,7 +50,7 @@ class Row:
     compute_ns: int
     communicated: float
     exposed: float
-    crowded: tuple[float, ...]
+    in_full_racks: tuple[float, ...]
 
     @property
     def hidden(self) -> float:
@@ -66,7 +66,7 @@ def topology_of(name: str, ratio: float | None = None) -> Topology:
 
 
 def full_racks(shape: Shape, topology: Topology) -> list[list[Slice]]:
-    """Return as many equal placements as fit, each in all racks, beside each other in machines."""
+    """Return the equal placements that fit, each in all racks, beside each other in machines."""
     per_rack = topology.machines_per_rack
     rooms = min(per_rack // len(rack) for rack in shape)
     beside = topology.machine_type().gpus // max(gpus for rack in shape for _, gpus in rack)
@@ -81,8 +81,8 @@ def full_racks(shape: Shape, topology: Topology) -> list[list[Slice]]:
     ]
 
 
-def crowded(profile: Profile, shape: Shape, topology: Topology) -> float:
-    """Return what is exposed of the mean job in full racks, in multiples of compute."""
+def exposed_in_full_racks(profile: Profile, shape: Shape, topology: Topology) -> float:
+    """Return the exposed communication of the mean job in full racks, in multiples of compute."""
     fabric, machine = topology.fabric, topology.machine_type()
     per_rack = topology.machines_per_rack
     places = full_racks(shape, topology)
@@ -91,7 +91,7 @@ def crowded(profile: Profile, shape: Shape, topology: Topology) -> float:
         (number // per_rack, number, machine.name, machine.gpus) for number in range(len(shape) * per_rack)
     ]
     slower = slowdowns(jobs, capacities(machines, fabric))
-    mean_ns = sum(each * job.alone_ns for each, job in zip(slower, jobs, strict=True)) / len(jobs)
+    mean_ns = sum(slowdown * job.alone_ns for slowdown, job in zip(slower, jobs, strict=True)) / len(jobs)
     return mean_ns / profile.compute_ns - 1
 
 
@@ -115,19 +115,19 @@ def rows(fabrics: Sequence[str], models: Sequence[str], shapes: Sequence[str]) -
                     alone.compute_ns,
                     alone.comm_ns / alone.compute_ns,
                     alone.exposed_ns / alone.compute_ns,
-                    tuple(crowded(profile, shape, each) for each in by_ratio),
+                    tuple(exposed_in_full_racks(profile, shape, topology) for topology in by_ratio),
                 )
 
 
-def lines(found: Sequence[Row]) -> list[str]:
+def lines(table_rows: Sequence[Row]) -> list[str]:
     """Return the table in Markdown."""
     ratios = " | ".join(f"full, {ratio}:1" for ratio in RATIOS)
     table = [
         f"| fabric | model | placement | compute, ms | communicated | of that hidden | exposed | {ratios} |",
         "|---" * (7 + len(RATIOS)) + "|",
     ]
-    for row in found:
-        cells = (_percent(each) for each in (row.exposed, *row.crowded))
+    for row in table_rows:
+        cells = (_percent(share) for share in (row.exposed, *row.in_full_racks))
         placement = row.placement.replace("|", "\\|")
         lead = f"| `{row.fabric}` | {row.model} | {placement} | {row.compute_ns / 1e6:,.0f} "
         table.append(f"{lead}| {_percent(row.communicated)} | {_percent(row.hidden)} | {' | '.join(cells)} |")
@@ -135,7 +135,7 @@ def lines(found: Sequence[Row]) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    """Return a share in %, two digits of what is below 10."""
+    """Return a share in %, with two digits below 10."""
     percent = 100 * max(0.0, share)
     return f"{percent:.2g}" if 0 < percent < 10 else f"{percent:,.0f}"
 

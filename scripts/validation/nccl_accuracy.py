@@ -2,9 +2,9 @@
 
     python scripts/validation/nccl_accuracy.py ../shared/reference/measured [--unseen]
 
-The folder has nccl.csv (a row a size) and nccl_runs.csv (a row a run); traces/measured/nccl_runs.yaml says
-which runs are used, and how. Prints, as median and 90th percentile of |model / measured - 1|, for all sizes,
-from 1 MB and 64 MB up, and for the start-up of a run (median time up to 1 KB):
+The folder has nccl.csv (a row per size) and nccl_runs.csv (a row per run); traces/measured/nccl_runs.yaml
+lists the runs that are used, and their roles. Prints the median and 90th percentile of |model / measured - 1|
+for all sizes, from 1 MB and 64 MB up, and for the start-up of a run (median time up to 1 KB):
 
 - nominal: `network.system.collectives=astra_sim` on a fabric of each machine's data sheets (nothing fitted);
 - within runs: every other size is fitted, the rest predicted, run by run;
@@ -49,12 +49,12 @@ _ASTRA_SIM: dict[str, Collective] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model says of some sizes of a run.
+    """Answers of a model for some sizes of a run.
 
     Parameters
     ----------
     group
-        The line of the table that it belongs to.
+        Line of the table.
     run
         The run, cut down to the sizes that were asked for.
     ours_us
@@ -86,10 +86,10 @@ def halves(run: MeasuredRun) -> tuple[MeasuredRun, MeasuredRun]:
 
 
 def nominal_us(run: MeasuredRun, fabric: Fabric) -> Floats:
-    """Return what today's model says of a run on nominal figures, shape (n_points,).
+    """Return the times of a run by the default model on nominal figures, shape (n_points,).
 
-    nccl-tests counts an all-gather's total over ranks, the model what a GPU starts with. Its send and receive
-    is a ring: each rank sends to the next, so that one GPU's link leaves each machine.
+    nccl-tests counts an all-gather's total over ranks, the model the bytes that a GPU starts with. Its send
+    and receive is a ring: each rank sends to the next, so that one GPU's link leaves each machine.
     """
     shape = shape_of((0, "", run.gpus_per_machine) for _ in range(run.machines))
     if run.collective == "send_receive":
@@ -103,7 +103,7 @@ def nominal_us(run: MeasuredRun, fabric: Fabric) -> Floats:
 
 
 def nominal(published: Published, names: Iterable[str]) -> Iterator[Answer]:
-    """Yield today's answers, where the nominal figures are known."""
+    """Yield answers of the default model, where the nominal figures are known."""
     for name in names:
         fabric, run = published.nominal[name], published.runs[name]
         if fabric is not None:
@@ -120,22 +120,22 @@ def within_runs(published: Published, names: Iterable[str]) -> Iterator[Answer]:
 
 def across_machines(published: Published, series: Iterable[Series]) -> Iterator[Answer]:
     """Yield predictions of the runs of each series by a fit to its runs on one and two machines."""
-    for each in series:
-        nccl = fitted(published, [published.runs[name] for name in each.fitted])
-        for name in each.predicted:
+    for runs in series:
+        nccl = fitted(published, [published.runs[name] for name in runs.fitted])
+        for name in runs.predicted:
             run = published.runs[name]
-            yield Answer(group_of(each, run), run, predicted_us(run, nccl))
+            yield Answer(group_of(runs, run), run, predicted_us(run, nccl))
 
 
 def group_of(series: Series, run: MeasuredRun) -> str:
-    """Return the line of the table that a prediction belongs to."""
+    """Return the line of the table for a prediction."""
     beyond = f", more than {MAX_MACHINES} machines" if run.machines > MAX_MACHINES else ""
     note = ", apart" if series.apart else ", borrowed" if series.borrowed else ""
     return f"{series.family}, {run.collective}{note}{beyond}"
 
 
 def fitted(published: Published, runs: Sequence[MeasuredRun]) -> NcclFabric:
-    """Return the parameters that fit some runs of machines of one kind best."""
+    """Return the parameters that fit some runs of machines of one type best."""
     widest = max(runs, key=lambda run: run.machines)
     return fit_nccl(runs, nccl_of(published.priors[widest.name])).nccl
 
@@ -143,7 +143,7 @@ def fitted(published: Published, runs: Sequence[MeasuredRun]) -> NcclFabric:
 def noise(published: Published, names: Iterable[str]) -> Iterator[Answer]:
     """Yield runs of equal machines and collective against each other, equal settings and others apart."""
     for one, other in combinations([published.runs[name] for name in names], 2):
-        if _what(published, one) == _what(published, other):
+        if _setup(published, one) == _setup(published, other):
             times_us = dict(other.points)
             common = tuple(point for point in one.points if point[0] in times_us)
             alike = "equal" if one.settings == other.settings else "other"
@@ -151,17 +151,17 @@ def noise(published: Published, names: Iterable[str]) -> Iterator[Answer]:
             yield Answer(group, replace(one, points=common), np.array([times_us[size] for size, _ in common]))
 
 
-def _what(published: Published, run: MeasuredRun) -> tuple[object, ...]:
+def _setup(published: Published, run: MeasuredRun) -> tuple[object, ...]:
     row = published.rows[run.name]
     return row["machine_kind"], row["nic_gbit_s_total"], run.collective, run.machines, run.gpus_per_machine
 
 
 def table(title: str, answers: Iterable[Answer]) -> str:
-    """Return a line a group and one for all: runs, sizes, median and 90th percentile, %."""
+    """Return a line per group and one for all: runs, sizes, median and 90th percentile, %."""
     groups: dict[str, list[Answer]] = {}
     for answer in answers:
         groups.setdefault(answer.group, []).append(answer)
-    heads = ("all sizes", "from 1 MB", "from 64 MB", "up to 1 KB, a run")
+    heads = ("all sizes", "from 1 MB", "from 64 MB", "up to 1 KB, per run")
     lines = [f"\n{title}", f"{'runs':>4} {'sizes':>5}" + "".join(f"{head:>19}" for head in heads)]
     everything = [answer for members in groups.values() for answer in members]
     for group, members in (*sorted(groups.items()), ("all", everything)):
@@ -172,9 +172,9 @@ def table(title: str, answers: Iterable[Answer]) -> str:
 def _line(answers: Sequence[Answer]) -> str:
     errors = np.concatenate([answer.errors for answer in answers])
     sizes = np.concatenate([answer.run.sizes_bytes for answer in answers])
-    starts = [found for answer in answers if (found := answer.start_up) is not None]
+    starts = [error for answer in answers if (error := answer.start_up) is not None]
     columns = (errors, errors[sizes >= MB], errors[sizes >= LARGE], np.array(starts))
-    return f"{len(answers):4} {len(errors):5}" + "".join(f"{_two(each):>19}" for each in columns)
+    return f"{len(answers):4} {len(errors):5}" + "".join(f"{_two(column):>19}" for column in columns)
 
 
 def _two(errors: Floats) -> str:
@@ -186,7 +186,7 @@ def _two(errors: Floats) -> str:
 def report(published: Published, unseen: bool) -> str:
     """Return all tables, of the machines seen or of those kept aside."""
     names = published.unseen if unseen else published.seen
-    series = [each for each in published.series if (each.family == "unseen") == unseen]
+    series = [one_series for one_series in published.series if (one_series.family == "unseen") == unseen]
     return "\n".join(
         (
             table("Nominal figures", nominal(published, names)),

@@ -32,11 +32,11 @@ class Refitted:
     name
         The topology's name.
     runs
-        What it was fitted to.
+        Runs that it is fitted to.
     fitted
         The outcome.
     shipped
-        What its file has.
+        Parameters in its file.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Refitted:
         fitted = self.fitted
         lines = [
             f"{_HEAD} (traces/measured/nccl_runs.yaml) by scripts/validation/nccl_fabrics.py:",
-            *(f"#   {source}: {_machines_by_collective(what)}" for source, what in sources.items()),
+            *(f"#   {source}: {_machines_by_collective(runs)}" for source, runs in sources.items()),
             f"# Off by {fitted.median:.0%} in the median and {fitted.p90:.0%} at the 90th percentile.",
             "nccl:",
         ]
@@ -62,7 +62,7 @@ class Refitted:
 
 
 def section_of(nccl: NcclFabric) -> dict[str, object]:
-    """Return the parameters as a file has them: rounded, without what is absent."""
+    """Return the parameters as a file has them: rounded, without absent ones."""
     section = _rounded(asdict(nccl))
     if section.get("network") == section["rack"]:  # the default of a file
         del section["network"]
@@ -70,19 +70,19 @@ def section_of(nccl: NcclFabric) -> dict[str, object]:
 
 
 def _rounded(values: Mapping[str, object]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    rounded: dict[str, object] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found[name] = _rounded(value)
+            rounded[name] = _rounded(value)
         elif isinstance(value, float) and value:
-            found[name] = float(f"{value:.{_DIGITS}g}")
-    return found
+            rounded[name] = float(f"{value:.{_DIGITS}g}")
+    return rounded
 
 
 def _yaml(values: Mapping[str, object], depth: int) -> Iterator[str]:
     for name, value in values.items():
         if isinstance(value, Mapping):
-            inner = ", ".join(f"{key}: {each:g}" for key, each in value.items())
+            inner = ", ".join(f"{key}: {figure:g}" for key, figure in value.items())
             yield f"{'  ' * depth}{name}: {{{inner}}}"
         else:
             yield f"{'  ' * depth}{name}: {value:g}"
@@ -98,15 +98,15 @@ def _machines_by_collective(runs: Mapping[str, Sequence[int]]) -> str:
 def refit(published: Published, name: str, runs: Sequence[str]) -> Refitted:
     """Return a fabric fitted to some runs, from its nominal figures."""
     fabric = load_topology(data_path("topologies", f"{name}.yaml")).fabric
-    chosen = tuple(published.runs[each] for each in runs)
+    chosen = tuple(published.runs[run] for run in runs)
     return Refitted(name, chosen, fit_nccl(chosen, nccl_of(replace(fabric, nccl=None))), fabric.nccl)
 
 
-def write(found: Refitted) -> None:
-    """Put the section at the end of the fabric's file, in place of what stands there."""
-    path = data_path("topologies", f"{found.name}.yaml")
+def write(refitted: Refitted) -> None:
+    """Write the section at the end of the fabric's file, in place of the one there."""
+    path = data_path("topologies", f"{refitted.name}.yaml")
     kept = path.read_text("utf-8").split(f"\n{_HEAD}")[0].rstrip()
-    path.write_text(f"{kept}\n\n{found.section}\n", "utf-8")
+    path.write_text(f"{kept}\n\n{refitted.section}\n", "utf-8")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,11 +121,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{problem.filename}: {problem.strerror}", file=sys.stderr)
         return 2
     for name, runs in read_list()["fabrics"].items():
-        found = refit(published, name, runs)
-        alike = found.shipped is not None and section_of(found.shipped) == section_of(found.fitted.nccl)
-        print(f"{found.name}: the file has {'the same' if alike else 'other figures'}\n{found.section}\n")
+        refitted = refit(published, name, runs)
+        alike = refitted.shipped is not None and section_of(refitted.shipped) == section_of(
+            refitted.fitted.nccl
+        )
+        print(
+            f"{refitted.name}: the file has {'the same' if alike else 'other figures'}\n{refitted.section}\n"
+        )
         if chosen.write:
-            write(found)
+            write(refitted)
     return 0
 
 

@@ -23,7 +23,7 @@ COLLECTIVES: dict[str, NcclCollective] = {
 }
 DOMAINS = {"GB200 NVL72 (CoreWeave)": 18}  # trays of 4 GPUs in one NVLink domain, which counts as the machine
 
-# What vendors say that a GPU sends inside its machine, Gb/s each way; a switch stands for any full wiring.
+# Bandwidth of a GPU inside its machine by its vendor, Gb/s each way; a switch stands for any full wiring.
 _INSIDE_GBIT_S = {
     "NVLink2 (cube mesh)": 1200,  # V100 data sheet: 300 GB/s both ways
     "NVLink3 (4 GPUs, all-to-all)": 2400,  # A100 data sheet: 600 GB/s both ways
@@ -75,7 +75,7 @@ class Published:
     Parameters
     ----------
     rows
-        What is known of each run, by name.
+        Row of each run, by name.
     runs
         The runs, by name.
     seen, unseen
@@ -98,7 +98,7 @@ class Published:
     @cached_property
     def priors(self) -> dict[str, Fabric]:
         """The same, with one port of 400 Gb/s a GPU where the network's figures are unknown."""
-        return {name: found or self._assumed(name) for name, found in self.nominal.items()}
+        return {name: fabric or self._assumed(name) for name, fabric in self.nominal.items()}
 
     def _assumed(self, name: str) -> Fabric:
         ports = 400 * int(self.rows[name]["gpus_per_machine"])
@@ -134,8 +134,8 @@ def read_published(folder: Path) -> Published:
             points.setdefault(row["run"], []).append((int(row["bytes"]), float(row["time_us"])))
     runs = {name: measured_run(rows[name], sorted(points[name])) for name in (*seen, *unseen)}
     series = tuple(
-        Series(**{**each, "fitted": tuple(each["fitted"]), "predicted": tuple(each["predicted"])})
-        for each in listed["series"]
+        Series(**{**entry, "fitted": tuple(entry["fitted"]), "predicted": tuple(entry["predicted"])})
+        for entry in listed["series"]
     )
     return Published(rows, runs, seen, unseen, series)
 

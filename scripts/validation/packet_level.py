@@ -5,7 +5,7 @@
 prints for every class of questions how far answers with packets are off (`transport=windows`, or `packets`
 where the program had no windows), and beside it those of the same way across machines over ideal links:
 how many, median, 90th percentile and worst of the absolute error, and of how many pairs of placements of one
-fabric and question the dearer one is the same. FOLDER has ns3_placements.csv (one row a question: topology,
+fabric and question the dearer one is the same. FOLDER has ns3_placements.csv (one row per question: topology,
 shape, question, ns3_*_ns; uneven placements were asked as one flat ring, even ones as a hierarchy, all with
 windows). Further tables have the same columns and across_machines, has_win. Questions are `AR 1MiB`, an
 all-reduce alone, or `ResNet18 x0.02`, an iteration with its compute times scaled.
@@ -59,24 +59,26 @@ def is_even(shape: Shape) -> bool:
 
 
 def compared(row: Row) -> Iterator[Compared]:
-    """Yield the comparisons of a row: of a collective one, of an iteration its total and what is exposed."""
+    """Yield the comparisons of a row: one of a collective; total and exposed of an iteration."""
     topology = load_topology(data_path("topologies", f"{row['topology']}.yaml"))
     shape = parse_shape(row["shape"], topology)
     transport: Transport = "windows" if row.get("has_win", "1") == "1" else "packets"
     across = row.get("across_machines") or ("hierarchical" if is_even(shape) else "flat_ring")
     system = replace(topology.fabric.system, across_machines=cast(Any, across), transport=transport)
     settings = (system, replace(system, transport="ideal"))
-    what, amount = row["question"].split()
+    name, amount = row["question"].split()
     where = f"{'even' if is_even(shape) else 'uneven'}, {across}, {transport}"
     group = (row["topology"], row["question"])
-    if what == "AR":
+    if name == "AR":
         size = int(amount[:-3]) * UNITS[amount[-3:]]
         model = AnalyticalModel()
-        times = [model.collective_ns("all_reduce", size, shape, topology.fabric, each) for each in settings]
+        times = [
+            model.collective_ns("all_reduce", size, shape, topology.fabric, system) for system in settings
+        ]
         yield Compared(f"{row['question']}, {where}", group, int(row["ns3_total_ns"]), *times)
         return
-    profile = get_profile(what).scaled(float(amount.removeprefix("x")))
-    answers = [AnalyticalModel().iteration(profile, shape, topology.fabric, each) for each in settings]
+    profile = get_profile(name).scaled(float(amount.removeprefix("x")))
+    answers = [AnalyticalModel().iteration(profile, shape, topology.fabric, system) for system in settings]
     for part in ("total", "exposed"):
         times = [getattr(answer, f"{part}_ns") for answer in answers]
         theirs_ns = int(row[f"ns3_{part}_ns"])
@@ -86,21 +88,21 @@ def compared(row: Row) -> Iterator[Compared]:
 def comparisons(folder: Path, tables: Sequence[Path] = ()) -> list[Compared]:
     """Return all recorded answers with ours."""
     rows = [row for path in (folder / "ns3_placements.csv", *tables) for row in rows_of(path)]
-    return [each for row in rows for each in compared(row)]
+    return [answer for row in rows for answer in compared(row)]
 
 
-def errors(found: Sequence[Compared], name: str) -> str:
+def errors(answers: Sequence[Compared], name: str) -> str:
     """Return median, 90th percentile and worst of the absolute relative error, as percentages."""
-    off = sorted(abs(getattr(each, name) / each.theirs_ns - 1) for each in found)
+    off = sorted(abs(getattr(answer, name) / answer.theirs_ns - 1) for answer in answers)
     p90 = off[min(len(off) - 1, int(0.9 * len(off)))]
     return f"{statistics.median(off):7.1%} {p90:7.1%} {off[-1]:7.1%}"
 
 
-def pairs(found: Sequence[Compared], name: str) -> tuple[int, int]:
-    """Return how many pairs of one group have the order that ns-3 gives them, and how many there are."""
+def pairs(answers: Sequence[Compared], name: str) -> tuple[int, int]:
+    """Return the number of pairs of one group that are in the order of ns-3, and that of all pairs."""
     groups: dict[tuple[str, ...], list[Compared]] = {}
-    for each in found:
-        groups.setdefault(each.group, []).append(each)
+    for answer in answers:
+        groups.setdefault(answer.group, []).append(answer)
     both = [
         (a, b) for group in groups.values() for a, b in combinations(group, 2) if a.theirs_ns != b.theirs_ns
     ]
@@ -108,17 +110,17 @@ def pairs(found: Sequence[Compared], name: str) -> tuple[int, int]:
     return right, len(both)
 
 
-def table(found: Sequence[Compared]) -> str:
-    """Return a line a class, and the pairs in order."""
+def table(answers: Sequence[Compared]) -> str:
+    """Return a line per class, and the pairs in order."""
     kinds: dict[str, list[Compared]] = {}
-    for each in found:
-        kinds.setdefault(each.kind, []).append(each)
+    for answer in answers:
+        kinds.setdefault(answer.kind, []).append(answer)
     lines = ["answers   ideal: median, p90, worst    packets: median, p90, worst  class"]
     for kind in sorted(kinds):
         ideal, ours = (errors(kinds[kind], name) for name in ("ideal_ns", "ours_ns"))
         lines.append(f"{len(kinds[kind]):7}        {ideal}            {ours}  {kind}")
     for name, label in (("ideal_ns", "ideal"), ("ours_ns", "packets")):
-        right, count = pairs(found, name)
+        right, count = pairs(answers, name)
         lines.append(f"{right} of {count} pairs in ns-3's order ({right / max(1, count):.1%}), {label}")
     return "\n".join(lines)
 

@@ -24,7 +24,7 @@ MASKED_WORDS = 20  # of a sequence, that BERT predicts; decides only how much of
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """How a framework sends gradients: cap of a bucket, and bytes a parameter in mixed precision."""
+    """Gradients as a framework sends them: cap of a bucket, bytes per parameter in mixed precision."""
 
     bucket_cap_mb: float
     mixed_bytes: int
@@ -38,12 +38,12 @@ FRAMEWORKS: Mapping[str, Framework] = {
     "Megatron": Framework(ONE_BUCKET_MB, 2),
     # Horovod's fusion buffer, 64 MiB (HOROVOD_FUSION_THRESHOLD); NVIDIA's scripts send fp16 where mixed.
     "TensorFlow": Framework(64, 2),
-    "MXNet": Framework(0, 2),  # one all-reduce a parameter, in the network's precision
+    "MXNet": Framework(0, 2),  # one all-reduce per parameter, in the network's precision
     "OneFlow": Framework(64, 4),  # gradients cast back to fp32 before the all-reduce
     "Paddle": Framework(32, 4),  # fuse_grad_size_in_MB
     "": Framework(25, 4),
 }
-"""By a part of the name; what a framework does by default, or in the scripts that were run."""
+"""By a part of the name: its defaults, or the settings of the scripts that were run."""
 
 DLPERF_OVERHEADS: Mapping[str, tuple[float, float, float]] = {
     "PyTorch": (4.3, 6.8, 6.7),
@@ -81,7 +81,7 @@ MACHINES: Mapping[str, Machine] = {
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A row: a model in training on so many machines."""
+    """A row: a model in training on a number of machines."""
 
     model: str
     tokens: int
@@ -167,14 +167,14 @@ def unseen_pairs(trainings: Sequence[Training]) -> dict[str, list[Pair]]:
 
 def _pairs(trainings: Sequence[Training]) -> list[Pair]:
     groups: dict[object, list[Training]] = {}
-    for each in trainings:
-        if _shapes(each.model, each.tokens) and each.gpu.startswith(tuple(MACHINES)):
-            groups.setdefault(each.kind, []).append(each)
-    found = []
+    for training in trainings:
+        if _shapes(training.model, training.tokens) and training.gpu.startswith(tuple(MACHINES)):
+            groups.setdefault(training.kind, []).append(training)
+    pairs = []
     for group in groups.values():
-        fewest = min(each.machines for each in group)
-        found += [_pair(group, fewest, each) for each in group if each.machines > fewest]
-    return found
+        fewest = min(training.machines for training in group)
+        pairs += [_pair(group, fewest, training) for training in group if training.machines > fewest]
+    return pairs
 
 
 def _resnet50(trainings: Sequence[Training]) -> list[Pair]:
@@ -192,9 +192,9 @@ def _resnet50(trainings: Sequence[Training]) -> list[Pair]:
 
 def _pair(group: Sequence[Training], fewest: int, many: Training) -> Pair:
     """Join a row with that of few machines: of its own table (equal notes) if there is one."""
-    rows = [each for each in group if each.machines == fewest]
-    rows = [each for each in rows if each.notes == many.notes] or rows
-    few = replace(rows[0], rate=float(np.mean([each.rate for each in rows])))
+    rows = [row for row in group if row.machines == fewest]
+    rows = [row for row in rows if row.notes == many.notes] or rows
+    few = replace(rows[0], rate=float(np.mean([row.rate for row in rows])))
     if (
         "same global batch" in many.notes
     ):  # two rows of the sources list other steps, against their global batch
@@ -237,25 +237,31 @@ def second_profile(model: str, tokens: int, parameter_bytes: int) -> Profile:
     """Return a model whose micro-batch takes a second, one third of it forward."""
     shapes = _shapes(model, tokens) or ()
     weights = [
-        macs for place, each in enumerate(shapes) for macs in (each.macs, each.macs * bool(place), each.macs)
+        macs
+        for place, shape in enumerate(shapes)
+        for macs in (shape.macs, shape.macs * bool(place), shape.macs)
     ]
     parts = iter(divide(SECOND_NS, weights))
     layers = (
         Layer(
-            each.name, next(parts), next(parts), next(parts), parameter_bytes * (each.weights + each.extras)
+            shape.name,
+            next(parts),
+            next(parts),
+            next(parts),
+            parameter_bytes * (shape.weights + shape.extras),
         )
-        for each in shapes
+        for shape in shapes
     )
     return Profile(model, tuple(layers))
 
 
 def framework_of(training: Training) -> Framework:
-    """Return how its framework sends gradients; DistributedDataParallel's way where it is not known."""
+    """Return its framework; that of DistributedDataParallel where it is not known."""
     return next(way for name, way in FRAMEWORKS.items() if name in training.framework)
 
 
 def machine_of(training: Training) -> Machine:
-    """Return its kind of machine."""
+    """Return its machine type."""
     return next(machine for name, machine in MACHINES.items() if training.gpu.startswith(name))
 
 

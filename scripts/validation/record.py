@@ -1,8 +1,8 @@
-"""Record what real ASTRA-sim programs answer: python scripts/validation/record.py BINARY [BACKEND] >> FILE.
+"""Record answers of real ASTRA-sim programs: python scripts/validation/record.py BINARY [BACKEND] >> FILE.
 
 Asks the program about a toy model on a few placements of a fabric with three switches, and prints a JSON line
-for each: the placement, the SHA-256 of every file that the program read, the times that it said, ours. The
-tests hold what we write today against tests/astra_sim/recorded/runs.jsonl, which was made so.
+for each: the placement, the SHA-256 of every file that the program read, its times, ours. The
+tests compare our present files and times with tests/astra_sim/recorded/runs.jsonl, which was recorded so.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def record(binary: str, backend: Backend, text: str, way: AcrossMachines) -> Non
         "across_machines": way,
         "carried": model.carries(shape, SWITCHES, system),
         "files": written,
-        "npus": [asdict(each) for each in model.last],
+        "npus": [asdict(npu) for npu in model.last],
         "exposed_ns": answer.exposed_ns,
         "analytical_exposed_ns": AnalyticalModel().iteration(TOY, shape, SWITCHES, ideal).exposed_ns,
     }

@@ -63,7 +63,7 @@ class SteppedStall(InputStall):
     holds the lesser of the two in CPUs and in memory. The best case is the least number of CPUs with which,
     given all memory, it is at most 1 % slower than with all CPUs, then the least of `MEMORY_POINTS_GIB` with
     which, given these CPUs, it is at most 1 % slower than with all memory. For a job whose GPUs fit one
-    machine the best case is cut down to what that machine has, and to the line between the two speeds at its
+    machine the best case is cut down to its CPUs and memory, and to the line between the two speeds at its
     CPUs. A larger job that needs more CPUs or memory than one machine has takes its share of them, and runs
     at the speed of its share.
 

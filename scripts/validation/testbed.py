@@ -3,17 +3,17 @@
     python scripts/validation/testbed.py ../shared
 
 prints a table per scheduler: completion times and makespan of the testbed, then ours with
-`experiment=muri_testbed`, then with what the testbed did beside, switched on one after the other; and how
-well completion times of jobs are ranked (Spearman). Of schedulers whose measurements are not in the folder,
-ours are printed alone: a prediction.
+`experiment=muri_testbed`, then with other properties of the testbed, switched on one after the other; and the
+rank correlation of completion times of jobs (Spearman). For schedulers whose measurements are not in the
+folder, ours are printed alone: a prediction.
 
-What the testbed did beside (Rivendile/Muri @4e69a78, cluster_exp/run.py, and the times of its jobs):
+Other properties of the testbed (Rivendile/Muri @4e69a78, cluster_exp/run.py, and the times of its jobs):
 
 - An iteration of a job alone took 1.015 times its profile; so the authors' simulator has it, and so have
   the testbed's own times: 1.012 to 1.018 for jobs above 28 hours.
 - It decides at a multiple of 360 s if a job came, ended or, under Tiresias, fell to another queue. Rounds
   under Themis are these decisions.
-- Every decision restarts all jobs, those that stay as well: 8 to 16 starts a job under SRTF, SRSF and
+- Every decision restarts all jobs, those that stay as well: 8 to 16 starts per job under SRTF, SRSF and
   Tiresias, about 30 s each by the times of the jobs; the table of restarts has 4 to 46 s by model.
 
 The testbed fast-forwards: it ran some 60 iterations after each decision and skipped the others; its clock is
@@ -127,7 +127,7 @@ class AllStartAnew(Policy):
 
 
 def measured(shared: Path, scheduler: Scheduler) -> Times | None:
-    """Read what the testbed says of the jobs of a scheduler, if there is anything."""
+    """Read the testbed's measurements of the jobs of a scheduler, if there are any."""
     if not scheduler.file:
         return None
     jobs = pd.read_csv(shared / FOLDER / "testbed" / scheduler.file).sort_values("job_id")
@@ -136,7 +136,7 @@ def measured(shared: Path, scheduler: Scheduler) -> Times | None:
 
 
 def simulated(shared: Path, scheduler: Scheduler, *, stretch: bool, anew: bool) -> Times:
-    """Run the experiment, with more of what the testbed did."""
+    """Run the experiment, with more properties of the testbed."""
     simulation = _simulation(shared, scheduler)
     jobs = simulation.jobs
     if stretch:

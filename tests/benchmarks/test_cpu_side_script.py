@@ -20,7 +20,7 @@ def run() -> Simulation:
 
 def test_the_allocator_takes_the_steps_of_table_2(run: Simulation) -> None:
     """From starts of 3, 5 and 5, and 3 for Transformer, it ends at the best number of each model."""
-    results = {model: cpu_side.walked(run, model) for model in cpu_side.STEPS}
+    results = {model: cpu_side.core_search(run, model) for model in cpu_side.STEPS}
     assert {model: steps for model, (_, _, steps) in results.items()} == cpu_side.STEPS
     ends = {model: end for model, (_, end, _) in results.items()}
     assert ends == {model: cpu_side.best_cpus(run, model, "1N1G") for model in cpu_side.STEPS}

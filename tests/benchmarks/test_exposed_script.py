@@ -28,9 +28,9 @@ def test_narrower_uplinks_expose_more():
     """
     (beyond, within) = exposed.rows(["cloud_ethernet"], ["VGG16"], ["8|8", "8+8"])
     alone = 1 + beyond.exposed
-    assert beyond.crowded[0] == pytest.approx(beyond.exposed)
-    assert [(1 + delay) / alone for delay in beyond.crowded] == pytest.approx([1, 2, 4, 8], rel=0.1)
-    assert within.crowded == pytest.approx([within.exposed] * 4)
+    assert beyond.in_full_racks[0] == pytest.approx(beyond.exposed)
+    assert [(1 + delay) / alone for delay in beyond.in_full_racks] == pytest.approx([1, 2, 4, 8], rel=0.1)
+    assert within.in_full_racks == pytest.approx([within.exposed] * 4)
 
 
 def test_hidden_communication_comes_to_light(capsys):

@@ -34,7 +34,7 @@ def test_figures_of_requests() -> None:
     assert result == {
         "runs > 1 h": 0.75,
         "runs > 2 h": 0.25,
-        "<= 2 CPUs a GPU": 0.5,
+        "<= 2 CPUs per GPU": 0.5,
         "> 10 CPUs": 0.5,
         "asks below best": 0.25,
         "asks above best": 0.5,

@@ -8,7 +8,7 @@ from auditing.inputs import Asked
 
 
 class Share(NamedTuple):
-    """What a job holds on one machine."""
+    """Share of one machine that a job holds."""
 
     gpus: int
     cpus: int
@@ -27,7 +27,7 @@ class Owned(NamedTuple):
 class Account:
     """A job's state and sums; times in ns.
 
-    `left_ns` is what is left of the open iteration, 0 if none is open. `opened_ns` and `safe_ns` say how long
+    `left_ns` is the rest of the open iteration, 0 if none is open. `opened_ns` and `safe_ns` say how long
     the job had run when the open iteration began, and at its last checkpoint, one every `every` iterations.
     """
 
@@ -72,12 +72,12 @@ class Account:
 
     @property
     def keeps(self) -> bool:
-        """Whether a stop leaves its open iteration open."""
+        """True if a stop leaves its open iteration open."""
         return self.asked.on_stop == "keep"
 
-    def count(self, what: str) -> None:
+    def count(self, name: str) -> None:
         """Count one event of a kind."""
-        self.counts[what] = self.counts.get(what, 0) + 1
+        self.counts[name] = self.counts.get(name, 0) + 1
 
     def advance(self, now: int) -> None:
         """Book the time since the last event of a running job: first the rest of the delay, then progress."""
@@ -124,7 +124,7 @@ class Account:
         self.iteration_ns = iteration_ns
 
     def lose_iteration(self) -> None:
-        """Lose what was run of the open iteration."""
+        """Lose the progress of the open iteration."""
         lost = self.running_ns - self.opened_ns
         self.lost_ns += lost
         self.safe_ns += lost
@@ -132,7 +132,7 @@ class Account:
         self.left_ns = 0
 
     def lose_to_checkpoint(self) -> None:
-        """Lose what was run since the last checkpoint; without any, everything."""
+        """Lose the progress since the last checkpoint; without any, everything."""
         self.done -= self.done % self.every if self.every else self.done
         self.lost_ns += self.running_ns - self.safe_ns
         self.opened_ns = self.safe_ns = self.running_ns

@@ -1,4 +1,4 @@
-"""What was compared, and what was found wrong."""
+"""Comparisons of an audit, and the faults found."""
 
 from math import isclose
 
@@ -7,7 +7,7 @@ RELATIVE = 1e-12  # of statistics: sums and percentiles of floats
 
 
 class Findings:
-    """Comparisons by check, faults in words, and what cannot be recounted.
+    """Comparisons by check, faults in words, and numbers that cannot be recounted.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Findings:
     def hold(
         self, check: str, good: bool, text: str, *values: object, job: str = "", machine: str = ""
     ) -> bool:
-        """Count one comparison; if it fails, note what is wrong: a text with {} for each of the values."""
+        """Count one comparison; if it fails, note the fault: a text with {} for each of the values."""
         self.compared[check] = self.compared.get(check, 0) + 1
         if not good:
             where = [f"job {job}"] * bool(job) + [f"machine {machine}"] * bool(machine)
@@ -34,7 +34,7 @@ class Findings:
         return good
 
     def same(self, check: str, ours: object, written: object, *, job: str = "") -> bool:
-        """Compare what must be equal; floats may differ by RELATIVE."""
+        """Compare two values that must be equal; floats may differ by RELATIVE."""
         if isinstance(ours, float) and isinstance(written, int | float):
             equal = isclose(ours, written, rel_tol=RELATIVE, abs_tol=RELATIVE)
         else:

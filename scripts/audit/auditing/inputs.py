@@ -1,4 +1,4 @@
-"""What a run folder says, read with pandas and YAML alone."""
+"""Files of a run folder, read with pandas and YAML alone."""
 
 import json
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the trace and the configuration say of a job; None where the run folder does not lead to it."""
+    """Facts of a job in the trace and the configuration; None where the run folder does not have them."""
 
     gpus: int
     counts: range | None
@@ -89,8 +89,8 @@ def read_run(folder: Path) -> RunFiles:
     )
     for name, table in (("jobs", jobs), ("events", events), ("timeline", timeline)):
         if lacks := [column for column in _COLUMNS[name] if column not in table]:
-            found = f"{name}.parquet has no column {', '.join(lacks)}"
-            raise OlderRunError(f"made by an older version ({found}): run it again")
+            missing = f"{name}.parquet has no column {', '.join(lacks)}"
+            raise OlderRunError(f"made by an older version ({missing}): run it again")
     resources = folder / "resources.parquet"
     workload, costs = config["workload"], config["overheads"].get("table")
     path = Path(str(workload.get("path")))
@@ -136,15 +136,16 @@ def _machines(config: dict[str, Any]) -> list[Machine]:
     if not isinstance(groups, list):
         groups = [{"type": default, "count": groups or (cluster["racks"] or 2) * per_rack}]
     types = [group["type"] for group in groups for _ in range(group["count"])]
-    made = [_machine(f"m{i}", i // per_rack, topology["machine_types"][kind]) for i, kind in enumerate(types)]
+    known_types = [topology["machine_types"][name] for name in types]
+    machines = [_machine(f"m{i}", i // per_rack, kind) for i, kind in enumerate(known_types)]
     rows = capacity_events(config)
-    known, last_rack = {machine.name for machine in made}, made[-1].rack
+    known, last_rack = {machine.name for machine in machines}, machines[-1].rack
     for row in [] if rows is None else rows.to_dict("records"):
         if row["machine"] not in known:
             known.add(row["machine"])
             kind = topology["machine_types"][row.get("type") or default]
-            made.append(_machine(row["machine"], int(row.get("rack") or last_rack), kind, present=False))
-    return made
+            machines.append(_machine(row["machine"], int(row.get("rack") or last_rack), kind, present=False))
+    return machines
 
 
 def _machine(name: str, rack: int, kind: dict[str, Any], present: bool = True) -> Machine:
@@ -156,12 +157,12 @@ def _machine(name: str, rack: int, kind: dict[str, Any], present: bool = True) -
 
 
 def asked(run: RunFiles) -> dict[str, Asked]:
-    """Return what each job asked for, by its id."""
+    """Return the facts and the demand of each job, by its id."""
     source = run.config["workload"]["_target_"]
     rows = {} if run.trace is None else run.trace.to_dict("index")
     busy = 1.0 if _always_busy(run.config["workload"]) else None
     plenty = run.config["performance"].get("sensitivity") is None  # else times hold for a share of the CPUs
-    made = {}
+    jobs = {}
     for job, model, gpus in zip(run.jobs["job_id"], run.jobs["model"], run.jobs["gpus"], strict=True):
         constants = {kind: to_ns(run.config["overheads"][f"{kind}_s"]) for kind in DELAYS}
         if run.costs is not None:
@@ -171,20 +172,20 @@ def asked(run: RunFiles) -> dict[str, Asked]:
             on_stop = run.config["overheads"].get("cpu_on_stop") or on_stop
         if job in rows:
             one = _of_row(rows[job], int(gpus), constants, on_stop)
-            made[job] = one if plenty else replace(one, work_ns=None)
+            jobs[job] = one if plenty else replace(one, work_ns=None)
         elif source.startswith("artist.") and source != _CSV and not source.startswith(_MAPPED):
-            made[job] = Asked(
+            jobs[job] = Asked(
                 int(gpus), range(gpus, gpus + 1), utilisation=busy, delays_ns=constants, on_stop=on_stop
             )
         else:
-            made[job] = Asked(int(gpus), None, elastic=None, utilisation=busy, delays_ns=None)
-    if run.config["estimates"].get("charge"):  # what it delays first runs by is not in the run folder
-        made = {job: replace(each, delays_ns=None) for job, each in made.items()}
-    return made
+            jobs[job] = Asked(int(gpus), None, elastic=None, utilisation=busy, delays_ns=None)
+    if run.config["estimates"].get("charge"):  # the delays of first runs are not in the run folder
+        jobs = {job: replace(job_asked, delays_ns=None) for job, job_asked in jobs.items()}
+    return jobs
 
 
 def _always_busy(workload: Mapping[str, Any]) -> bool:
-    """Return whether a source never says how busy GPUs are: then they are, all the compute time of a job."""
+    """Return whether a source lacks GPU utilisation: then GPUs are busy for all the compute time of a job."""
     source = workload["_target_"]
     if source.startswith(_MAPPED):
         told = (workload.get("columns") or {}, workload.get("constants") or {})
@@ -204,7 +205,7 @@ def _of_row(row: Mapping[Any, str], gpus: int, delays: dict[str, int], on_stop: 
 
     least, most = int(number("min_gpus")), int(number("max_gpus"))
     counts = range(least, most + 1, int(number("step", 1))) if most else range(gpus, gpus + 1)
-    own = {
+    columns = {
         kind: to_ns(number(f"{kind}_delay_s")) for kind in DELAYS if row.get(f"{kind}_delay_s", "").strip()
     }
     work_s = number("iterations") * number("compute_s") or number("duration_s")
@@ -215,7 +216,7 @@ def _of_row(row: Mapping[Any, str], gpus: int, delays: dict[str, int], on_stop: 
         tuple(part.strip() for part in row.get("gpu_types", "").split("|") if part.strip()),
         bool(most),
         number("gpu_utilization", 1),
-        delays | own,
+        delays | columns,
         row.get("on_stop") or on_stop,
         int(number("iterations")) or None,
         None if row.get("measured_on") else to_ns(work_s),

@@ -1,4 +1,4 @@
-"""Replay of events.parquet: who holds what, and for how long."""
+"""Replay of events.parquet: resources held by job, and for how long."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ GIVEN, DEMAND, LEGAL, CLOSED, SHARED, COST = (
     "events follow each other legally",
     "nothing new on a machine that is closed or gone",
     "groups: members hold at most the group's GPUs, all together at most depth times",
-    "kind of a change follows from what was held before",
+    "kind of a change follows from the allocation before",
 )
 
 
@@ -61,15 +61,15 @@ class Replay:
     def _accounts(self) -> dict[str, Account]:
         every_ns = to_ns(self._run.config["overheads"]["checkpoint_every_s"])
         wanted = asked(self._run)
-        made = {}
+        accounts = {}
         for row in self._run.jobs.to_dict("records"):
             one = wanted[row["job_id"]]
             compute_ns = to_ns(row["ideal_s"]) / (one.iterations or row["iterations"] or 1)
             every = {"lose_all": 0, "lose_since_checkpoint": max(1, round(every_ns / max(1, compute_ns)))}
-            made[row["job_id"]] = Account(
+            accounts[row["job_id"]] = Account(
                 row["job_id"], one, to_ns(row["submit_s"]), every.get(str(one.on_stop), 1)
             )
-        return made
+        return accounts
 
     def run(self) -> None:
         """Replay everything, to the end of the run."""
@@ -128,11 +128,11 @@ class Replay:
         elif kind == "stop":
             self._stop(now, account, str(reason))
         else:
-            self._let_go(now, account)
+            self._release(now, account)
             account.state = "finished"
             account.finish(now, self._notice_ns)
 
-    def _let_go(self, now: int, account: Account) -> None:
+    def _release(self, now: int, account: Account) -> None:
         account.advance(now)
         self._take(account, {}, None)
         self._running -= account.state == "running"
@@ -140,7 +140,7 @@ class Replay:
     def _stop(self, now: int, account: Account, reason: str) -> None:
         account.before = frozenset(account.held)
         failed = reason == "evicted" and any(not self.present[name] for name in self._reach(account))
-        self._let_go(now, account)
+        self._release(now, account)
         if failed or not account.keeps:
             account.lose_to_checkpoint()
         account.count(reason)
@@ -190,7 +190,9 @@ class Replay:
     # --- rules
 
     def _check_kind(self, now: int, kind: str, account: Account, shares: dict[str, Share]) -> None:
-        old, new = ({name: share.gpus for name, share in each.items()} for each in (account.held, shares))
+        old, new = (
+            {name: share.gpus for name, share in by_machine.items()} for by_machine in (account.held, shares)
+        )
         stays = any(gpus and new.get(name) for name, gpus in old.items())
         if kind in STARTS and account.first_start_ns is None:
             right = ["start"]
@@ -293,15 +295,15 @@ class Replay:
         if not members or members[0].group is None:
             return
         owned = self._records[name] = members[0].group
-        own, total = dict(owned.gpus), dict.fromkeys(self.machines, 0)
-        for machine in own:
+        owned_gpus, total = dict(owned.gpus), dict.fromkeys(self.machines, 0)
+        for machine in owned_gpus:
             self._owners[machine][name] = None
             self._touched[machine] = None
         for member in members:
             same, text = member.group == owned, "another record of {} at {} s than others"
             self._found.hold(SHARED, same, text, name, at / 1e9, job=member.name)
             for machine, share in member.held.items():
-                most = own.get(machine, 0)
+                most = owned_gpus.get(machine, 0)
                 total[machine] += share.gpus
                 good = share.gpus <= most and total[machine] <= owned.depth * most
                 text = "{} GPUs, {} with other members, of {} of group {} at {} s, depth {}"
@@ -309,7 +311,7 @@ class Replay:
                 self._found.hold(SHARED, good, text, *values, job=member.name, machine=machine)
 
     def _check_machine(self, at: int, name: str) -> None:
-        """Recount what is held on a machine: GPUs of jobs without a group, and those of groups once."""
+        """Recount the resources held on a machine: GPUs of jobs without a group, and those of groups once."""
         machine, jobs = self.machines[name], [self.accounts[job] for job in self._on[name]]
         grouped = sum(dict(self._records[group].gpus)[name] for group in self._owners[name])
         used = grouped + sum(job.held[name].gpus for job in jobs if job.group is None)
@@ -319,10 +321,10 @@ class Replay:
             sum(job.held[name].memory_bytes for job in jobs),
         )
         room = (machine.gpus, machine.cpus, machine.memory_bytes) if self.present[name] else (0, 0, 0)
-        for what, taken, there in zip(("GPUs", "CPUs", "bytes"), sums, room, strict=True):
+        for resource, taken, there in zip(("GPUs", "CPUs", "bytes"), sums, room, strict=True):
             text, values = (
                 "{} {} of {} held at {} s by {}",
-                (taken, what, there, at / 1e9, list(self._on[name])),
+                (taken, resource, there, at / 1e9, list(self._on[name])),
             )
             self._found.hold(GIVEN, taken <= there, text, *values, machine=name)
         self._busy += used - self._used[name]
@@ -339,7 +341,7 @@ def gpus_of(text: str) -> dict[str, int]:
 
 @lru_cache(maxsize=100_000)
 def shares_of(gpus: str, cpus: str, memory: str) -> dict[str, Share]:
-    """Return what is held by machine; not to be changed, since it is remembered."""
+    """Return the shares held, by machine; not to be changed, since they are remembered."""
     held = gpus_of(gpus)
     parts = zip(held.items(), cpus.split("+"), memory.split("+"), strict=True)
     return {name: Share(count, int(c), int(m)) for (name, count), c, m in parts}

@@ -26,24 +26,26 @@ _NOT_OURS = (
 )
 
 
-def check_summary(run: RunFiles, replay: Replay, found: Findings) -> None:
+def check_summary(run: RunFiles, replay: Replay, findings: Findings) -> None:
     """Compare every number of the summary with our own, and name those that we have none for."""
     written = _flat(run.summary)
     ours = _flat(_recounted(run, replay))
     for name in sorted(ours.keys() | written.keys()):
         if name in ours and name in written:
-            _compare(found, name, ours[name], written[name])
+            _compare(findings, name, ours[name], written[name])
         elif name.split(".")[0] not in (*_NOT_OURS, _UTILISATION):
-            found.hold(CHECK, False, "{}: recounted {}, written {}", name, ours.get(name), written.get(name))
-    _check_utilisation(run, replay, found)
+            findings.hold(
+                CHECK, False, "{}: recounted {}, written {}", name, ours.get(name), written.get(name)
+            )
+    _check_utilisation(run, replay, findings)
     there = [name for name in _NOT_OURS if name in run.summary]
-    found.unknown.append(f"{', '.join(there)} of summary.json: not recounted")
+    findings.unknown.append(f"{', '.join(there)} of summary.json: not recounted")
 
 
-def _compare(found: Findings, name: str, ours: Any, written: Any) -> None:
-    before = len(found.faults.get(CHECK, []))
-    if not found.same(CHECK, ours, written):
-        found.faults[CHECK][before] = f"{name}: {found.faults[CHECK][before]}"
+def _compare(findings: Findings, name: str, ours: Any, written: Any) -> None:
+    before = len(findings.faults.get(CHECK, []))
+    if not findings.same(CHECK, ours, written):
+        findings.faults[CHECK][before] = f"{name}: {findings.faults[CHECK][before]}"
 
 
 def _flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -94,7 +96,7 @@ def _contention(run: RunFiles) -> dict[str, Any]:
         return {}
     ran = run.jobs[run.jobs["running_s"] > run.jobs["contention_s"]]
     slower = ran["running_s"] / (ran["running_s"] - ran["contention_s"])
-    mean, part = (float(each.mean()) if len(ran) else None for each in (slower, ran["contention_s"] > 0))
+    mean, part = (float(column.mean()) if len(ran) else None for column in (slower, ran["contention_s"] > 0))
     return {"contention": {"slowdown": mean, "jobs": part}}
 
 
@@ -152,7 +154,7 @@ def _inputs(
 def _resources(run: RunFiles, replay: Replay) -> dict[str, Any]:
     """Return the means of resources.parquet: uses over the GPUs' time, the blocking index over time.
 
-    Of CPUs and memory, what is held follows from the events, and what is used from the table.
+    CPUs and memory held follow from the events, CPUs and memory used from the table.
     """
     if run.resources is None:
         return {}
@@ -161,8 +163,8 @@ def _resources(run: RunFiles, replay: Replay) -> dict[str, Any]:
     gpu_s = span_s * table["capacity_gpus"]
     uses = {name: fsum(table[name] * gpu_s) / gpu_s.sum() for name in ("storage", "cpu", "gpu", "network")}
     blocking = fsum(table["blocking_index"] * span_s) / span_s.sum()
-    made: dict[str, Any] = {"resources": uses, "blocking_index": blocking}
-    return made | ({"shares": _shares(run.resources, replay)} if "cpus_used" in table else {})
+    use_of_resources: dict[str, Any] = {"resources": uses, "blocking_index": blocking}
+    return use_of_resources | ({"shares": _shares(run.resources, replay)} if "cpus_used" in table else {})
 
 
 def _shares(table: pd.DataFrame, replay: Replay) -> dict[str, float]:
@@ -187,7 +189,7 @@ def _shares(table: pd.DataFrame, replay: Replay) -> dict[str, float]:
     }
 
 
-def _check_utilisation(run: RunFiles, replay: Replay, found: Findings) -> None:
+def _check_utilisation(run: RunFiles, replay: Replay, findings: Findings) -> None:
     """Hold GPU utilisation between the bounds that follow from compute time and the GPUs held.
 
     They meet, but for rounding, where jobs keep their number of GPUs and it is known how busy those are: by
@@ -202,11 +204,11 @@ def _check_utilisation(run: RunFiles, replay: Replay, found: Findings) -> None:
         most += (to_ns(compute_s) * max(counts) + slack_ns) * (1.0 if busy is None else busy)
     written, capacity = run.summary[_UTILISATION], replay.capacity_gpu_ns
     if not capacity:
-        found.same(CHECK, None, written)
+        findings.same(CHECK, None, written)
         return
     low, high = (least / capacity, most / capacity)
     text = "{}: recounted {} to {}, written {}"
-    found.hold(
+    findings.hold(
         CHECK, low * (1 - 1e-12) <= written <= high * (1 + 1e-12), text, _UTILISATION, low, high, written
     )
     if high - low > 1e-6:
@@ -218,4 +220,4 @@ def _check_utilisation(run: RunFiles, replay: Replay, found: Findings) -> None:
         why = (
             f"the run folder does not say {' nor '.join(reasons)}" if reasons else "times are rounded to 1 ns"
         )
-        found.unknown.append(f"{_UTILISATION} only as {low:.4f} to {high:.4f}: {why}")
+        findings.unknown.append(f"{_UTILISATION} only as {low:.4f} to {high:.4f}: {why}")

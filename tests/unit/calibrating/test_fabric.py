@@ -122,7 +122,7 @@ def test_two_clusters_in_one_call_are_refused(calibrate, logs, printed_log):
         (["nccl=logs", "collective=allreduce"], "all_reduce"),
         (["nccl=logs", "plot=fit.jpg"], ".png or .svg"),
         (["nccl="], "a folder of them"),
-        (["nccl=logs", "measured=dally_table1"], "one kind of measurement a call"),
+        (["nccl=logs", "measured=dally_table1"], "one kind of measurement per call"),
         (["nccl=logs", "machine.gpus=0"], "machine.gpus"),
         (["nccl=logs", "machine.gpu=8"], "machine.gpu"),
         (["logs/all_reduce.log"], "nccl=logs/all_reduce.log"),
@@ -148,12 +148,12 @@ def test_bad_input_is_refused(calibrate, logs, arguments, told):
         (["nccl=logs", "out=logs"], "a folder"),
         (["nccl=logs", "out=logs/notes/a.yaml"], "not in a folder"),
         (["nccl=logs", "out=a.png", "plot=a.png"], "written twice"),
-        (["nccl=logs", "machine.gpus=4"], "runs have more GPUs a machine than its 4"),
-        (["nccl=logs", "topology=alps_gh200"], "runs have more GPUs a machine than its 4"),
+        (["nccl=logs", "machine.gpus=4"], "runs have more GPUs per machine than its 4"),
+        (["nccl=logs", "topology=alps_gh200"], "runs have more GPUs per machine than its 4"),
     ],
 )
 def test_options_that_would_destroy_or_contradict_a_measurement_are_refused(calibrate, logs, arguments, told):
-    """Before the fit; runs of 8 GPUs a machine fit no machine of 4; the logs stay as they are."""
+    """Before the fit; runs of 8 GPUs per machine fit no machine of 4; the logs stay as they are."""
     before = {path: path.read_bytes() for path in sorted(logs.iterdir())}
     named = () if any("topology" in argument for argument in arguments) else ("topology=v100_100g",)
     result = calibrate(*arguments, *named)
@@ -168,7 +168,7 @@ def test_weak_fits_are_warned_about(calibrate, printed_log):
     result = calibrate("nccl=all_reduce.log", "topology=v100_100g")
     assert result.code == 0
     assert "the logs are of NVIDIA H100 80GB HBM3, the topology of V100" in result.err
-    assert "no run has more than 4 GPUs a machine, the topology has 8" in result.err
+    assert "no run has more than 4 GPUs per machine, the topology has 8" in result.err
     assert "WARNING: no size above 2,048 bytes" in result.err
     assert "WARNING: the fit is off" in result.err
     Path("all_reduce.log").write_text(printed_log([(8, 20_000.0)]))
