@@ -116,10 +116,10 @@ class _Job:
         job = self.traffic
         words = repr((job.compute_ns, job.ring, [link.tier for link in job.links]))
         digest = blake2b(words.encode(), digest_size=16)
-        for array in (job.issued_ns, job.transfers_ns, job.updates_ns, job.sent_bytes, self.limits):
+        for array in (job.issued_ns, job.transfers_ns, job.updates_ns, job.sent_bytes):
             digest.update(repr(array.shape).encode())
             digest.update(array.tobytes())
-        return digest.digest()
+        return blake2b(digest.digest() + self.limits.tobytes(), digest_size=16).digest()
 
     @cached_property
     def whole(self) -> MeanJob:

@@ -22,7 +22,8 @@ On parallel uplinks (ECMP), p is multiplied by the chance that the other is on t
 
 p is the share of its time that the other sends, or, with `Overlap`, the overlap of both jobs' sending: jobs
 whose iterations take equally long beside each other keep their distance from a common start. Jobs of other
-periods pass through all distances, and meet by shares of time. Between, up to 5 % apart, one fades into the
+periods pass through all distances, and meet by shares of time. Jobs that keep their distance do not send at
+random times, so only the mean load counts: q is 1. Between, up to 5 % apart, one fades into the
 other (in ns-3, periods 2 % apart lock together).
 """
 
@@ -257,7 +258,7 @@ def slowdowns_of(
             beside = (sending * slowed / iteration)[shares.others]
         else:
             beside = overlap.shares(iteration, sending * slowed)[shares.jobs, shares.others]
-        now = shares.slowed(beside, halved=count >= _UNDAMPED)
+        now = shares.slowed(beside, at_random=overlap is None, halved=count >= _UNDAMPED)
         change, slowed = now / slowed - 1, now
         iteration = np.maximum.reduceat(offsets + slopes * slowed[lines], firsts)
         if count and change @ change <= settled**2:
@@ -293,21 +294,25 @@ class _Shares:
         self._rates = self._asked = rates[narrow]
         self._level, self._min_level = np.ones(len(link)), 1 / on_link
 
-    def slowed(self, beside: Floats, *, halved: bool = False) -> Floats:
+    def slowed(self, beside: Floats, *, at_random: bool = True, halved: bool = False) -> Floats:
         """Return the factor by which each job's transfers take longer, one step nearer to the fixed point.
 
         Parameters
         ----------
         beside
             Share of the sending of the first job of each pair during which the second sends, shape (pairs,).
+        at_random
+            Whether the others send at random times, so that the variance of their load counts.
         halved
             Whether to take half of the step.
         """
         beside, asked = beside * self._same_path, self._asked[self._other]
-        mean = self._sum(beside * asked)
-        square = mean**2 + self._sum(beside * (1 - beside) * asked**2)
-        present = np.divide(mean**2, square, out=np.ones_like(mean), where=square > 0)
-        beside = beside / present[self._one]
+        present = np.ones(len(self._rates))
+        if at_random:
+            mean = self._sum(beside * asked)
+            square = mean**2 + self._sum(beside * (1 - beside) * asked**2)
+            np.divide(mean**2, square, out=present, where=square > 0)
+            beside = beside / present[self._one]
         little = asked < self._level[self._one]
         level = (1 - self._sum(beside * asked * little)) / (1 + self._sum(beside * ~little))
         level = np.maximum(level, self._min_level)
