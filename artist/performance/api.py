@@ -26,16 +26,16 @@ class Running(Protocol):
         """Machines and their facts."""
 
     def spec(self, job: int) -> JobSpec:
-        """Return what is known of a job."""
+        """Return the specification of a job."""
 
     def allocation(self, job: int) -> Allocation:
-        """Return what a running job holds."""
+        """Return the allocation of a running job."""
 
     def ready_ns(self, job: int) -> int:
-        """Return when the delay of a running job ends: until then it computes and sends nothing."""
+        """Return the end of a running job's delay: until then it computes and sends nothing."""
 
     def shift_ns(self, job: int) -> int:
-        """Return by how much a running job begins its iterations later than others on its links."""
+        """Return the delay of a running job's iterations relative to others on its links."""
 
     def jobs_on(self, machine: int) -> Iterable[int]:
         """Return the running jobs on a machine."""
@@ -55,15 +55,15 @@ class Logged(Protocol):
     """The jobs that run at their prices, with a log of those on several machines for an index to follow."""
 
     def in_force(self, job: int) -> IterationParts | None:
-        """Return the parts at which a running job goes on; None if it has not been priced yet."""
+        """Return the parts in force for a running job; None if it has not been priced yet."""
 
     def crossed(self, since: int) -> Sequence[tuple[int, Allocation | None]]:
-        """Return the jobs that came on several machines or left them, and what they hold now, if they run.
+        """Return the jobs that started or stopped to span machines, with the allocations of those that run.
 
         Parameters
         ----------
         since
-            How many such changes to leave out, the first of all. From 0 on, all running jobs that are on
+            Number of such changes to leave out, the first of all. From 0 on, all running jobs that are on
             several machines are among the answers.
         """
 
@@ -83,12 +83,12 @@ class Performance(Protocol):
         """Return largest tensor / size of a job's model, 0 without a model."""
 
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
-        """Return how long an iteration of a job uses each resource where it is placed."""
+        """Return the time for which an iteration of a job uses each resource where it is placed."""
 
     def bandwidth(self, machine: int, running: Running) -> Mapping[int, float]:
         """Return the memory bandwidth in bytes/s that each job on a machine draws there.
 
-        It may depend only on what the jobs on that machine are and hold.
+        It may depend only on the jobs on that machine and their allocations.
         """
 
 
@@ -118,7 +118,7 @@ class OnLinks(Protocol):
         """Capacity of every link, byte/ns; inf where no link is shared."""
 
     def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> JobTraffic | None:
-        """Return what a job alone sends on shared links in an iteration where it is placed.
+        """Return the traffic on shared links of a job alone in an iteration where it is placed.
 
         None if it sends nothing there, or if jobs are priced as if each had all links to itself.
         """
@@ -129,8 +129,8 @@ class AsMeasured(Protocol):
     """A performance whose jobs may need CPUs and memory, so that run times hold for certain amounts."""
 
     def as_measured(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
-        """Return time / compute time of jobs with what their run times hold for, without communication.
+        """Return time / compute time of jobs with the resources of their run times, without communication.
 
         Run times hold for the share that the machines of the cluster's own kind give in proportion to GPUs,
-        or for what the jobs ask for (`performance.measured_with`). Shape (n_jobs,); None if no job needs any.
+        or for the jobs' demands (`performance.measured_with`). Shape (n_jobs,); None if no job needs any.
         """

@@ -1,4 +1,4 @@
-"""Memory bandwidth that jobs draw: what they or their models ask for, up to their caps."""
+"""Memory bandwidth that jobs draw: the demand of a job or its model, up to its cap."""
 
 from collections.abc import Mapping
 
@@ -41,7 +41,7 @@ def drawn_by(spec: JobSpec, allocation: Allocation, here: Slice, models: Models 
     Parameters
     ----------
     here
-        What it holds there.
+        Its allocation there.
     """
     demand = spec.demand
     whole = demand.memory_bandwidth_bytes_per_s
@@ -56,6 +56,6 @@ def drawn_by(spec: JobSpec, allocation: Allocation, here: Slice, models: Models 
 
 
 def slice_on(allocation: Allocation, machine: int) -> Slice:
-    """Return what an allocation holds on one of its machines."""
+    """Return the slice of an allocation on one of its machines."""
     slices = allocation.slices
     return slices[0] if len(slices) == 1 else next(s for s in slices if s.machine == machine)

@@ -1,4 +1,4 @@
-"""What policies believe of durations and iteration times: one factor per job, times the truth.
+"""Policies' beliefs on durations and iteration times: one factor per job, times the truth.
 
 A part may also replace the whole performance that policies see.
 """

@@ -1,4 +1,4 @@
-"""How many CPUs and how much memory jobs use for input, and would use at best: for records of a run."""
+"""CPUs and memory that jobs use for input, and would use at best: for records of a run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,14 +16,14 @@ _LONG_NS = 10**12  # of compute: long enough that rounding does not matter
 
 
 class InputUse:
-    """What jobs use, given what they hold and how fast they run; a job without a model uses nothing.
+    """CPUs and memory in use, by allocation and speed; a job without a model uses nothing.
 
     A CPU-only job uses all that it holds.
 
     Parameters
     ----------
     stall
-        What CPUs and memory do.
+        Effect of CPUs and memory.
     """
 
     def __init__(self, stall: InputStall) -> None:
@@ -33,10 +33,10 @@ class InputUse:
     def in_use(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, iteration_ns: int
     ) -> tuple[float, float]:
-        """Return how many CPUs and bytes of memory a job uses where it is placed, at an iteration time.
+        """Return the CPUs and bytes of memory that a job uses where it is placed, at an iteration time.
 
-        As many CPUs as prepare its samples at the speed at which it runs, on each machine at most those that
-        it holds there; the memory of its processes and of the cached part of its data set.
+        The CPUs that prepare its samples at the speed at which it runs, on each machine at most those that it
+        holds there; the memory of its processes and of the cached part of its data set.
         """
         demand, slices = spec.demand, allocation.slices
         if not demand.gpus:
@@ -60,19 +60,21 @@ class InputUse:
         The rule is that of `artist.performance.formulas.best_case`, on as few machines of the cluster's own
         kind as hold its GPUs. It does not depend on how long the job computes.
         """
-        demand, own = spec.demand, cluster.default_machine
-        if not demand.gpus or not spec.model or own is None:
+        demand, machine = spec.demand, cluster.default_machine
+        if not demand.gpus or not spec.model or machine is None:
             return demand.cpus, demand.memory_bytes
         key = (spec.model, demand.gpus, demand.measured_speed)
         if key not in self._best:
             spec = replace(spec, compute_ns=_LONG_NS)
-            number = cluster.machines.index(own)  # one stands for any other
-            allocation = Allocation(tuple(Slice(number, gpus) for gpus in own.fewest(demand.gpus)))
-            compute_ns = scaled(spec.compute_ns, demand.measured_speed / own.speed)
+            number = cluster.machines.index(machine)  # one stands for any other
+            allocation = Allocation(tuple(Slice(number, gpus) for gpus in machine.fewest(demand.gpus)))
+            compute_ns = scaled(spec.compute_ns, demand.measured_speed / machine.speed)
 
             def iteration_ns(cpus: Sequence[int], memory_bytes: Sequence[int]) -> Ints:
                 grid = np.array(cpus)[:, None], np.array(memory_bytes)[None, :]
                 return compute_ns + self._stall.on_grid(spec, allocation, cluster, compute_ns, *grid)
 
-            self._best[key] = best_case(iteration_ns, *points(own, demand.gpus), share_of(own, demand.gpus))
+            self._best[key] = best_case(
+                iteration_ns, *points(machine, demand.gpus), share_of(machine, demand.gpus)
+            )
         return self._best[key]

@@ -34,9 +34,9 @@ _MAX_KEPT = 50_000
 class PlacedPerformance:
     """A chain: compute, then effects of one job, then couplings.
 
-    A job that no coupling touches takes the short path: compute and effects only. What jobs of a machine take
-    from each other comes first, then what jobs on the same links do, whose iterations wait that long before
-    they send, then what members of a group do, which share what is left.
+    A job that no coupling touches takes the short path: compute and effects only. Jobs of a machine slow
+    each other first, then jobs on the same links, whose iterations wait that long before they send, then
+    members of a group, which share the rest.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class PlacedPerformance:
         Whether the network stage of an iteration is the full communication that the network model gives for
         the placement, or the trace's or the table's.
     input_stall
-        What CPUs and memory do; None if jobs need none.
+        Effect of CPUs and memory; None if jobs need none.
     contention
         The links that jobs share; None to price each as if it had them to itself.
     effects, couplings
@@ -114,17 +114,17 @@ class PlacedPerformance:
         self._known: dict[int, tuple[JobSpec, Allocation, IterationParts]] = {}  # of jobs that others touch
 
     def believing(self, input_stall: InputStall | None) -> Self:
-        """Return a copy that differs in what CPUs and memory do, as a policy may believe it."""
+        """Return a copy with another effect of CPUs and memory, as a policy may believe it."""
         other = copy(self)
         other._set_chain(input_stall)
         return other
 
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
-        """Return how long an iteration of a job uses each resource where it is placed."""
+        """Return the time for which an iteration of a job uses each resource where it is placed."""
         return self._stages(spec, allocation, cluster)
 
     def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> JobTraffic | None:
-        """Return what a job alone sends on shared links where it is placed; None if that is nothing."""
+        """Return the traffic of a job alone on shared links where it is placed; None if it has none."""
         if self._links is None:
             return None
         return self._links.sending(spec, allocation, cluster, self._alone(spec, allocation, cluster))
@@ -181,10 +181,10 @@ class PlacedPerformance:
                 prices[job] = self._alone(spec(job), after, cluster)
         touched: dict[int, None] = {}
         for coupling in self._couplings:
-            found = coupling.touched(changed, running)
-            if found:
-                changed = (*changed, *_as_changed(found, {c.job for c in changed}, running))
-                touched.update(dict.fromkeys(found))
+            jobs = coupling.touched(changed, running)
+            if jobs:
+                changed = (*changed, *_as_changed(jobs, {c.job for c in changed}, running))
+                touched.update(dict.fromkeys(jobs))
         if not touched:
             return prices
         others = dict.fromkeys(job for job in prices if job not in touched)

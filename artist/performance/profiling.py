@@ -82,7 +82,7 @@ class OptimisticProfiling(Exact):
 
 
 class JobProfile(NamedTuple):
-    """What was measured of jobs of one model and number of GPUs.
+    """Measurements of jobs of one model and number of GPUs.
 
     Attributes
     ----------
@@ -100,12 +100,12 @@ class ProfiledStall(InputStall):
     """Input stall by profiles, each made when first asked for.
 
     They are made on machines of the cluster's own kind. More CPUs per GPU than these have are believed to
-    increase throughput further in proportion, up to what the GPUs consume.
+    increase throughput further in proportion, up to the consumption of the GPUs.
 
     Parameters
     ----------
     truth, input_stall
-        What is measured.
+        The measured performance and input stall.
     profiling
         How it is measured.
     """
@@ -120,7 +120,7 @@ class ProfiledStall(InputStall):
         self._profiles: dict[tuple[str, int], JobProfile] = {}
 
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
-        """Return what one GPU is believed to be fed, relative to what a reference GPU consumes."""
+        """Return the believed input rate of one GPU, relative to the consumption of a reference GPU."""
         profile = self.profile(model, allocation.gpus, cluster)
         return profile.stall.rate(model, allocation, cluster)
 
@@ -139,45 +139,45 @@ class ProfiledStall(InputStall):
         return self._profiles[key]
 
     def _measure(self, model: str, gpus: int, cluster: Cluster) -> JobProfile:
-        own = cluster.default_machine
-        assert own is not None, "a job with GPUs was admitted"
-        spec = JobSpec("profile", 0, Demand(gpus, measured_speed=own.speed), 1, NS_PER_S, model)
-        place, p = _close_together(gpus, own, cluster), self._profiling
-        memory = np.array([[own.memory_bytes * len(place.slices)]])
+        machine = cluster.default_machine
+        assert machine is not None, "a job with GPUs was admitted"
+        spec = JobSpec("profile", 0, Demand(gpus, measured_speed=machine.speed), 1, NS_PER_S, model)
+        place, p = _close_together(gpus, machine, cluster), self._profiling
+        memory = np.array([[machine.memory_bytes * len(place.slices)]])
         rng = child_generator(p.seed, f"profiling {model} {gpus}")
 
         def throughput(cpus: int) -> float:
             time_ns = self._truth.at_resources(spec, place, cluster, np.array([[cpus]]), memory).item()
             return NS_PER_S / (time_ns * rng.uniform(1 - p.noise, 1 + p.noise))
 
-        most = max(1, own.cpus * len(place.slices))
-        measured = bisected(throughput, most, p.threshold, also=(1, max(1, own.share(gpus)[0])))
+        most = max(1, machine.cpus * len(place.slices))
+        measured = bisected(throughput, most, p.threshold, also=(1, max(1, machine.share(gpus)[0])))
         fed_ns = self._fed.at_resources(spec, place, cluster, np.array([[most]]), memory).item()
         computing_ns = self.compute.ns(spec, place, cluster)
         stalled_ns = {c: max(0.0, NS_PER_S / measured[c] - fed_ns) for c in sorted(measured)}
-        rates = [own.speed * computing_ns / (computing_ns + ns) for ns in stalled_ns.values()]
+        rates = [machine.speed * computing_ns / (computing_ns + ns) for ns in stalled_ns.values()]
         known = _as_measured(self.models[model], [c / gpus for c in stalled_ns], rates)
         return JobProfile(measured, InputStall({model: known}, self.compute))
 
 
 def _as_measured(truth: Sensitivity, cpus: Sequence[float], rates: Sequence[float]) -> Sensitivity:
-    """Return what is known of a model with another curve.
+    """Return a model's sensitivity with another curve.
 
     Parameters
     ----------
     cpus
         Measured, per GPU, increasing.
     rates
-        At which each GPU was fed, relative to what a reference GPU consumes.
+        Input rates of each GPU, relative to the consumption of a reference GPU.
     """
     full = truth.full or truth.throughput[-1]
     throughput = np.maximum.accumulate(rates) * (full / truth.speed)
     return replace(truth, cpus=tuple(cpus), throughput=tuple(throughput.tolist()), full=full)
 
 
-def _close_together(gpus: int, own: Machine, cluster: Cluster) -> Allocation:
+def _close_together(gpus: int, machine: Machine, cluster: Cluster) -> Allocation:
     """Return GPUs of the first machines of the cluster's own kind; if there are too few, of others too."""
-    machines = sorted(enumerate(cluster.machines), key=lambda each: each[1].hardware != own.hardware)
+    machines = sorted(enumerate(cluster.machines), key=lambda pair: pair[1].hardware != machine.hardware)
     slices = []
     for number, machine in machines:
         held = min(gpus, machine.gpus)

@@ -1,4 +1,4 @@
-"""Constellations: jobs and the links where they meet, whatever the numbers of machines and whoever asks.
+"""Constellations: jobs and their shared links, with any numbers of machines and in any order.
 
 Packets that are due in the same ns go job by job, so with equal times an answer depends on the order of the
 jobs, in ns-3 as here. Jobs that differ are ordered by content; equal ones differ by the places where they

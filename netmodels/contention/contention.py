@@ -193,7 +193,7 @@ class Contention:
     capacity
         Of every link of the cluster, byte/ns; inf where no link is shared.
     answers
-        How often a component was priced at packet level (`packets`), at flow level (`flow_level`) and by the
+        Number of answers for components at packet level (`packets`), at flow level (`flow_level`) and by the
         mean field (`mean_field`), kept answers included.
     """
 

@@ -126,7 +126,7 @@ class _Timeline:
         self.ends_ns: list[int] = []
 
     def advance(self, now_ns: int) -> bool:
-        """End what is due now and begin what follows; return whether an iteration ended."""
+        """End the due part and begin the next; return whether an iteration ended."""
         ended = False
         if self.left_ns is not None:
             self.left_ns = None

@@ -20,14 +20,14 @@ _TIE = 1 + 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Incidence:
-    """Which links each job crosses, and with how many flows; built once for jobs that stay.
+    """Links that each job crosses, with its flows over each; built once for jobs that stay.
 
     Only links in use are kept, so that an answer costs as much in a large fabric as in a small one.
 
     Parameters
     ----------
     n_jobs
-        How many jobs.
+        Number of jobs.
     used
         Numbers of the links that some job crosses, ascending, shape (n_used,).
     job, link
@@ -95,21 +95,21 @@ def fair(
         Shape (n_jobs,); infinite for a job that neither a link nor its own limit holds.
     """
     weight = np.ones(incidence.n_jobs) if weights is None else weights
-    own = np.full(incidence.n_jobs, np.inf) if limits is None else limits / weight
+    ceiling = np.full(incidence.n_jobs, np.inf) if limits is None else limits / weight
     left = capacities[incidence.used]
     binding = np.isfinite(left)[incidence.link] & (incidence.flows > 0)
     job, link = incidence.job[binding], incidence.link[binding]
     need = incidence.flows[binding] * weight[job]
-    reached = own.copy()
+    reached = ceiling.copy()
     while len(job):
         load = np.bincount(link, need, len(left))
         level = np.divide(left, load, out=np.full(len(left), np.inf), where=load > 0)
-        lowest = own.copy()  # of each job's links
+        lowest = ceiling.copy()  # of each job's links
         np.minimum.at(lowest, job, level[link])
         least = np.full(len(left), np.inf)  # of each link's jobs
         np.minimum.at(least, link, lowest[job])
         stops = np.zeros(incidence.n_jobs, dtype=bool)
-        stops[job[(level <= least * _TIE)[link] | (lowest == own)[job]]] = True
+        stops[job[(level <= least * _TIE)[link] | (lowest == ceiling)[job]]] = True
         reached[stops] = lowest[stops]
         gone = stops[job]
         left -= np.bincount(link[gone], (need * lowest[job])[gone], len(left))

@@ -1,4 +1,4 @@
-"""Mean field: a job meets the others by how often they send, as if they were one sender.
+"""Mean field: each job is slowed by one sender that stands for all others on a link.
 
 All transfers of a job that others can meet are one (`MeanJob`), and its iteration is a maximum of straight
 lines in the factor by which that transfer is slowed. A job's slowdown while it sends comes from its fullest
@@ -53,7 +53,7 @@ _ALIKE = 0.05
 
 
 class MeanJob(NamedTuple):
-    """A job whose transfers that others can meet are joined to one.
+    """A job with its transfers on shared links joined to one.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class MeanJob(NamedTuple):
 
 
 def mean_of(job: JobTraffic, meets: Bools, limits: Floats) -> MeanJob:
-    """Return the job with the transfers that others can meet joined to one.
+    """Return the job with its transfers on shared links joined to one.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ class SharedLinks(Protocol):
 
     @property
     def answers(self) -> Mapping[str, int]:
-        """How often components were priced at packet level, at flow level and by the mean field."""
+        """Number of answers at packet level, at flow level and by the mean field."""
         ...
 
     def traffic(self, profile: Profile, placement: Sequence[Slice]) -> JobTraffic:

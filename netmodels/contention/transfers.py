@@ -112,12 +112,12 @@ class JobTraffic:
 
     def rates_on(self, links: Sequence[Link], capacity: Mapping[Link, float]) -> Floats:
         """Return the rate of each transfer alone on some links, byte/ns, shape (n, links)."""
-        own = self.rates(self.limits(capacity))
+        by_column = self.rates(self.limits(capacity))
         columns = {link: column for column, link in enumerate(self.links)}
-        rates = np.zeros((len(own), len(links)))
+        rates = np.zeros((len(by_column), len(links)))
         for number, link in enumerate(links):
             if link in columns:
-                rates[:, number] = own[:, columns[link]]
+                rates[:, number] = by_column[:, columns[link]]
         return rates
 
     def peaks(self, limits: Floats) -> Floats:

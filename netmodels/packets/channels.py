@@ -161,8 +161,8 @@ class RingChannels:
         inside_ns = 0
         if up and up[0].tier != "machine":
             inside_ns = min(round(_one_way_ns(inside[-1])), round(up[0].latency_ns))
-            own = PrivateLink((first, -1 - up[0].ends[1]), way)
-            yield Channel(own, Wire(inside[-1].bandwidth_bytes_per_ns * 8, inside_ns))
+            gpu_link = PrivateLink((first, -1 - up[0].ends[1]), way)
+            yield Channel(gpu_link, Wire(inside[-1].bandwidth_bytes_per_ns * 8, inside_ns))
         for link in up:
             rate, latency_ns = link.bits_per_s / 1e9, round(link.latency_ns) - inside_ns
             node = first, link.ends[1]
@@ -182,22 +182,22 @@ class RingChannels:
         self, link: Link, wire: Wire, node: tuple[int, int], dimensions: Sequence[Dimension], count: int
     ) -> Iterator[Channel]:
         """Yield a port, and before it the limit of this job's GPUs there, if that is less."""
-        own = max(dimension.capacity(count, machines=1) for dimension in dimensions) * 8
-        channel = self._channel(link, wire, own, node[0])
-        if link in self._shared and own * FULL < channel.wire.gbit_s:
-            yield Channel(PrivateLink(node, link.way), Wire(own, 0))
+        job_limit = max(dimension.capacity(count, machines=1) for dimension in dimensions) * 8
+        channel = self._channel(link, wire, job_limit, node[0])
+        if link in self._shared and job_limit * FULL < channel.wire.gbit_s:
+            yield Channel(PrivateLink(node, link.way), Wire(job_limit, 0))
         yield channel
 
-    def _channel(self, link: Link, wire: Wire, own: float, first: int) -> Channel:
+    def _channel(self, link: Link, wire: Wire, job_limit: float, first: int) -> Channel:
         """Return the channel of a link that several jobs pass, or of one that only this job does.
 
-        Its rate is the link's capacity, at most `own` Gb/s where only the job passes; that of `wire` without
-        either.
+        Its rate is the link's capacity, at most `job_limit` Gb/s where only the job passes; that of `wire`
+        without either.
         """
         limit = self._capacity.get(link._replace(path=0), inf) * 8
         if link._replace(path=0) in self._shared:
             return Channel(link, wire._replace(gbit_s=limit))
-        rate = min(limit, own)
+        rate = min(limit, job_limit)
         return Channel(
             PrivateLink((first, link), link.way), wire if rate == inf else wire._replace(gbit_s=rate)
         )

@@ -3,14 +3,14 @@
 Every switch stores a packet before it sends it on, and each direction of a link is a queue, first in, first
 out. A receiver acknowledges every packet; acknowledgements travel back as packets of their own, wait in the
 switches' queues like all others, and go before data only at the GPU that sends them. A GPU takes the packets
-of its messages in turn. With windows, no message has more bytes on the way than its window: what the slowest
-link of its path carries in an unloaded round trip (one packet's transmission on every link and all latencies,
-there and back; a packet may reach beyond the window's end). A message is over, for both ends, when its last
-acknowledgement is back.
+of its messages in turn. With windows, no message has more bytes on the way than its window: the bytes of an
+unloaded round trip on the slowest link of its path (one packet's transmission on every link and all
+latencies, there and back; a packet may reach beyond the window's end). A message is over, for both ends, when
+its last acknowledgement is back.
 
-This is what the queue pairs and switches of ASTRA-sim's ns-3 back end do without congestion control, while
+The queue pairs and switches of ASTRA-sim's ns-3 back end do the same without congestion control, while
 no switch's buffer fills up. Times are whole ns as there: a transmission is rounded to the nearest ns, a round
-trip is summed of rounded-down ones. What happens in the same ns happens in the order in which it was
+trip is summed of rounded-down ones. Events of the same ns happen in the order in which they were
 scheduled, as there: a transmission schedules its end and the packet's arrival when it begins. This decides
 how messages interleave for the rest of a long run, and so does a byte of headers
 (`netmodels.collectives.packet_transport`). With windows the answers are ns-3's to the ns
@@ -39,7 +39,7 @@ from netmodels.fabric.links import Direction, Link
 
 _NO_WINDOW = 1 << 62
 
-Step = Any  # (queue, transmission ns, latency ns) on a link, or what to call at the end of a path
+Step = Any  # (queue, transmission ns, latency ns) on a link, or the callback at the end of a path
 Steps = tuple[Step, ...]
 Ended = Callable[[int, Any], None]
 
@@ -108,7 +108,7 @@ def transmission_ns(wire: Wire, count_bytes: int) -> int:
 
 
 def window_bytes(channels: tuple[Channel, ...]) -> int:
-    """Return what the slowest link of a path carries in an unloaded round trip."""
+    """Return the bytes that the slowest link of a path carries in an unloaded round trip."""
     round_trip_ns = sum(
         2 * channel.wire.latency_ns + int(PAYLOAD_BYTES * 8 / channel.wire.gbit_s) for channel in channels
     )
@@ -116,7 +116,7 @@ def window_bytes(channels: tuple[Channel, ...]) -> int:
 
 
 class _Path:
-    """What the packets of a message pass: steps of whole packets, of the last, and of acknowledgements.
+    """Steps of a message's packets: of whole ones, of the last, and of acknowledgements.
 
     Those of the sender's own link are apart, as (transmission ns, latency ns).
     """
@@ -132,12 +132,12 @@ class _Path:
 class _Message:
     """A message on its way."""
 
-    __slots__ = ("acknowledged", "bytes", "cell", "path", "receiver", "sender", "sent", "what", "window")
+    __slots__ = ("acknowledged", "bytes", "cell", "path", "receiver", "sender", "sent", "then", "window")
 
     def __init__(
-        self, count_bytes: int, sizes: tuple[int, int], path: _Path, ends: tuple[Any, Any], what: Any
+        self, count_bytes: int, sizes: tuple[int, int], path: _Path, ends: tuple[Any, Any], then: Any
     ) -> None:
-        self.bytes, self.path, self.what = count_bytes, path, what
+        self.bytes, self.path, self.then = count_bytes, path, then
         self.window, self.cell = sizes
         self.sender, self.receiver = ends
         self.sent = self.acknowledged = 0
@@ -168,7 +168,9 @@ class _Host:
                 break
             over = over or message.acknowledged >= message.bytes
         if over:
-            self.messages = [each for each in messages if each is chosen or each.acknowledged < each.bytes]
+            self.messages = [
+                message for message in messages if message is chosen or message.acknowledged < message.bytes
+            ]
             if chosen is not None:
                 self.turn = self.messages.index(chosen)
         return chosen
@@ -177,8 +179,8 @@ class _Host:
         """Return whether it has something that it may send."""
         if self.acknowledgements:
             return True
-        for each in self.messages:
-            if each.sent < each.bytes and each.sent - each.acknowledged < each.window:
+        for message in self.messages:
+            if message.sent < message.bytes and message.sent - message.acknowledged < message.window:
                 return True
         return False
 
@@ -202,7 +204,7 @@ class Packets:
         self._events: list[tuple[int, int, Steps, int, Any, int]] = []
         self._number = 0
         self._hosts = [_Host() for _ in range(tree.hosts)]
-        # Free from; number of the event that frees it; what waits.
+        # Free from; number of the event that frees it; the waiting packets.
         self._queues: dict[Any, list[Any]] = {}
         self._paths: dict[tuple[tuple[Channel, ...], tuple[Channel, ...], int, int], _Path] = {}
         self._windows: dict[tuple[int, int], int] = {}
@@ -366,13 +368,13 @@ class Packets:
     def _acknowledged(self, now: int, number: int, message: _Message, upto: int) -> None:
         message.acknowledged = upto
         if upto == message.bytes:
-            ended, subject = message.what
+            ended, subject = message.then
             ended(now, subject)
         self._serve(message.sender, now, number)
 
 
 def cell_bytes(cells: int, window: int) -> int:
-    """Return the bytes of a cell, of which so many fill a window; of a packet, if that is half of it or more.
+    """Return the bytes of one of the cells that fill a window; of a packet, if that is half of it or more.
 
     Parameters
     ----------
@@ -390,8 +392,8 @@ def _with_headers(size: int) -> int:
 
 
 def _called(now: int, number: int, subject: tuple[Ended, Any], _: int) -> None:
-    call, what = subject
-    call(now, what)
+    call, argument = subject
+    call(now, argument)
 
 
 _CALLED: Steps = (_called,)

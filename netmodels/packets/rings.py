@@ -19,12 +19,12 @@ from typing import Any, Literal, NamedTuple, Protocol
 from netmodels.packets.engine import Ended, Network, Packets
 
 Enough = Callable[[Sequence[Sequence[int]]], bool]
-"""From when each job's iterations ended, ns, to whether that is enough."""
+"""From the ends of each job's iterations, ns, to whether these are enough."""
 Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
 
 
 _GATHERED = {"all_reduce": 1, "reduce_scatter": 0}
-"""Rounds of a ring at whose end what is received is complete."""
+"""Rounds of a ring at whose end the received part is complete."""
 
 
 class Layer(NamedTuple):
@@ -35,7 +35,7 @@ class Layer(NamedTuple):
     compute_ns
         Before the collective is issued, ns.
     bytes
-        What each GPU puts in; 0 for no collective.
+        Input of each GPU; 0 for no collective.
     collective
         Which; an all-to-all is direct, all others are rings in the order of the job's GPUs.
     launch_ns
@@ -64,11 +64,11 @@ class RingJob:
     gpus
         In the order of its ring; at least 2.
     layers
-        What it does in each iteration, in order of issue.
+        Computations and collectives of each iteration, in order of issue.
     iterations
-        How many; unless all stop before.
+        Their number, unless all stop before.
     start_ns
-        When its first iteration begins.
+        Begin of its first iteration.
     """
 
     gpus: tuple[int, ...]
@@ -77,7 +77,7 @@ class RingJob:
     start_ns: int = 0
 
     def messages(self, layer: Layer) -> tuple[int, int]:
-        """Return how many messages a GPU sends in a layer's collective, and the bytes of each."""
+        """Return the number of a GPU's messages in a layer's collective, and the bytes of each."""
         count = len(self.gpus)
         rounds = 2 if layer.collective == "all_reduce" else 1
         size = layer.bytes if layer.collective == "all_gather" else layer.bytes // count
@@ -117,7 +117,7 @@ class _Running:
 
 
 class _Ends:
-    """When the iterations of all jobs end, each with the last GPU of its job."""
+    """Ends of all jobs' iterations, each with the last GPU of its job."""
 
     def __init__(self, jobs: int, packets: Messages, enough: Enough | None) -> None:
         self.packets, self.enough = packets, enough
@@ -251,7 +251,7 @@ def together(
     cells: int = 0,
     enough: Enough | None = None,
 ) -> tuple[tuple[int, ...], ...]:
-    """Return when each job's iterations end, ns, by the last of its GPUs.
+    """Return the ends of each job's iterations, ns, by the last of its GPUs.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def together(
 def run_jobs(
     jobs: Sequence[RingJob], packets: Messages, endpoint_delay_ns: int, enough: Enough | None = None
 ) -> tuple[tuple[int, ...], ...]:
-    """Return when each job's iterations end on a network of any kind; see `together`."""
+    """Return the ends of each job's iterations on a network of any kind; see `together`."""
     ends = _Ends(len(jobs), packets, enough)
     gpus = [gpu for number, job in enumerate(jobs) for gpu in _gpus(job, number, ends, endpoint_delay_ns)]
     for gpu in sorted(gpus, key=lambda gpu: gpu.job.gpus[gpu.place]):  # as ns-3 begins

@@ -1,1 +1,1 @@
-"""What jobs do to each other: which jobs a change touches, and what it adds to their iterations."""
+"""Couplings between jobs: the jobs that a change touches, and the time that it adds to their iterations."""

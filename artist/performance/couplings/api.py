@@ -1,4 +1,4 @@
-"""What a coupling between jobs is."""
+"""The interface of a coupling between jobs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol

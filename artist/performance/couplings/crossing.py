@@ -1,4 +1,4 @@
-"""Which jobs send on which links: an index, to find the jobs that a change may affect."""
+"""Index of the jobs that send on each link, to find the jobs that a change may affect."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
@@ -11,20 +11,20 @@ from artist.performance.api import Logged, Running
 from netmodels.api import FULL, MAX_JOBS, Link, LinkLoad
 
 
-class Gone(NamedTuple):
-    """What was sent on a link, byte/ns, by how many allocations that are gone."""
+class Freed(NamedTuple):
+    """Load of a link, byte/ns, that ended with some allocations, and their number."""
 
     load: float = 0.0
     jobs: int = 0
 
 
-class Crosser(NamedTuple):
+class LinkUser(NamedTuple):
     """A running job that sends between machines.
 
     Attributes
     ----------
     spec, allocation
-        What it is and holds.
+        Its specification and allocation.
     load
         Its load on the links.
     stretch
@@ -32,7 +32,7 @@ class Crosser(NamedTuple):
     compute_ns
         That time.
     waiting_ns
-        What it waits in an iteration before it computes, if no other job matters.
+        Waiting in an iteration before it computes, if no other job matters.
     """
 
     spec: JobSpec
@@ -43,20 +43,20 @@ class Crosser(NamedTuple):
     waiting_ns: int
 
 
-_NOBODY = Gone()
+_NOTHING = Freed()
 _NEARLY = 0.998  # answers where many send come in steps of 0.1 %
 
 _T = TypeVar("_T")
 
-CrosserOf = Callable[[int, JobSpec, Allocation], Crosser | None]
-"""From the number of a job, what it is and what it holds; None for a job that sends on no link."""
+LinkUserOf = Callable[[int, JobSpec, Allocation], LinkUser | None]
+"""From a job's number, specification and allocation; None for a job that sends on no link."""
 
 
 class LinkTable:
-    """What each link of a cluster carries, byte/ns, and where it is, by its number."""
+    """Capacity, byte/ns, and place of each link of a cluster, by its number."""
 
     def __init__(self, capacity: Mapping[Link, float]) -> None:
-        self.most = [each * FULL for each in capacity.values()]
+        self.most = [limit * FULL for limit in capacity.values()]
         self.places = [(link.tier == "rack", link.place) for link in capacity]  # whether an uplink of a rack
 
 
@@ -71,43 +71,43 @@ class Asked:
         The most that they send there together, byte/ns, likewise.
     """
 
-    def __init__(self, table: LinkTable, running: Running, crosser: CrosserOf) -> None:
-        def on(link: int) -> dict[int, Crosser]:
+    def __init__(self, table: LinkTable, running: Running, user: LinkUserOf) -> None:
+        def on(link: int) -> dict[int, LinkUser]:
             is_uplink, place = table.places[link]
             jobs = running.crossing_rack(place) if is_uplink else running.crossing_machine(place)
-            there = ((job, crosser(job, running.spec(job), running.allocation(job))) for job in jobs)
-            return {job: each for job, each in there if each and link in each.load.loads}
+            there = ((job, user(job, running.spec(job), running.allocation(job))) for job in jobs)
+            return {job: user for job, user in there if user and link in user.load.loads}
 
-        found = self.on = _Answers(on)
-        self.offered = _Answers(lambda link: sum(each.load.loads[link] for each in found[link].values()))
+        users = self.on = _Answers(on)
+        self.offered = _Answers(lambda link: sum(user.load.loads[link] for user in users[link].values()))
 
 
 class _Answers(dict[int, _T]):
-    """Answers by link, each found when it is first asked for."""
+    """Answers by link, computed when first asked for."""
 
     def __init__(self, answer: Callable[[int], _T]) -> None:
         self._answer = answer
 
     def __missing__(self, link: int) -> _T:
-        found = self[link] = self._answer(link)
-        return found
+        answer = self[link] = self._answer(link)
+        return answer
 
 
 class Kept:
     """The same, following the log of jobs that start and stop to cross machines."""
 
-    def __init__(self, table: LinkTable, log: Logged, crosser: CrosserOf) -> None:
+    def __init__(self, table: LinkTable, log: Logged, user: LinkUserOf) -> None:
         self._log = ref(log)
-        self._crosser = crosser
+        self._user = user
         self._most = table.most
         self._seen = 0
-        self._jobs: dict[int, Crosser] = {}
-        self.on: list[dict[int, Crosser]] = [{} for _ in table.most]
+        self._jobs: dict[int, LinkUser] = {}
+        self.on: list[dict[int, LinkUser]] = [{} for _ in table.most]
         self.offered = [0.0] * len(table.most)
         self._busy = [0.0] * len(table.most)  # jobs that send at a time, on average, by link
 
     def follow(self, running: Running) -> None:
-        """Add what came since, and remove what left."""
+        """Add the jobs that started since, and remove those that stopped."""
         log = self._log()
         changes = log.crossed(self._seen) if log is not None else ()
         self._seen += len(changes)
@@ -117,12 +117,12 @@ class Kept:
                 for link in gone.load.loads:
                     del self.on[link][job]
                 self._add(gone.load, -1)
-            crosser = None if held is None else self._crosser(job, running.spec(job), held)
-            if crosser is not None:
-                self._jobs[job] = crosser
-                for link in crosser.load.loads:
-                    self.on[link][job] = crosser
-                self._add(crosser.load, 1)
+            user = None if held is None else self._user(job, running.spec(job), held)
+            if user is not None:
+                self._jobs[job] = user
+                for link in user.load.loads:
+                    self.on[link][job] = user
+                self._add(user.load, 1)
 
     def _add(self, job: LinkLoad, sign: int) -> None:
         """Add a job's load to the sums, or subtract it."""
@@ -132,12 +132,12 @@ class Kept:
             self._busy[link] = some * (self._busy[link] + sign * job.busy)
 
     def added_ns(self, jobs: Iterable[int]) -> dict[int, int]:
-        """Return how much longer others make the iterations of jobs at the prices in force."""
+        """Return the time that others add to the iterations of jobs at the prices in force."""
         log = self._log()
         assert log is not None
         return {job: parts.contention_ns for job in jobs if (parts := log.in_force(job))}
 
-    def slows(self, jobs: Mapping[int, Crosser]) -> bool:
+    def slows(self, jobs: Mapping[int, LinkUser]) -> bool:
         """Return whether jobs joined by links may take longer than alone.
 
         None does if none would with all others on its links sending as often as they may at no cost. If all
@@ -149,7 +149,7 @@ class Kept:
         followed = len(jobs) <= MAX_JOBS and all(job.load.busy == 1.0 for job in jobs.values())
         return followed or any(map(self._may_be_slowed, jobs.values()))
 
-    def _may_be_slowed(self, job: Crosser) -> bool:
+    def _may_be_slowed(self, job: LinkUser) -> bool:
         slack = _NEARLY * job.load.slack
         for link, load in job.load.loads.items():
             most, busy = self._most[link], self._busy[link] - job.load.busy
@@ -162,7 +162,7 @@ class Kept:
 Index = Asked | Kept
 
 
-def components(index: Index, most: Sequence[float], seeds: Mapping[int, Gone]) -> list[dict[int, Crosser]]:
+def components(index: Index, most: Sequence[float], seeds: Mapping[int, Freed]) -> list[dict[int, LinkUser]]:
     """Return the jobs joined, directly or through others, to links that are offered too much.
 
     Each component once, if any of its jobs may be, or may have been, slower than alone; a job that crosses no
@@ -173,44 +173,44 @@ def components(index: Index, most: Sequence[float], seeds: Mapping[int, Gone]) -
     index
         The jobs on each link.
     most
-        What each link carries, byte/ns.
+        Capacity of each link, byte/ns.
     seeds
-        The links to begin at, and what was sent there besides.
+        The links to begin at, and the load that ended there.
     """
-    found: list[dict[int, Crosser]] = []
+    result: list[dict[int, LinkUser]] = []
     seen: set[int] = set()
     done: set[int] = set()
     on, offered = index.on, index.offered
     for seed, gone in seeds.items():
         if seed in seen or offered[seed] + gone.load <= most[seed]:
             continue
-        for job, crosser in on[seed].items():
+        for job, user in on[seed].items():
             if job in done:
                 continue
-            component, known = {job: crosser}, 0
+            component, known = {job: user}, 0
             while known < len(component):
                 others = [*islice(component.values(), known, None)]
                 known = len(component)
-                for each in others:
-                    for link in each.load.loads:
+                for other in others:
+                    for link in other.load.loads:
                         if link not in seen and offered[link] > most[link]:
                             seen.add(link)
                             component.update(on[link])
             done.update(component)
-            if any(_may_be_slower(each, index, most, seeds) for each in component.values()):
-                found.append(component)
-    return found
+            if any(_may_be_slower(member, index, most, seeds) for member in component.values()):
+                result.append(component)
+    return result
 
 
-def _may_be_slower(job: Crosser, index: Index, most: Sequence[float], gone: Mapping[int, Gone]) -> bool:
-    """Return whether a job's communication may outlast what hides it, if all send at once.
+def _may_be_slower(job: LinkUser, index: Index, most: Sequence[float], gone: Mapping[int, Freed]) -> bool:
+    """Return whether a job's communication may outlast the computing that hides it, if all send at once.
 
-    On a link that n jobs share each gets its part of the capacity, as of what all offer, or 1 / n of it, for
-    what it sends on its busiest link.
+    On a link that n jobs share each gets its part of the capacity, as of the load of all, or 1 / n of it, for
+    its load on its busiest link.
     """
     slack = job.load.slack
     for link in job.load.loads:
-        left = gone.get(link, _NOBODY)
+        left = gone.get(link, _NOTHING)
         offered, jobs = index.offered[link] + left.load, len(index.on[link]) + left.jobs
         if max(offered, jobs * job.load.max_load) > slack * most[link]:
             return True

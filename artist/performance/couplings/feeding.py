@@ -1,7 +1,7 @@
-"""What feeds jobs that share GPUs: the CPUs and the memory of all of them, used in turns.
+"""Feeding of jobs that share GPUs: by the CPUs and the memory of all of them, used in turns.
 
 How a policy divides CPUs and memory among members says little, because each prepares its samples while the
-others compute. So a member is priced as if it were alone on its GPUs with what all members hold on each
+others compute. So a member is priced as if alone on its GPUs with the resources of all members on each
 machine, in proportion to GPUs, and at least the share that goes with these GPUs there: with that share it
 takes the time of its trace. `packed` and `interleaved` account for all members preparing on the same CPUs.
 Memory is assumed to serve each in turn, processes and cache (ASSUMPTION: they are swapped, as in AntMan).
@@ -17,7 +17,7 @@ InputOf = Callable[[JobSpec, Allocation, Cluster], int]
 
 
 def with_group(members: Sequence[Allocation], cluster: Cluster) -> list[Allocation]:
-    """Return what each member of a group would hold if it were alone on its GPUs."""
+    """Return the allocation of each member of a group if it were alone on its GPUs."""
     held: dict[int, tuple[int, int]] = {}
     for s in (s for member in members for s in member.slices):
         cpus, memory_bytes = held.get(s.machine, (0, 0))

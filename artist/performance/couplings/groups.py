@@ -1,4 +1,4 @@
-"""What jobs of one group do to each other's iterations: packed, each at its own rate, or interleaved.
+"""Groups: jobs on the same GPUs, packed, each at its own rate, or interleaved.
 
 Packed jobs run independently and fill each other's idle time (`packed`). Interleaved jobs run stage by stage
 under one clock (`interleaved`): every iteration of every member takes the same time. The plan says which mode
@@ -65,7 +65,8 @@ class Groups:
                 continue
             jobs = list(running.members(group.name))
             members = [
-                self._member(running, each, prices[each] if each in prices else alone(each)) for each in jobs
+                self._member(running, member, prices[member] if member in prices else alone(member))
+                for member in jobs
             ]
             if self._input_ns is not None:
                 members = self._fed(self._input_ns, members, jobs, running)
@@ -98,7 +99,7 @@ def members_touched(changed: Sequence[Changed], running: Running) -> dict[int, N
     for job, before, after in changed:
         if after is not None:
             jobs[job] = None
-        for each in (before, after):
-            if each is not None and each.group is not None:
-                jobs.update(dict.fromkeys(running.members(each.group.name)))
+        for held in (before, after):
+            if held is not None and held.group is not None:
+                jobs.update(dict.fromkeys(running.members(held.group.name)))
     return jobs

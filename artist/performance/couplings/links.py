@@ -1,7 +1,7 @@
-"""How jobs on the same links affect each other: ports of machines, and uplinks of racks.
+"""Contention of jobs on the same links: ports of machines, and uplinks of racks.
 
 While others send on a link, a job's collectives take longer there. The iteration is walked again with those
-times, so communication that computing hides costs nothing until it outlasts it; what the walk adds is
+times, so communication that computing hides costs nothing until it outlasts it; the time added is
 `contention_ns`. How fast each sends is the answer of `netmodels.api.SharedLinks`.
 
 A job counts as long as it holds its GPUs, also in its delays (ASSUMPTION, as for memory bandwidth), and
@@ -21,11 +21,11 @@ from artist.performance.api import Changed, Logged, Running
 from artist.performance.couplings.api import Alone
 from artist.performance.couplings.crossing import (
     Asked,
-    Crosser,
-    Gone,
+    Freed,
     Index,
     Kept,
     LinkTable,
+    LinkUser,
     components,
 )
 from artist.performance.effects.compute import Compute, scaled
@@ -41,7 +41,7 @@ _AloneThere = Callable[[JobSpec, Allocation, Cluster], IterationParts]
 class _Joined:
     """Jobs joined by links that they could overload, and how much longer the others make their iterations."""
 
-    jobs: Mapping[int, Crosser]
+    jobs: Mapping[int, LinkUser]
     added_ns: Mapping[int, int] | None = None
 
 
@@ -52,13 +52,13 @@ class _Asked:
     running: Running
     index: Index
     changed: set[int]
-    found: list[_Joined]
+    components: list[_Joined]
 
 
 class Links:
     """Jobs that could overload a link together make each other's iterations longer.
 
-    Which jobs these are is found breadth-first from what changed, by the jobs that cross each link; the cost
+    These jobs are found breadth-first from the change, by the jobs that cross each link; the cost
     grows with the jobs that are affected, not with those that run.
 
     Parameters
@@ -76,7 +76,7 @@ class Links:
         self._compute = compute
         self._table = LinkTable(shared.capacity)
         self._senders: dict[tuple[str, Demand, Allocation], LinkLoad] = {}
-        self._crossers: dict[int, Crosser] = {}
+        self._users: dict[int, LinkUser] = {}
         self._kept: WeakKeyDictionary[Running, Kept] = WeakKeyDictionary()
         # Of the question that is being answered: until the next one nothing changes.
         self._asked: _Asked | None = None
@@ -90,13 +90,13 @@ class Links:
             The parts of a job where it is placed, if no other coupling but groups affects it; else None.
         """
         other = copy(self)
-        other._alone, other._asked, other._crossers, other._kept = alone, None, {}, WeakKeyDictionary()
+        other._alone, other._asked, other._users, other._kept = alone, None, {}, WeakKeyDictionary()
         return other
 
     def sending(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, parts: IterationParts
     ) -> JobTraffic | None:
-        """Return what a job sends in an iteration with these parts; None if it sends on no shared link."""
+        """Return the traffic of an iteration with these parts; None if the job sends on no shared link."""
         job = self._made(spec, allocation, cluster)
         return None if job is None else job.load.iteration.stretched(job.stretch, _waiting_ns(job, parts))
 
@@ -107,31 +107,31 @@ class Links:
         """
         seeds = self._seeds(changed, running)
         index = self._index(running)
-        found = [_Joined(each) for each in components(index, self._table.most, seeds)] if seeds else []
-        asked = self._asked = _Asked(running, index, {job for job, _, _ in changed}, found)
+        joined = [_Joined(jobs) for jobs in components(index, self._table.most, seeds)] if seeds else []
+        asked = self._asked = _Asked(running, index, {job for job, _, _ in changed}, joined)
         if self._alone is None or not isinstance(index, Kept):
-            return [job for each in found for job in each.jobs]
+            return [job for component in joined for job in component.jobs]
         news: list[int] = []
-        for each in found:
-            each.added_ns = {}
-            was_ns = index.added_ns(each.jobs.keys() - asked.changed)
-            if index.slows(each.jobs):
-                each.added_ns = self._added_ns(each.jobs, running)
-            news += [job for job in each.jobs if was_ns.get(job, 0) != each.added_ns.get(job, 0)]
+        for component in joined:
+            component.added_ns = added_ns = {}
+            was_ns = index.added_ns(component.jobs.keys() - asked.changed)
+            if index.slows(component.jobs):
+                component.added_ns = added_ns = self._added_ns(component.jobs, running)
+            news += [job for job in component.jobs if was_ns.get(job, 0) != added_ns.get(job, 0)]
         return news
 
-    def _seeds(self, changed: Sequence[Changed], running: Running) -> dict[int, Gone]:
+    def _seeds(self, changed: Sequence[Changed], running: Running) -> dict[int, Freed]:
         """Return the links that changed jobs load, or loaded before, with the loads that are gone."""
-        seeds: dict[int, Gone] = {}
+        seeds: dict[int, Freed] = {}
         for job, before, after in changed:
             if after is not None and len(after.slices) > 1:
                 sender = self._sender(running.spec(job), after, running.cluster)
-                seeds.update((link, seeds.get(link, Gone())) for link in (sender.loads if sender else ()))
+                seeds.update((link, seeds.get(link, Freed())) for link in (sender.loads if sender else ()))
             if before is not None and before is not after and len(before.slices) > 1:
                 sender = self._sender(running.spec(job), before, running.cluster)
                 for link, load in sender.loads.items() if sender else ():
-                    gone = seeds.get(link, Gone())
-                    seeds[link] = Gone(gone.load + load, gone.jobs + 1)
+                    gone = seeds.get(link, Freed())
+                    seeds[link] = Freed(gone.load + load, gone.jobs + 1)
         return seeds
 
     def coupled(
@@ -142,45 +142,46 @@ class Links:
             self.touched((), running)
         asked = self._asked
         assert asked is not None
-        known = asked.changed.union(*(each.jobs for each in asked.found))
-        seeds: dict[int, Gone] = {}
+        known = asked.changed.union(*(component.jobs for component in asked.components))
+        seeds: dict[int, Freed] = {}
         for job in prices:
             if job not in known and len((held := running.allocation(job)).slices) > 1:
-                crosser = self._crosser(job, running.spec(job), held, running.cluster)
-                seeds.update(dict.fromkeys(crosser.load.loads if crosser else (), Gone()))
+                user = self._user(job, running.spec(job), held, running.cluster)
+                seeds.update(dict.fromkeys(user.load.loads if user else (), Freed()))
         if seeds:
-            asked.found += map(_Joined, components(asked.index, self._table.most, seeds))
+            asked.components += map(_Joined, components(asked.index, self._table.most, seeds))
         longer: dict[int, IterationParts] = {}
-        for each in asked.found:
-            if each.jobs.keys().isdisjoint(prices):
+        for component in asked.components:
+            jobs = component.jobs
+            if jobs.keys().isdisjoint(prices):
                 continue
-            if each.added_ns is None:
-                each.added_ns = self._added_ns(each.jobs, running, lambda job: prices.get(job) or alone(job))
-            for job, added_ns in each.added_ns.items():
-                own = prices.get(job)
-                if own is not None:
-                    longer[job] = own._replace(contention_ns=own.contention_ns + added_ns)
+            if component.added_ns is None:
+                component.added_ns = self._added_ns(jobs, running, lambda job: prices.get(job) or alone(job))
+            for job, added_ns in component.added_ns.items():
+                parts = prices.get(job)
+                if parts is not None:
+                    longer[job] = parts._replace(contention_ns=parts.contention_ns + added_ns)
         return longer
 
     def _index(self, running: Running) -> Index:
         """Return the jobs on each link."""
         cluster = running.cluster
 
-        def crosser(job: int, spec: JobSpec, held: Allocation) -> Crosser | None:
-            return self._crosser(job, spec, held, cluster)
+        def user(job: int, spec: JobSpec, held: Allocation) -> LinkUser | None:
+            return self._user(job, spec, held, cluster)
 
         kept = self._kept.get(running)
         if kept is None:
             if not isinstance(running, Logged):
-                return Asked(self._table, running, crosser)
-            kept = self._kept[running] = Kept(self._table, running, crosser)
+                return Asked(self._table, running, user)
+            kept = self._kept[running] = Kept(self._table, running, user)
         kept.follow(running)
         return kept
 
     def _added_ns(
-        self, component: Mapping[int, Crosser], running: Running, alone: Alone | None = None
+        self, component: Mapping[int, LinkUser], running: Running, alone: Alone | None = None
     ) -> dict[int, int]:
-        """Return how much longer the others make the iterations of those jobs of a component that wait."""
+        """Return the time that the others add to the iterations of the jobs of a component."""
         if len(component) < 2:
             return {}
         numbers = sorted(component)  # the answer must not depend on the order of the question
@@ -196,28 +197,26 @@ class Links:
             waiting_ns=waiting_ns,
             joined=True,
         )
-        found = {}
+        longer = {}
         for number, job, wait_ns, all_ns in zip(numbers, jobs, waiting_ns, together, strict=True):
             added_ns = round(all_ns - job.stretch * job.load.alone_ns - wait_ns)
             if added_ns > 0:
-                found[number] = added_ns
-        return found
+                longer[number] = added_ns
+        return longer
 
-    def _crosser(
-        self, number: int, spec: JobSpec, allocation: Allocation, cluster: Cluster
-    ) -> Crosser | None:
+    def _user(self, number: int, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> LinkUser | None:
         """Return a running job that sends between machines; None for another."""
-        job = self._crossers.get(number)
+        job = self._users.get(number)
         if job is not None and job.allocation is allocation and job.spec is spec:
             return job
         job = self._made(spec, allocation, cluster)
         if job is not None:
-            if len(self._crossers) >= _MAX_KEPT:
-                self._crossers.clear()
-            self._crossers[number] = job
+            if len(self._users) >= _MAX_KEPT:
+                self._users.clear()
+            self._users[number] = job
         return job
 
-    def _made(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Crosser | None:
+    def _made(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> LinkUser | None:
         sender = self._sender(spec, allocation, cluster)
         if sender is None:
             return None
@@ -228,7 +227,7 @@ class Links:
         if not compute_ns:
             return None  # communication is a share of computing
         stretch = compute_ns / max(sender.iteration.compute_ns, 1)
-        job = Crosser(spec, allocation, sender, stretch, compute_ns, 0)
+        job = LinkUser(spec, allocation, sender, stretch, compute_ns, 0)
         if self._alone is None:
             return job
         return job._replace(waiting_ns=_waiting_ns(job, self._alone(spec, allocation, cluster)))
@@ -253,7 +252,7 @@ class Links:
         return sender
 
 
-def _waiting_ns(job: Crosser, parts: IterationParts) -> int:
-    """Return how long a job waits in an iteration before its GPUs compute."""
+def _waiting_ns(job: LinkUser, parts: IterationParts) -> int:
+    """Return the waiting of a job in an iteration before its GPUs compute."""
     waiting_ns = parts.compute_ns - job.compute_ns + parts.input_stall_ns + parts.interference_ns
     return max(waiting_ns, 0)

@@ -1,4 +1,4 @@
-"""How jobs on one machine affect each other: they share memory bandwidth and PCIe (CODA, section IV-C).
+"""Interference of jobs on one machine: they share memory bandwidth and PCIe (CODA, section IV-C).
 
 The paper's text does not give the figures. GPU jobs are affected from 75 % of the bandwidth on (section V-D);
 that their loss grows in proportion from there, up to the model's `bandwidth_loss` at full use, is an
@@ -28,25 +28,25 @@ _Tenant = tuple[int, JobSpec, Allocation]
 
 
 class _Load(NamedTuple):
-    """What the jobs on a machine use of it.
+    """Use of a machine by its jobs.
 
     Attributes
     ----------
     used
         Memory bandwidth drawn over that of the machine; 0 if the latter is not known.
-    own
+    by_job
         Each job's part of that.
     holders
         The jobs that hold GPUs, with their number, and whether they are greedy.
     """
 
     used: float
-    own: Mapping[int, float]
+    by_job: Mapping[int, float]
     holders: list[tuple[int, int, bool]]
 
     @property
     def may_crowd(self) -> bool:
-        """Whether some two of the holders could crowd PCIe."""
+        """Possibility that two of the holders crowd PCIe."""
         holders = self.holders
         return (
             len(holders) > 1 and any(greedy for _, _, greedy in holders) and max(g for _, g, _ in holders) > 1
@@ -56,9 +56,9 @@ class _Load(NamedTuple):
         """Return whether a GPU job and one of the others there crowd PCIe."""
         if not self.may_crowd:
             return False
-        own = next((each for each in self.holders if each[0] == job), None)
-        return own is not None and any(
-            (own[2] or greedy) and (own[1] > 1 or gpus > 1) for _, gpus, greedy in self.holders
+        holder = next((holder for holder in self.holders if holder[0] == job), None)
+        return holder is not None and any(
+            (holder[2] or greedy) and (holder[1] > 1 or gpus > 1) for _, gpus, greedy in self.holders
         )
 
 
@@ -69,12 +69,12 @@ class Machines:
     times as long. If more is drawn than available, jobs without GPUs that draw any take drawn / available
     times as long. A GPU job takes 1.075 times as long if another one holds GPUs of the same machine, one of
     the two is of a greedy model, and one of the two has at least two GPUs there. Of several machines the
-    worst decides. What a job does to itself is part of its measured time, and does not count.
+    worst decides. A job's effect on itself is part of its measured time, and does not count.
 
     Parameters
     ----------
     models
-        What jobs draw and lose, by the name of the model. A job without a model is not greedy, and loses
+        Draw and loss of jobs, by the name of the model. A job without a model is not greedy, and loses
         nothing to those that draw bandwidth.
     """
 
@@ -141,7 +141,7 @@ class Machines:
         return longer
 
     def _added_ns(self, job: int, spec: JobSpec, parts: IterationParts, loads: Sequence[_Load]) -> int:
-        """Return by how much other jobs make an iteration longer."""
+        """Return the time that other jobs add to an iteration."""
         loss = self._models[spec.model].bandwidth_loss if spec.model else 0.0
         slower = max(_slower(load, job, loss if spec.demand.gpus else None) for load in loads)
         if not spec.demand.gpus:
@@ -175,14 +175,14 @@ class Machines:
 
 
 def _slower(load: _Load, job: int, loss: float | None) -> float:
-    """Return how many times as long a job takes with the memory bandwidth that others on a machine leave.
+    """Return the slowdown of a job with the memory bandwidth that others on a machine leave.
 
     Parameters
     ----------
     loss
         Of a GPU job; None for one without GPUs.
     """
-    together, alone = load.used, load.own.get(job, 0.0)
+    together, alone = load.used, load.by_job.get(job, 0.0)
     if loss is None:
         return max(1.0, together) / max(1.0, alone)
     return (1 - loss * _pressure(alone)) / (1 - loss * _pressure(together))

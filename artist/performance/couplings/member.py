@@ -8,12 +8,12 @@ from artist.core.job import Stages
 
 
 class Member(NamedTuple):
-    """A job of a group: what it holds, and what its iteration would be without the others.
+    """A job of a group: its allocation, and its iteration without the others.
 
     Attributes
     ----------
     input_ns
-        How long CPUs and storage take to feed an iteration (`feeding`); 0 where jobs need none.
+        Time of CPUs and storage to feed an iteration (`feeding`); 0 where jobs need none.
     """
 
     allocation: Allocation

@@ -1,4 +1,4 @@
-"""Jobs packed on the same GPUs fill each other's idle time; opportunistic ones get what is left of it."""
+"""Jobs packed on the same GPUs fill each other's idle time; opportunistic ones get the rest of it."""
 
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
@@ -38,7 +38,7 @@ class Packed:
     Parameters
     ----------
     interference
-        What packed jobs lose to each other in caches and memory, as a share of their iteration, if members
+        Loss of packed jobs to each other in caches and memory, as a share of their iteration, if members
         hold more GPUs than the group has.
     """
 
@@ -54,14 +54,14 @@ class Packed:
             for s in member.allocation.slices:
                 there.setdefault(s.machine, []).append(_Here(rest, s.gpus, shares, fed))
         slower = {m: _slowdowns(there[m], gpus) for m, gpus in group.gpus if m in there}
-        crowded = {m for m, gpus in group.gpus if sum(each.gpus for each in there.get(m, ())) > gpus}
+        crowded = {m for m, gpus in group.gpus if sum(here.gpus for here in there.get(m, ())) > gpus}
         return [self._among_others(member, slower, crowded) for member in members]
 
     def _among_others(
-        self, own: Member, slower: Mapping[int, tuple[float, float]], crowded: Set[int]
+        self, member: Member, slower: Mapping[int, tuple[float, float]], crowded: Set[int]
     ) -> IterationParts:
-        alone, here = own.alone, [s.machine for s in own.allocation.slices if s.gpus]
-        times = max((slower[m][own.allocation.opportunistic] for m in here), default=1.0)
+        alone, here = member.alone, [s.machine for s in member.allocation.slices if s.gpus]
+        times = max((slower[m][member.allocation.opportunistic] for m in here), default=1.0)
         sharing, interference = round(sum(alone) * (times - 1)), alone.interference_ns
         if self._interference and not crowded.isdisjoint(here):
             interference += round((sum(alone) + sharing) * self._interference)
@@ -77,17 +77,17 @@ def _busy_shares(member: Member) -> tuple[float, ...]:
 
 
 def _slowdowns(here: Sequence[_Here], gpus: int) -> tuple[float, float]:
-    """Return how many times longer iterations take on a machine, set by the scarcest resource.
+    """Return the slowdown of iterations on a machine, set by the scarcest resource.
 
     Parameters
     ----------
     gpus
         Of the group on the machine.
     """
-    slower = [slowdown((each.fed * each.gpus for each in here), gpus)] * 2
+    slower = [slowdown((member.fed * member.gpus for member in here), gpus)] * 2
     for resource in range(len(here[0].shares)):
         busy: tuple[list[float], list[float]] = ([], [])
-        for each in here:
-            busy[each.opportunistic].append(each.shares[resource] * each.gpus)
+        for member in here:
+            busy[member.opportunistic].append(member.shares[resource] * member.gpus)
         slower = [*map(max, slower, slowdowns(*busy, gpus))]
     return slower[0], slower[1]

@@ -1,1 +1,1 @@
-"""What makes up an iteration of one job: spec and allocation in, one of its parts out."""
+"""Effects that make up an iteration of one job: spec and allocation in, one of its parts out."""

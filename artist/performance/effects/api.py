@@ -1,4 +1,4 @@
-"""What an effect of one job is."""
+"""The interface of an effect on one job."""
 
 from typing import Protocol, runtime_checkable
 
@@ -21,7 +21,7 @@ class Effect(Protocol):
         """Name of the part."""
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
-        """Return what it adds to an iteration in ns, 0 or more.
+        """Return the time added to an iteration in ns, 0 or more.
 
         Parameters
         ----------
@@ -43,7 +43,7 @@ class ByResources(Effect, Protocol):
         cpus: Ints,
         memory_bytes: Ints,
     ) -> Ints:
-        """Return what it would add with other CPUs and memory in all, in ns.
+        """Return the time added with other CPUs and memory in all, in ns.
 
         Parameters
         ----------

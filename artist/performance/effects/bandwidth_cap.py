@@ -10,6 +10,6 @@ class BandwidthCap:
     part = "interference_ns"
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
-        """Return what the cap adds to an iteration in ns."""
+        """Return the time that the cap adds to an iteration in ns."""
         cap = allocation.bandwidth_cap
         return 0 if cap == 1.0 else round(compute_ns * (1 / cap - 1))

@@ -20,7 +20,7 @@ class Compute:
     mixed_efficiency
         Share of `sum` that they really reach, in (0, 1] (Lyra, section 7.1: 0.7).
     scaling_loss
-        What an elastic job loses of each GPU beyond `min_gpus`, in [0, 1) (Lyra, section 7.5: 0.2).
+        Share that an elastic job loses of each GPU beyond `min_gpus`, in [0, 1) (Lyra, section 7.5: 0.2).
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Compute:
         return slowest
 
     def parts(self, allocation: Allocation, cluster: Cluster) -> list[float] | None:
-        """Return how many times an equal part of the work GPUs of each slice take; None for equal parts."""
+        """Return the work of GPUs of each slice relative to an equal part; None for equal parts."""
         slices, machines = allocation.slices, cluster.machines
         if not self._sum or len(slices) < 2 or len({machines[s.machine].gpu_type for s in slices}) < 2:
             return None

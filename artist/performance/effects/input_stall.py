@@ -26,7 +26,7 @@ MIN_RATE = 0.01
 
 
 class InputStall:
-    """What an iteration takes to prepare and fetch beyond its compute.
+    """Time of an iteration to prepare and fetch samples beyond its compute.
 
     The samples of an iteration are the same on any GPUs, so preparing them takes as long on faster ones,
     which wait longer. Each GPU takes an equal part of them (with several GPU types at full speed, a part by
@@ -36,7 +36,7 @@ class InputStall:
     Parameters
     ----------
     models
-        What CPUs and memory do, by the name of the model.
+        Effect of CPUs and memory, by the name of the model.
     compute
         How compute scales.
     measured_with
@@ -57,7 +57,7 @@ class InputStall:
         self.measured_with = measured_with
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
-        """Return how long an iteration waits for input, in ns; 0 for a CPU-only job.
+        """Return the time that an iteration waits for input, in ns; 0 for a CPU-only job.
 
         Also 0 for a member of a group: its members are fed together (`artist.performance.couplings.feeding`).
         """
@@ -72,7 +72,7 @@ class InputStall:
         return max(waits_ns, round(compute_ns * times) - compute_ns)
 
     def input_ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> int:
-        """Return how long it takes to prepare and fetch the samples of an iteration; 0 for a CPU-only job."""
+        """Return the time to prepare and fetch the samples of an iteration; 0 for a CPU-only job."""
         demand = spec.demand
         if not spec.model or not demand.gpus:
             return 0
@@ -106,7 +106,7 @@ class InputStall:
         return np.maximum(waits_ns, dragged_ns)
 
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
-        """Return what one GPU is fed, relative to what a reference GPU consumes; the least of them all."""
+        """Return the lowest input rate of a GPU, relative to the consumption of a reference GPU."""
         known = self.models[model]
         return known.speed * _rate(known, allocation.slices, self.compute.parts(allocation, cluster))
 
@@ -153,7 +153,7 @@ class InputStall:
 
 
 def _held(gpus: int, machine: Machine, cpus: int, memory_bytes: int) -> list[Slice]:
-    """Return what a job holds that asks for this much, 0 for its share, on as few machines as possible."""
+    """Return the slices of a job's demand, 0 for its share, on as few machines as possible."""
     pairs = (cpus, machine.cpus), (memory_bytes, machine.memory_bytes)
     beside = [max(has * gpus // asked, 1) for asked, has in pairs if asked]
     counts = replace(machine, gpus=min([machine.gpus, *beside])).fewest(gpus)
@@ -173,22 +173,22 @@ def _too_little(
     asked: tuple[int, int],
     slices: Sequence[Slice],
 ) -> InputError:
-    """Return the error for a job that starves of input with what its run time holds for."""
+    """Return the error for a job that starves of input with the resources of its run time."""
     least = min(slices, key=lambda s: (s.memory_bytes >= known.needs(s.gpus), s.cpus / s.gpus))
-    has, needs = (each / BYTES_PER_GIB for each in (least.memory_bytes, known.needs(least.gpus)))
-    found = f"{least.cpus} CPUs and {has:g} GiB go with {least.gpus} GPUs of a job of {model}"
+    has, needs = (n / BYTES_PER_GIB for n in (least.memory_bytes, known.needs(least.gpus)))
+    problem = f"{least.cpus} CPUs and {has:g} GiB go with {least.gpus} GPUs of a job of {model}"
     if any(asked):
         what, where = "a job asks for too little input", "performance.measured_with"
-        found += f", which asks for {asked[0]} CPUs and {asked[1]} bytes of memory for {gpus} GPUs"
+        problem += f", which asks for {asked[0]} CPUs and {asked[1]} bytes of memory for {gpus} GPUs"
         allowed = f"at least a CPU on each machine, and {needs:g} GiB for these; or share"
     else:
         what, where = f"machines of type {machine.type} starve jobs of input", "performance.sensitivity"
         allowed = f"at least a CPU for each GPU, and {needs:g} GiB for these; or null, so that jobs need none"
-    return InputError(what, where=where, found=found, allowed=allowed)
+    return InputError(what, where=where, found=problem, allowed=allowed)
 
 
 def cpu_counts(model: Sensitivity, slices: Sequence[Slice]) -> Parts:
-    """Return how many CPUs each CPU of a slice counts for; None for one (`Sensitivity.counts`)."""
+    """Return the CPUs that each CPU of a slice counts for; None for one (`Sensitivity.counts`)."""
     if not model.across or len(slices) < 2 or sum(s.gpus > 0 for s in slices) < 2:
         return None
     return [model.counts(s.gpus) for s in slices]
@@ -230,10 +230,10 @@ def _rate_on_grid(
         spare = memory - model.needs(s.gpus)
         paging |= spare < 0
         cache_bytes = cache_bytes + spare
-        each = here / s.gpus
+        per_gpu = here / s.gpus
         if counts is not None:
-            each = each * counts[place]
-        prepared = model.prepared_on_grid(each)
+            per_gpu = per_gpu * counts[place]
+        prepared = model.prepared_on_grid(per_gpu)
         if parts is not None:
             prepared = prepared / parts[place]
             most = max(most, parts[place])
@@ -245,7 +245,7 @@ def _rate_on_grid(
 
 
 def _eaten(model: Sensitivity, spec: JobSpec, allocation: Allocation, compute_ns: int) -> float:
-    """Return what each GPU consumes, relative to a measured one, if an iteration computes for so long."""
+    """Return the consumption of each GPU, relative to a measured one, at a compute time."""
     demand = spec.demand
     work_ns = spec.compute_ns * (demand.gpus * demand.measured_speed / (allocation.gpus * model.speed))
     return work_ns / compute_ns
@@ -254,7 +254,7 @@ def _eaten(model: Sensitivity, spec: JobSpec, allocation: Allocation, compute_ns
 def _spare(model: Sensitivity, slices: Sequence[Slice], parts: Parts, eaten: float) -> float:
     """Return the CPUs per GPU beyond those that the GPUs need, on the machine with most of them."""
     needed = _needed(model, slices, parts, eaten)
-    return max(s.cpus / s.gpus - each for s, each in zip(slices, needed, strict=True) if s.gpus)
+    return max(s.cpus / s.gpus - need for s, need in zip(slices, needed, strict=True) if s.gpus)
 
 
 def _spare_on_grid(
@@ -264,11 +264,11 @@ def _spare_on_grid(
     total, before = allocation.gpus, 0
     spare: Floats = np.full(cpus.shape, -np.inf)
     needed = _needed(model, allocation.slices, parts, eaten)
-    for s, each in zip(allocation.slices, needed, strict=True):
+    for s, need in zip(allocation.slices, needed, strict=True):
         if s.gpus:
             upto = before + s.gpus
             held = (cpus * upto // total - cpus * before // total) / s.gpus
-            spare = np.maximum(spare, held - each)
+            spare = np.maximum(spare, held - need)
             before = upto
     return spare
 

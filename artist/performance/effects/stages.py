@@ -1,4 +1,4 @@
-"""How long an iteration of a job uses storage, CPUs, GPUs and the network if its trace does not say.
+"""Time for which an iteration uses storage, CPUs, GPUs and the network if its trace has none.
 
 Measured on 1 to 32 V100 by the authors of Muri (`traces/measured/muri_stages.csv`), for eight models: each
 stage as a share of the iteration. A job of another model uses only its GPUs, all the time that it computes.
@@ -20,7 +20,7 @@ Shares = tuple[float, float, float, float]  # storage, CPU, GPU, network; of an 
 
 
 class StageTimes:
-    """How long an iteration of a job uses each resource where it is placed.
+    """Time for which an iteration of a job uses each resource where it is placed.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Tuned jobs: elastic jobs train with the batch size that suits their workers (Pollux's job agent).
 
-What a batch size does, by model: `traces/measured/goodput.csv`, from Pollux's measurements (petuum/adaptdl,
+Effect of a batch size, by model: `traces/measured/goodput.csv`, from Pollux's measurements (petuum/adaptdl,
 branch osdi21-artifact @c793c70, simulator/traces, Apache-2.0), where `source` names a folder of theirs:
 
 - `batch` is the smallest batch validated, one that the users of Pollux's evaluation request;
@@ -39,17 +39,17 @@ class TunedCompute(Compute):
 
 
 def goodput_of(model: str) -> Goodput:
-    """Return what the batch size does for jobs of a model; an unlisted model is treated as `others`."""
+    """Return the goodput of jobs of a model; an unlisted model is treated as `others`."""
     known = measured_goodputs()
     return known.get(model) or known[_OTHERS]
 
 
 @cache
 def measured_goodputs() -> dict[str, Goodput]:
-    """Return what the batch size does, by model, and for others."""
-    found = {}
+    """Return the goodput by model, and of others."""
+    goodputs = {}
     with (data_path("traces", "measured") / "goodput.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             goodput = Goodput(*(float(row[name]) for name in ("noise_scale", "batch", "fixed")))
-            found.update(dict.fromkeys(row["models"].split() or [row["family"]], goodput))
-    return found
+            goodputs.update(dict.fromkeys(row["models"].split() or [row["family"]], goodput))
+    return goodputs

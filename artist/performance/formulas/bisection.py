@@ -1,4 +1,4 @@
-"""Which CPU counts to measure for a throughput curve (Synergy, section 3.1). Pure."""
+"""Bisection: the CPU counts to measure for a throughput curve (Synergy, section 3.1). Pure."""
 
 from collections.abc import Callable, Iterable
 
@@ -14,7 +14,7 @@ def bisected(
     Parameters
     ----------
     throughput
-        Measures with so many CPUs.
+        Measured throughput by number of CPUs.
     most
         CPUs to begin with, at least 1.
     threshold

@@ -1,8 +1,8 @@
-"""Goodput: how fast a job learns with the batch size that suits its workers (Qiao et al., Pollux, OSDI 2021).
+"""Goodput: progress with the batch size that suits a job's workers (Qiao et al., Pollux, OSDI 2021).
 
     goodput(workers, batch) = throughput(workers, batch) x efficiency(batch)
 
-Throughput is in samples per time. Efficiency is what a sample teaches in a batch of that size, relative to
+Throughput is in samples per time. Efficiency is the progress per sample in a batch of that size, relative to
 the requested batch m0: (phi + m0) / (phi + batch), where phi is the gradient noise scale, in samples
 (McCandlish et al., An Empirical Model of Large-Batch Training, 2018).
 
@@ -14,7 +14,7 @@ Differs from the paper:
 
 - phi of a model is one number; in the paper it is measured continuously, and grows while a job trains.
 - The share is one number per model; there an iteration is fitted, with terms for one machine and for several.
-- A worker's part of the batch is never larger than at base demand (ASSUMPTION: users take what fits GPU
+- A worker's part of the batch is never larger than at base demand (ASSUMPTION: users fill GPU
   memory), so at base demand the requested batch is best. There memory and a limit set by the user count, and
   a worker may gather gradients of several parts.
 - A batch need not be a whole number of samples, and as there is never smaller than m0.
@@ -26,7 +26,7 @@ from math import sqrt
 
 @dataclass(frozen=True, slots=True)
 class Goodput:
-    """What the batch size does for jobs of one model.
+    """Goodput of jobs of one model by batch size.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Goodput:
     fixed: float
 
     def efficiency(self, batch: float) -> float:
-        """Return what a sample teaches in a batch of a size, relative to one in the requested batch.
+        """Return the progress per sample in a batch of a size, relative to the requested batch.
 
         >>> Goodput(noise_scale=300, batch=100, fixed=0.2).efficiency(300)  # (300 + 100) / (300 + 300)
         0.6666666666666666
@@ -64,11 +64,11 @@ class Goodput:
         return workers * batch / (self.fixed + (1 - self.fixed) * batch / self.batch)
 
     def goodput(self, workers: float, batch: float) -> float:
-        """Return throughput times efficiency: samples of the requested batch that teach as much, per time."""
+        """Return throughput times efficiency: samples of the requested batch per time, at equal progress."""
         return self.throughput(workers, batch) * self.efficiency(batch)
 
     def best_batch(self, workers: float) -> float:
-        """Return the batch size of the greatest goodput that so many workers can hold.
+        """Return the batch size of the greatest goodput that some workers can hold.
 
         Without bounds it is m0 x sqrt(fixed / (1 - fixed) x phi / m0), where the derivative is zero, whatever
         the number of workers.

@@ -1,7 +1,7 @@
-"""How fast CPUs, cache and storage feed the GPUs of a job (Synergy, sections 2.1 and 3.1).
+"""Rate at which CPUs, cache and storage feed the GPUs of a job (Synergy, sections 2.1 and 3.1).
 
-The preparing rate follows the CPUs of each GPU along a measured curve. The fetching rate follows memory: what
-the processes leave of it is a cache that holds the same samples in every epoch (MinIO), so hits = cache /
+The preparing rate follows the CPUs of each GPU along a measured curve. The fetching rate follows memory: the
+rest beside the processes is a cache that holds the same samples in every epoch (MinIO), so hits = cache /
 data set, and storage delivers the rest. The slower of the two feeds the GPUs. More CPUs than the GPUs need
 may slow a job down a little, and across machines it may need few (CODA, section IV-B).
 """
@@ -17,10 +17,10 @@ from artist.core.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What CPUs and memory do for jobs of one model.
+    """Effect of CPUs and memory on jobs of one model.
 
-    Rates are relative to what a measured GPU consumes when it never waits for input; throughputs are relative
-    to any one of them.
+    Rates are relative to the consumption of a measured GPU that never waits; throughputs are relative to any
+    one of them.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Sensitivity:
     uncached
         Throughput if storage delivers everything; None if fetching never limits.
     machine_bytes, gpu_bytes
-        What the processes of a job need on each of its machines, and for each GPU.
+        Memory of a job's processes on each of its machines, and for each GPU.
     full
         Throughput of a GPU that never waits; 0 for the last one measured.
     beyond
@@ -71,7 +71,7 @@ class Sensitivity:
     pcie_greedy: bool = False
 
     def prepared(self, cpus: float) -> float:
-        """Return the rate at which so many CPUs per GPU prepare samples."""
+        """Return the rate at which some CPUs per GPU prepare samples."""
         points, begins, bases, slopes = self._pieces
         piece = bisect_right(points, cpus)
         return bases[piece] + (cpus - begins[piece]) * slopes[piece]
@@ -83,11 +83,11 @@ class Sensitivity:
         return bases[piece] + (cpus - begins[piece]) * slopes[piece]
 
     def counts(self, gpus: int) -> float:
-        """Return how many CPUs each one beside some GPUs on one of several machines counts for."""
+        """Return the CPUs that each one beside some GPUs on one of several machines counts for."""
         return max(1.0, gpus * self._enough / self.across) if self.across else 1.0
 
     def dragged(self, spare_cpus: float) -> float:
-        """Return the relative time of a job with so many CPUs per GPU beyond those that it needs."""
+        """Return the relative time of a job with some CPUs per GPU beyond those that it needs."""
         return 1 / (1 - min(self.max_beyond, self.beyond * spare_cpus)) if spare_cpus > 0 else 1.0
 
     def dragged_on_grid(self, spare_cpus: Floats) -> Floats:
@@ -105,7 +105,7 @@ class Sensitivity:
         return begins[piece] + max(rate - bases[piece], 0.0) / slopes[piece] if rate > 0 else 0.0
 
     def fetched(self, cache_bytes: int) -> float:
-        """Return the rate at which samples come from storage and a cache of so many bytes in all."""
+        """Return the rate at which samples come from storage and a cache of some bytes in all."""
         missed = 1 - cache_bytes / self.dataset_bytes if cache_bytes < self.dataset_bytes else 0.0
         return self._storage / missed if missed else float("inf")
 
@@ -120,14 +120,14 @@ class Sensitivity:
     def _pieces(self) -> tuple[tuple[float, ...], ...]:
         """Return the pieces of the curve, from no CPUs on: begin, rate there and slope of each."""
         n = self.throughput.index(self.throughput[-1]) + 1
-        points, rates = self.cpus[:n], [each / self._full for each in self.throughput[:n]]
+        points, rates = self.cpus[:n], [rate / self._full for rate in self.throughput[:n]]
         begins, bases = (0.0, *points), (0.0, *rates)
         rises = [(bases[i + 1] - bases[i]) / (begins[i + 1] - begins[i]) for i in range(n)]
         return points, begins, bases, (*rises, rates[-1] / points[-1])
 
     @cached_property
     def _arrays(self) -> tuple[Floats, ...]:
-        return tuple(np.array(each) for each in self._pieces)
+        return tuple(np.array(piece) for piece in self._pieces)
 
     @cached_property
     def _enough(self) -> float:

@@ -82,17 +82,17 @@ def periods(stages: Ints, ordering: Ordering = "best", loading: Loading = "split
     at = (orderings(jobs, resources)[:, :, None] + steps) % resources  # (n_orderings, jobs, steps)
     during = stages[..., np.arange(jobs)[:, None], at]  # (..., n_orderings, jobs, steps)
     if loading == "split":
-        each = during.max(axis=-2).sum(axis=-1)
+        by_order = during.max(axis=-2).sum(axis=-1)
     else:
         one_step = np.where(at >= 2, during, 0).max(axis=-2)
         loaders = np.where(at == 0, during + np.roll(during, -1, axis=-1), 0).max(axis=-2)
-        each = _longest_way(one_step, loaders)
-    taken: Ints = each.min(axis=-1) if ordering == "best" else each.max(axis=-1)
+        by_order = _longest_way(one_step, loaders)
+    taken: Ints = by_order.min(axis=-1) if ordering == "best" else by_order.max(axis=-1)
     return taken
 
 
 def _longest_way(one: Ints, two: Ints) -> Ints:
-    """Return the longest way around four steps, from what covers one or two from each, of shape (..., 4)."""
+    """Return the longest way around four steps, from the times of one or two from each, of shape (..., 4)."""
     behind = np.roll(one, -2, axis=-1) + np.roll(one, -3, axis=-1)
     ways = (one.sum(axis=-1)[..., None], two + np.roll(two, -2, axis=-1), two + behind)
     longest: Ints = np.concatenate(ways, axis=-1).max(axis=-1)
@@ -107,7 +107,7 @@ def efficiencies(stages: Ints, period: Ints | Floats) -> Floats:
     stages
         Durations of shape (..., jobs, resources).
     period
-        How long an iteration of each group takes, shape (...).
+        Time of an iteration of each group, shape (...).
 
     Examples
     --------
@@ -122,12 +122,12 @@ def efficiencies(stages: Ints, period: Ints | Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How long an iteration of a group takes.
+    """Iteration times of groups.
 
     Attributes
     ----------
     slowdown
-        By how much groups of 2, 3, ... jobs take longer than T; larger groups have none.
+        Time of groups of 2, 3, ... jobs over T; larger groups have none.
     ordering
         In which a group runs.
     loading
@@ -139,19 +139,19 @@ class Clock:
     loading: Loading = "split"
 
     def times(self, stages: Ints) -> Floats:
-        """Return the iteration times of groups of one size, at most one job a resource; shape (...)."""
+        """Return the iteration times of groups of one size, at most one job per resource; shape (...)."""
         formula = periods(stages, self.ordering, self.loading)
         return formula.astype(np.float64) * self.factor(stages.shape[-2])
 
     def group_ns(self, stages: Sequence[Sequence[int]]) -> int:
-        """Return how long an iteration of a group takes, in ns.
+        """Return the time of an iteration of a group, in ns.
 
         Jobs beyond the number of resources take turns with the first ones.
 
         Parameters
         ----------
         stages
-            Durations in ns, one row a job; two jobs or more.
+            Durations in ns, one row per job; two jobs or more.
         """
         resources = len(stages[0])
         parts = (stages[first : first + resources] for first in range(0, len(stages), resources))

@@ -1,7 +1,7 @@
 """Jobs packed on the same GPUs, some of which run only in the time that others leave idle. Pure formulas.
 
 Jobs with promised GPUs share them as `artist.performance.formulas.packing` says, as if no other were there.
-Opportunistic jobs share what is left of the time in the same way. They always get `MIN_SHARE`, or they
+Opportunistic jobs share the rest of the time in the same way. They always get `MIN_SHARE`, or they
 would never end beside a job that never pauses; nor do GPUs run kernels so exactly by priority.
 """
 
@@ -14,7 +14,7 @@ MIN_SHARE = 0.01  # of the GPUs' time, as far as opportunistic jobs want it
 def slowdowns(
     guaranteed: Iterable[float], opportunistic: Iterable[float], gpus: int = 1
 ) -> tuple[float, float]:
-    """Return how many times longer iterations take, at least 1, for guaranteed and for opportunistic jobs.
+    """Return the slowdown of iterations, at least 1, of guaranteed and of opportunistic jobs.
 
     Parameters
     ----------

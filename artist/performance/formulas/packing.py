@@ -22,7 +22,7 @@ def busy_share(compute_ns: int, alone_ns: int, gpu_utilization: float) -> float:
 
 
 def slowdown(busy: Iterable[float], gpus: int = 1) -> float:
-    """Return how many times longer the iterations of packed jobs take, at least 1.
+    """Return the slowdown of the iterations of packed jobs, at least 1.
 
     Parameters
     ----------

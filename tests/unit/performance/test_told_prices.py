@@ -12,7 +12,7 @@ from artist.core.cluster import Allocation, Group, Slice
 from artist.core.job import Demand, JobSpec
 from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed
-from artist.performance.couplings.crossing import Crosser, Kept, LinkTable
+from artist.performance.couplings.crossing import Kept, LinkTable, LinkUser
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.formulas.input_rate import Sensitivity
@@ -176,13 +176,13 @@ def may_slow(jobs, busy):
     """Return whether jobs on one link of 1 byte/ns may be slowed, from (slack, load, load elsewhere)."""
     link = Link("rack", 0, "out")
     senders = [LinkLoad(None, 1.0, slack, busy, {0: load}, max([load, *most])) for slack, load, *most in jobs]
-    crossers = {job: Crosser(None, None, sender, 1.0, 1, 0) for job, sender in enumerate(senders)}
+    users = {job: LinkUser(None, None, sender, 1.0, 1, 0) for job, sender in enumerate(senders)}
     table, told = LinkTable({link: 1.0}), Told([None] * len(jobs))
-    told.log += crossers
-    told.held.update(dict.fromkeys(crossers, "here"))
-    kept = Kept(table, told, lambda job, spec, held: crossers[job])
+    told.log += users
+    told.held.update(dict.fromkeys(users, "here"))
+    kept = Kept(table, told, lambda job, spec, held: users[job])
     kept.follow(told)
-    return kept.slows(crossers)
+    return kept.slows(users)
 
 
 @pytest.mark.parametrize("way", ["mean_field", "flow_level"])
