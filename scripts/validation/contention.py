@@ -4,7 +4,7 @@
 
 prints the absolute error of together / alone by kind of case: median, 90th percentile and worst over jobs
 that slow down by more than 2 %, and the worst over jobs that change by at most 0.5 %. FOLDER has
-ns3_co_running_jobs.csv and ns3_cases.csv, one row a job, with what it took alone and together. Ways:
+ns3_co_running_jobs.csv and ns3_cases.csv, one row per job, with its times alone and together. Ways:
 
 packets     as the simulator follows placed jobs with `performance.contention=packets` (`contention_placed`),
             with windows or without; at most N packets an answer, by default `performance.contention_packets`,
@@ -14,8 +14,8 @@ ns3         packet by packet in ns-3's Python package, with --ns3: 5 s to 2 min 
 flow_level  in time, as one flow a job
 mean_field  by how often the others send
 
-For the last two times alone are input: a job's collectives take what its transmissions on their narrowest
-link take, times one factor for which its iterations take what they take alone. Nothing else is fitted.
+For the last two times alone are input: a job's collectives take the time of its transmissions on their
+narrowest link, times the one factor for which its iterations take their time alone. Nothing else is fitted.
 """
 
 import argparse
@@ -52,12 +52,12 @@ Run = Callable[..., tuple[tuple[int, ...], ...]]
 
 
 def sending_of(job: Job, fabric: Machines) -> JobTraffic:
-    """Return the iteration of a job alone, which takes what it took alone."""
-    found = [carried(job.npus, size, kind, fabric) for _, size, kind in job.layers]
+    """Return the iteration of a job alone, fitted to its recorded time alone."""
+    carried_bytes = [carried(job.npus, size, kind, fabric) for _, size, kind in job.layers]
     sends = [place for place, (_, size, kind) in enumerate(job.layers) if size and kind != "none"]
     issued = np.cumsum([ns for ns, _, _ in job.layers])
-    links = tuple(sorted({link for each in found for link in each}))
-    sent = np.array([[found[place].get(link, 0.0) for link in links] for place in sends])
+    links = tuple(sorted({link for by_link in carried_bytes for link in by_link}))
+    sent = np.array([[carried_bytes[place].get(link, 0.0) for link in links] for place in sends])
     sent = sent.reshape(len(sends), len(links))
     limits = np.array([fabric.capacity[link] for link in links])
     least = (sent / limits).max(axis=1) if links else np.ones(len(sends))
@@ -66,27 +66,27 @@ def sending_of(job: Job, fabric: Machines) -> JobTraffic:
     return replace(sending, transfers_ns=_fitted(sending, least, job.alone_ns / job.iterations))
 
 
-def _fitted(found: JobTraffic, min_ns: Floats, alone_ns: float) -> Ints:
-    """Return the least times of passages, times the factor for which the iteration takes its time alone."""
+def _fitted(traffic: JobTraffic, min_ns: Floats, alone_ns: float) -> Ints:
+    """Return the least times of transfers, times the factor for which the iteration takes its time alone."""
     low, high = 0.0, alone_ns / max(min_ns.sum(), 1e-9)
     for _ in range(100):
         middle = (low + high) / 2
-        if found.iteration_ns(min_ns * middle) > alone_ns:
+        if traffic.iteration_ns(min_ns * middle) > alone_ns:
             high = middle
         else:
             low = middle
-    rides: Ints = np.maximum(np.rint(min_ns * high), 1).astype(np.int64)
-    return rides
+    transfers: Ints = np.maximum(np.rint(min_ns * high), 1).astype(np.int64)
+    return transfers
 
 
 def carried(npus: Sequence[int], size: int, kind: str, fabric: Machines) -> dict[Link, float]:
     """Return the bytes that a collective puts on each link, headers included."""
-    found: dict[Link, float] = defaultdict(float)
+    sent_bytes: dict[Link, float] = defaultdict(float)
     for one, other, messages, message in _messages(npus, size, kind):
         sent = messages * (message + max(-(-message // PAYLOAD_BYTES), 1) * HEADER_BYTES)
         for link in _way(one, other, fabric):
-            found[link] += sent
-    return found
+            sent_bytes[link] += sent
+    return sent_bytes
 
 
 def _messages(npus: Sequence[int], size: int, kind: str) -> Iterator[tuple[int, int, int, int]]:
@@ -137,12 +137,12 @@ def ring_of(job: Job) -> RingJob:
 
 
 def times_ns(case: Case, *, alone: bool, cells: int = 0, run: Run = together) -> list[int]:
-    """Return what the jobs of a case take packet by packet."""
+    """Return the times of the jobs of a case, packet by packet."""
     tree, jobs = tree_of(case.fabric), list(map(ring_of, case.jobs))
     groups = [[job] for job in jobs] if alone else [jobs]
     coarse = {"cells": cells} if cells else {}
-    found = [ends for each in groups for ends in run(each, tree, windows=case.fabric.windows, **coarse)]
-    return [ends[-1] - job.start_ns for job, ends in zip(case.jobs, found, strict=True)]
+    finished = [ends for group in groups for ends in run(group, tree, windows=case.fabric.windows, **coarse)]
+    return [ends[-1] - job.start_ns for job, ends in zip(case.jobs, finished, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def compare(case: Case, max_packets: int | None = 0, ns3: Run | None = None) -> 
 
 def ratios(case: Case, run: Run, cells: int = 0) -> list[float]:
     """Return together / alone of the jobs of a case, packet by packet."""
-    beside, alone = (times_ns(case, alone=each, cells=cells, run=run) for each in (False, True))
+    beside, alone = (times_ns(case, alone=apart, cells=cells, run=run) for apart in (False, True))
     return [one / other for one, other in zip(beside, alone, strict=True)]
 
 
@@ -202,17 +202,17 @@ def kinds_of(rows: Sequence[Compared]) -> dict[str, list[Compared]]:
 def errors(rows: Sequence[Compared], way: str, *, slowed: bool) -> list[float]:
     """Return the absolute errors in % of a way, of rows that slow down or do not, sorted."""
     chosen = (row for row in rows if (row.theirs > SLOWED if slowed else abs(row.theirs - 1) <= UNCHANGED))
-    found = (abs(getattr(row, way) / row.theirs - 1) * 100 for row in chosen)
-    return sorted(error for error in found if not isnan(error))
+    absolute = (abs(getattr(row, way) / row.theirs - 1) * 100 for row in chosen)
+    return sorted(error for error in absolute if not isnan(error))
 
 
-def at(found: Sequence[float], share: float) -> float:
+def at(values: Sequence[float], share: float) -> float:
     """Return a quantile of sorted values, interpolated; nan of none."""
-    return float(np.quantile(found, share)) if found else float("nan")
+    return float(np.quantile(values, share)) if values else float("nan")
 
 
 def installed_ns3() -> Run | None:
-    """Return what runs jobs together in ns-3; None, and a line on stderr, where it is not installed."""
+    """Return the runner of jobs in ns-3; None, and a line on stderr, where it is not installed."""
     try:
         return Ns3Model().together
     except InputError as problem:

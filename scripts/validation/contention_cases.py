@@ -1,4 +1,4 @@
-"""Read the cases of contention: jobs that ran together in ASTRA-sim's ns-3, one row a job."""
+"""Read the cases of contention: jobs that ran together in ASTRA-sim's ns-3, one row per job."""
 
 import csv
 import re
@@ -76,21 +76,23 @@ def _fabric(row: Mapping[str, str]) -> Machines:
     given = dict(word.split("=") for word in words.split()[1:])
     ports = _bytes_per_ns(given["nic"], racks * per_rack)
     uplinks = _bytes_per_ns(given["rack_uplink"], racks)
-    capacity = {Link("machine", place, way): each for place, each in enumerate(ports) for way in DIRECTIONS}
-    capacity |= {Link("rack", place, way): each for place, each in enumerate(uplinks) for way in DIRECTIONS}
+    capacity = {Link("machine", place, way): port for place, port in enumerate(ports) for way in DIRECTIONS}
+    capacity |= {
+        Link("rack", place, way): uplink for place, uplink in enumerate(uplinks) for way in DIRECTIONS
+    }
     return Machines(per_rack, gpus, capacity, int(given["n_uplinks"]), given.get("HAS_WIN") != "0")
 
 
 def _bytes_per_ns(words: str, count: int) -> list[float]:
-    found = [float(word.removesuffix("Gbps")) / 8 for word in words.split("/")]
-    return found if len(found) == count else found * count
+    capacities = [float(word.removesuffix("Gbps")) / 8 for word in words.split("/")]
+    return capacities if len(capacities) == count else capacities * count
 
 
 def _job(row: Mapping[str, str]) -> Job:
     layers = row.get("layers") or f"{row['compute_ns']}:{row['allreduce_bytes']}:all_reduce"
     return Job(
         [int(npu) for npu in row["npus"].split()],
-        [(int(ns), int(size), kind) for ns, size, kind in (each.split(":") for each in layers.split(";"))],
+        [(int(ns), int(size), kind) for ns, size, kind in (text.split(":") for text in layers.split(";"))],
         *(int(row[name]) for name in ("start_ns", "iterations", "alone_ns", "together_ns")),
     )
 

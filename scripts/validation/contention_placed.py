@@ -19,7 +19,7 @@ _GPU_BYTES_PER_NS, _LATENCIES_NS = 450.0, (500.0, 1500.0, 3500.0)  # one way, up
 
 
 def fabric_of(machines: Machines) -> Fabric:
-    """Return the fabric of a case; a machine's type says its port and its rack's uplink."""
+    """Return the fabric of a case; a machine's type is named for its port and its rack's uplink."""
     kinds = {_kind(machine, machines): _tiers(machine, machines) for machine in _numbers(machines)}
     return Fabric("case", *next(iter(kinds.values())), by_machine_type=kinds, uplinks=machines.uplinks)
 
@@ -29,7 +29,7 @@ def _numbers(machines: Machines) -> range:
 
 
 def _limits(machine: int, machines: Machines) -> tuple[float, float]:
-    """Return what the port of a machine and all links of its rack's uplink carry, byte/ns."""
+    """Return the bandwidth of the port of a machine and of its rack's uplink, byte/ns."""
     port = machines.capacity[Link("machine", machine, "out")]
     uplink = machines.capacity[Link("rack", machine // machines.per_rack, "out")]
     return port, uplink * machines.uplinks
@@ -41,9 +41,9 @@ def _kind(machine: int, machines: Machines) -> str:
 
 def _tiers(machine: int, machines: Machines) -> Tiers:
     port, uplink = _limits(machine, machines)
-    own, rack, network = _LATENCIES_NS
+    inside, rack, network = _LATENCIES_NS
     return (
-        (Dimension("switch", own, _GPU_BYTES_PER_NS),),
+        (Dimension("switch", inside, _GPU_BYTES_PER_NS),),
         (Dimension("switch", rack, port, machine_bytes_per_ns=port),),
         (Dimension("switch", network, port, machine_bytes_per_ns=port, rack_bytes_per_ns=uplink),),
     )
@@ -53,14 +53,14 @@ def placement_of(job: Job, machines: Machines) -> list[Slice] | None:
     """Return the machines of a job; None if no placement has its ring, or its collectives are others."""
     if any(size and kind not in ("all_reduce", "none") for _, size, kind in job.layers):
         return None
-    found = [
+    slices = [
         (machine // machines.per_rack, machine, _kind(machine, machines), len(list(gpus)))
         for machine, gpus in groupby(npu // machines.gpus for npu in job.npus)
     ]
-    same = len({machine for _, machine, _, _ in found}) == len(found)
-    ring = in_ring_order(found) if same else []
-    turns = (found[at:] + found[:at] for at in range(len(found)))
-    return found if any(ring == turn for turn in turns) else None
+    same = len({machine for _, machine, _, _ in slices}) == len(slices)
+    ring = in_ring_order(slices) if same else []
+    rotations = (slices[at:] + slices[:at] for at in range(len(slices)))
+    return slices if any(ring == turn for turn in rotations) else None
 
 
 def profile_of(job: Job) -> Profile:
