@@ -33,7 +33,7 @@ _GENAI = ("gmt_create", "predict_status", "exec_time_seconds")
 _OWN = ("time_s", "gpus")
 _DAY_S = 86_400.0
 _MAX_STEPS = 10_000_000
-_MOST = 1e12  # of seconds or GPUs: no trace has so many, and sums of their products stay finite
+_MOST = 1e12  # of seconds or GPUs: beyond any trace, and sums of their products stay finite
 
 
 @dataclass(frozen=True, slots=True)

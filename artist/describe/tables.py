@@ -70,7 +70,7 @@ def _overview(descriptions: Sequence[Description]) -> str:
     targets = ", ".join(dict.fromkeys(f"{d.target_load:g}" for d in descriptions))
     notes = [f"machines needed: for a load of {targets}"]
     if any(d.sizes[0].jobs for d in descriptions):
-        notes.append("GPUs a job: of the jobs that use GPUs")
+        notes.append("GPUs per job: of the jobs that use GPUs")
     if any(d.max_gpus > d.cluster_gpus for d in descriptions):
         notes.append("! more than the cluster has: artist refuses such a job")
     if any(not d.span_s for d in descriptions):

@@ -36,8 +36,8 @@ def job_tables(
 ) -> Iterator[Any]:
     """Yield jobs.parquet: one row per job, in the order of the result.
 
-    Columns are those of JOB_COLUMNS, times in seconds, and some more. Null where an unfinished or never
-    started job lacks is null.
+    Columns are those of JOB_COLUMNS, times in seconds, and some more. Values that an unfinished or never
+    started job lacks are null.
     """
     for part in _parts(len(result.jobs), rows):
         columns = {name: result.columns[name][part] for name in JOB_COLUMNS}

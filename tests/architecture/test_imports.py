@@ -134,7 +134,7 @@ def part_of(module: str) -> str | None:
 
 
 def test_imports_go_one_way() -> None:
-    """A module of a part imports what DESIGN.md, "Folders", lets that part import."""
+    """A module of a part imports only parts that ALLOWED lists for its own."""
     wrong = []
     for module, names in imports().items():
         part = part_of(module)
@@ -224,7 +224,7 @@ def test_no_rooms_import_each_other_in_a_circle() -> None:
 
 
 def test_every_module_has_a_room() -> None:
-    """Beside the rooms of DESIGN.md, "Folders", lie the entry, the public door and four modules for all."""
+    """Beside the rooms there are the entry, the public door and four modules for all."""
     loose = {path.stem for path in (ROOT / "artist").glob("*.py")}
     assert loose == {"__init__", "__main__", "api", "data", "entry", "errors", "randomness", "units"}
 

@@ -246,9 +246,9 @@ class TestNetworkAware(PolicyConformance):
         changed = 0
 
         class Counting(NetworkAware):
-            def _looked_over(self, view: ClusterView, plan: Plan, new: Mapping[int, Allocation]) -> Plan:
+            def _replaced(self, view: ClusterView, plan: Plan, new: Mapping[int, Allocation]) -> Plan:
                 nonlocal changed
-                result = super()._looked_over(view, plan, new)
+                result = super()._replaced(view, plan, new)
                 changed += bool(result.shifts) or result.changes != plan.changes
                 return result
 

@@ -70,9 +70,9 @@ class Audited(Coda):
         for lent in self._cpus.jobs.values():
             if lent.borrows:
                 free.give(cpus_on(lent.allocation, [s.cpus for s in lent.allocation.slices]))
-        for first_type in self._gpus.jobs.values():
-            pairs = zip(first_type.owned, first_type.allocation.slices, strict=True)
-            free.take(cpus_on(first_type.allocation, [owned - s.cpus for owned, s in pairs]))
+        for held in self._gpus.jobs.values():
+            pairs = zip(held.owned, held.allocation.slices, strict=True)
+            free.take(cpus_on(held.allocation, [owned - s.cpus for owned, s in pairs]))
         for noted, there in (
             (self._cpus.avail.gpus, free.gpus),
             (self._cpus.avail.cpus, free.cpus),
@@ -182,6 +182,6 @@ def test_the_books_equal_the_state_of_the_cluster(kind: str) -> None:
         result, happened = run_checked(jobs, cluster, policy, PlainPerformance(slow), **options)
         assert (result.columns["finish_ns"] >= 0).all()
         log += happened
-    happened_to = {getattr(event, "reason", getattr(event, "how", "")) for event in log}
+    happened_to = {getattr(event, "reason", getattr(event, "type", "")) for event in log}
     for what, kinds in REACHED.items():
         assert (what in happened_to) == (kind in kinds), what

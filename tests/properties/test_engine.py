@@ -275,7 +275,7 @@ def absent_ns(events: Sequence[CapacityEvent], end_ns: int) -> int:
 
 
 def name_of_change(before: Mapping[int, int], after: Mapping[int, int], demand: Demand) -> str:
-    """Return the name of a change of GPUs by machine in DESIGN's table of costs."""
+    """Return the name of a change of GPUs by machine in the table of costs of docs/architecture.md."""
     if before == after:
         return "retune"
     kept = sum(min(before.get(m, 0), after.get(m, 0)) for m in before)

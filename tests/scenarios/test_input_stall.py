@@ -346,7 +346,7 @@ def test_run_times_hold_for_the_cpus_that_jobs_ask_for(
     assert columns["running_ns"] / 1e9 == close([many, 6400, apart, 1000, few])
     assert columns["compute_ns"][-1] / 1e9 == close(6400 / 3.9)
     assert caplog.messages == [
-        "1 of 4 GPU jobs ask for no CPUs: their run times hold for those that go with their GPUs"
+        "1 of 4 GPU jobs ask for no CPUs: their run times hold for those in proportion to their GPUs"
     ]
 
 

@@ -1,6 +1,7 @@
 """Timers of delay scheduling: fixed, or tuned to the waits of other jobs. For Dally.
 
-A timer is the time for which a job of a demand waits for a tier before it takes a wider one. A tuned timer is
+A timer is the time for which a job of a demand waits for a tier before it takes a wider one; the policy
+measures the wait (`policy.py`). A tuned timer is
 the mean of the waits of jobs that accepted that tier with that demand, plus two sample standard deviations;
 waits accepted longer ago than the history reaches are forgotten. With fewer than two of them it is the
 default.

@@ -60,7 +60,7 @@ def heaviest_pairs(counts: Sequence[int], weights: Floats, most: int | None = No
 
 def _relaxed(counts: Ints, weights: Floats, most: int | None) -> tuple[Ints, Ints]:
     """Return the pairs to keep, shape (n_kinds, n_kinds), and the jobs of each kind to match one by one."""
-    from scipy.optimize import LinearConstraint, milp  # half a second, and few runs have so many jobs
+    from scipy.optimize import LinearConstraint, milp  # half a second, and few runs are that large
     from scipy.sparse import csc_array
 
     first, second = np.nonzero(np.triu(~np.isnan(weights)))

@@ -10,6 +10,7 @@ from artist.results.names import listed
 from artist.results.scenarios import Contest
 
 _MIN_WAITING, _MIN_SHARE = 5.0, 0.1
+_MAX_GROWTH = 3  # waiting jobs, last third of the arrivals / first third
 
 
 def cautions(comparison: Comparison, contest: Contest, digests: Sequence[Digest]) -> list[tuple[str, str]]:
@@ -56,13 +57,13 @@ def growing(digests: Sequence[Digest]) -> list[int]:
     """Return the rows whose queue grows, so that mean times depend on how long the run is, the longest first.
 
     At least 5 jobs wait in the last third of the arrivals, waiting makes 10 % of the mean JCT, and either
-    there are more of them by the mean, or `Drift.grows`.
+    more than three times as many wait there as in the first third, or `Drift.grows`.
     """
     rows = []
     for row, digest in enumerate(digests):
         if digest.drift is not None and digest.drift.last >= _MIN_WAITING:
             waits = digest.parts_s[0] >= _MIN_SHARE * digest.parts_s.sum()
-            if waits and (digest.drift.grows or digest.drift.last > 3 * digest.drift.first):
+            if waits and (digest.drift.grows or digest.drift.last > _MAX_GROWTH * digest.drift.first):
                 rows.append((-digest.drift.last, row))
     return [row for _, row in sorted(rows)]
 

@@ -38,7 +38,7 @@ def above(part: float) -> str:
 
 
 def longer(parts: Sequence[float]) -> str:
-    """Return by which parts something is longer in several cases: `2.0 to 12 %`, `up to 2.5 times`."""
+    """Return a range of relative excesses in words: `2.0 to 12 %`, `up to 2.5 times`."""
     least, most = min(parts), max(parts)
     if most < 0.0005:
         return "as long"

@@ -91,7 +91,7 @@ def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
 
 
 def _contention(run: RunFiles) -> dict[str, Any]:
-    """Return by how much links shared with others slowed jobs, and how many; nothing where none is shared."""
+    """Return the mean slowdown by shared links and the share of slowed jobs; empty without contention."""
     if run.config["performance"].get("contention", "none") == "none":
         return {}
     ran = run.jobs[run.jobs["running_s"] > run.jobs["contention_s"]]

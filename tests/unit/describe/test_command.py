@@ -63,7 +63,7 @@ def test_cpus_asked_have_a_table_where_jobs_ask_for_any(describe):
     result = describe(*OWN[:2], *machine, "csv=out.csv")
     assert result.code == 0, result.err
     assert result.table("CPUs asked") == [["own", "1", "1", "4.00", "3.00", "0.132", "0.424"]]
-    assert "GPUs a job: of the jobs that use GPUs" in result.out
+    assert "GPUs per job: of the jobs that use GPUs" in result.out
     assert float(rows_of("out.csv")["own", "cpus_asked", "load"]) == pytest.approx(475 / (28 * 40))
 
 

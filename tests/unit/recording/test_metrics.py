@@ -42,7 +42,7 @@ def test_summary_of_the_run_on_paper(summary: dict[str, Any]) -> None:
 
 
 def test_keys_are_those_of_the_contract_in_its_order(summary: dict[str, Any]) -> None:
-    """The order in which DESIGN.md lists the keys, which is also what reading back checks."""
+    """The documented order of the keys, which is also what reading back checks."""
     of_some_runs = (
         "resources",
         "blocking_index",

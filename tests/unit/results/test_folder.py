@@ -17,7 +17,7 @@ from artist.recording.folder import write_run
 from artist.recording.recorder import Recorder
 from artist.results.folder import read_run
 
-# As DESIGN.md lists them.
+# The contract of jobs.parquet; docs/run_folder.md
 JOB_COLUMNS = """
 job_id, model, user, vc, gpus, submit_s, first_start_s, finish_s, jct_s, queueing_s, running_s, overhead_s,
 ideal_s, gpu_held_s, compute_s, input_stall_s, interference_s, exposed_comm_s, contention_s, sharing_s,
@@ -29,7 +29,7 @@ network_tier_s
 def test_jobs_are_read_back(
     tmp_path: Path, result: RunResult, recorder: Recorder, summary: dict[str, Any]
 ) -> None:
-    """Rows in the order of the result, columns in the order of DESIGN.md, nanoseconds as seconds."""
+    """Rows in the order of the result, columns in the order of the contract, nanoseconds as seconds."""
     write_run(tmp_path, result, recorder, summary)
     jobs = read_run(tmp_path).jobs
     assert ", ".join(jobs.columns) == " ".join(JOB_COLUMNS.split())

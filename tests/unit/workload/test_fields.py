@@ -19,7 +19,7 @@ from artist.workload.readers.columns import ColumnsCsv
 ROOT = Path(__file__).resolve().parents[3]
 MADE = {"job_id", "submit_ns", "iterations", "compute_ns"}  # of several columns, or of their own type
 MADE |= {f"demand.measured_{what}" for what in ("speed", "worth")}  # of measured_on and the cluster
-CHANGES = ("start", "resume", "restart", "migrate", "resize", "retune")  # as DESIGN.md names what costs
+CHANGES = ("start", "resume", "restart", "migrate", "resize", "retune")  # the costs of docs/architecture.md
 NAMES = [field.name for field in FIELDS]
 
 
