@@ -11,8 +11,9 @@ Runs
 Policies
     A `Policy` gets a `ClusterView`, with the `JobColumns` of unfinished jobs, and returns a `Plan`, made by a
     `PlanBuilder`: an `Allocation` of a `Slice` per machine for each job (`JobSpec`, `Demand`, `Stages`), in a
-    `Group` if jobs share GPUs. `view.news` has an `Arrival`, a `Finish` or another `Event`; `view.signals` a
-    `Signal` by name; `view.performance` is a `BeliefPerformance`, which also gives the `LinkUse` of jobs.
+    `Group` if jobs share GPUs. `view.news` has an `Arrival`, a `Finish`, a `Stop` or another `Event`
+    (`Start`, `Change`, `MachineEvent`, `Wake`); `view.signals` a `Signal` by name; `view.performance` is a
+    `BeliefPerformance`, which also gives the `LinkUse` of jobs.
     Times are whole nanoseconds: `seconds_to_ns`, `ns_to_seconds`. Chance comes from a `child_generator`.
 Cluster
     `Free` has the free GPUs, CPUs and memory of a `Cluster` of `Machine`s. Sets of machines are bits of an
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from artist.app.simulate import simulate
     from artist.core.buckets import ALL, first_of, members_of, set_of
     from artist.core.cluster import TIERS, Allocation, Cluster, Group, Machine, Slice, racks_of, tier_of
-    from artist.core.events import Arrival, Event, Finish
+    from artist.core.events import Arrival, Change, Event, Finish, MachineEvent, Start, Stop, Wake
     from artist.core.free import Free
     from artist.core.iteration import IterationParts
     from artist.core.job import Demand, JobSpec, Stages
@@ -101,7 +102,16 @@ __all__ = ["METRICS", "Run", "Sweep", "compare", "data_path", "estimate"]
 __all__ += ["read_run", "read_sweep", "simulate"]
 __all__ += ["Allocation", "Arrival", "BeliefPerformance", "ClusterView", "Demand", "Event", "Finish", "Group"]
 __all__ += ["JobColumns", "JobSpec", "LinkUse", "Plan", "PlanBuilder", "Policy", "Signal", "Slice", "Stages"]
-__all__ += ["child_generator", "ns_to_seconds", "seconds_to_ns"]
+__all__ += [
+    "Change",
+    "MachineEvent",
+    "Start",
+    "Stop",
+    "Wake",
+    "child_generator",
+    "ns_to_seconds",
+    "seconds_to_ns",
+]
 __all__ += ["ALL", "TIERS", "Cluster", "Free", "Machine", "first_of", "members_of", "racks_of", "set_of"]
 __all__ += ["AnyChooser", "AnyFill", "AnyOrder", "AnyPolicy", "Fill", "MachineChooser", "Order", "Placer"]
 __all__ += ["adopt_knowledge", "chooser_of", "fill_of", "order_of", "placer_of", "ranking", "run_first"]
@@ -118,7 +128,7 @@ _HOMES = {
     "artist.app.simulate": "simulate",
     "artist.core.buckets": "ALL first_of members_of set_of",
     "artist.core.cluster": "TIERS Allocation Cluster Group Machine Slice racks_of tier_of",
-    "artist.core.events": "Arrival Event Finish",
+    "artist.core.events": "Arrival Change Event Finish MachineEvent Start Stop Wake",
     "artist.core.free": "Free",
     "artist.core.iteration": "IterationParts",
     "artist.core.job": "Demand JobSpec Stages",

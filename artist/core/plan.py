@@ -25,7 +25,7 @@ class Plan:
         New pool by machine. All jobs on the machine stop or move away in the same plan; new ones may start
         there.
     wake_ns
-        Latest time of the next call of the policy; replaces an earlier one, None keeps it.
+        Time of a call of the policy, whatever calls it earlier; replaces an earlier one, None keeps it.
     shifts
         Delay in ns of a job's iterations relative to others that share links with it. A job that is not
         named keeps its shift until it stops; the default is 0.
@@ -84,7 +84,10 @@ class PlanBuilder:
         self._shifts[job] = shift_ns
 
     def wake_at(self, time_ns: int) -> None:
-        """Call the policy at a time in ns, if nothing else does before; the earliest of one plan counts."""
+        """Call the policy at a time in ns, also if something else calls it earlier.
+
+        The earliest time of one plan counts. A later plan with a time replaces it, one without keeps it.
+        """
         if not isinstance(time_ns, Integral):
             raise PlanError(f"wake_at takes a whole number of nanoseconds, not {time_ns!r}")
         time_ns = int(time_ns)
