@@ -180,9 +180,9 @@ def test_a_plot_of_one_gpu_and_of_placements(network):
         ),
         (("draw=a.png", "racks=0"), "racks: wrong value"),
         (("contention_packets=null",), "contention_packets: only jobs that share links are followed"),
-        (("jobs=[VGG16 4|4,VGG16 4|4]", "contention_packets=0"), "contention_packets: wrong value"),
+        (("jobs=[VGG16 4|4,VGG16 4|4]", "contention_packets=-1"), "contention_packets: wrong value"),
         (
-            ("jobs=[VGG16 4|4,VGG16 4|4]", "contention_packets=5"),
+            ("jobs=[VGG16 4|4,VGG16 4|4]", "contention_packets=5", "network.system.across_machines=tree"),
             "contention_packets: there are no packets to be followed",
         ),
         (("--config-dir=nowhere",), "--config-dir: no such folder"),
@@ -254,14 +254,18 @@ def test_jobs_that_send_too_many_packets_are_named(network, caplog):
 
 
 def test_packets_without_effect_are_named_as_they_were_written(network, monkeypatch):
-    """Without jobs, where messages are no packets, and with ns-3, which has a number of its own."""
+    """Without jobs, where collectives are no rings, and with ns-3, which has a number of its own."""
     monkeypatch.setattr("netmodels.ns3.model.version", lambda name: "3.44.post0")
     jobs, given = "jobs=[VGG16 4|4,VGG16 4|4]", "contention_packets=5,null"
+    trees, none = "network.system.across_machines=tree", "there are no packets to be followed"
     for arguments, what in (
         ((given,), "only jobs that share links are followed\n  found '5,null'"),
-        ((jobs, given), "there are no packets to be followed\n  found '5,null'"),
+        ((jobs, given, trees), f"{none}\n  found '5,null'"),
         ((jobs, given, "network=ns3"), "the network model follows its own packets\n  found '5,null'"),
-        ((jobs, "contention_packets=2_000_000"), "there are no packets to be followed\n  found '2_000_000'"),
+        (
+            (jobs, "contention_packets=2_000_000", trees),
+            "there are no packets to be followed\n  found '2_000_000'",
+        ),
     ):
         assert network(*arguments).err.startswith(f"contention_packets: {what}")
 

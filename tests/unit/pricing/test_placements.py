@@ -60,7 +60,9 @@ def test_a_malformed_placement_is_refused(text, what):
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 3), st.sampled_from(["v100_8gpu", "t4_8gpu"]), st.integers(1, 8)), min_size=1
+        st.tuples(st.integers(0, 3), st.sampled_from(["v100_8gpu", "t4_8gpu"]), st.integers(1, 8)),
+        min_size=1,
+        max_size=8,  # machines of a rack
     )
 )
 def test_there_and_back(slices):
