@@ -15,14 +15,17 @@ SLOW = {"proportional": pytest.mark.slow}
 def test_times_are_theirs(name, shared):
     """Mean and p99 to their digits; of the published run every finish time of jobs 4000 to 4999.
 
-    5 s of processor time for what takes 110 and 125 s there, where counting to a million takes 0.025 s.
+    5 s of processor time for what takes 110 and 125 s there, where counting to a million takes 0.025 s. Work
+    beside it can only add to the time, so the least of up to three runs counts.
     """
-    case, before_s = agreement_synergy.CASES[name], counting_s()
-    ours = agreement_synergy.run(case, shared)
-    slower = max(1.0, before_s / 0.025, counting_s() / 0.025)
-    assert agreement_synergy.agrees(case, ours), ours
-    assert (ours.equal == 1000) == (case.finish is not None)
-    assert ours.cpu_s < 5 * slower
+    case, seconds = agreement_synergy.CASES[name], []
+    while not seconds or (min(seconds) >= 5 and len(seconds) < 3):
+        before_s = counting_s()
+        ours = agreement_synergy.run(case, shared)
+        seconds.append(ours.cpu_s / max(1.0, before_s / 0.025, counting_s() / 0.025))
+        assert agreement_synergy.agrees(case, ours), ours
+        assert (ours.equal == 1000) == (case.finish is not None)
+    assert min(seconds) < 5
 
 
 def counting_s():
