@@ -306,7 +306,8 @@ def test_a_part_that_cannot_be_made_names_its_line(refused: Refused) -> None:
 def test_the_variable_is_named_that_sets_the_cache(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody who set ARTIST_CACHE in her profile looks for a field of the configuration."""
     monkeypatch.setenv("ARTIST_CACHE", "/proc/nope")
-    assert "ARTIST_CACHE" in refused("policy=fifo", "workload.jobs=5", tiny=False)
+    variable = "network.cache=${oc.env:ARTIST_CACHE}"  # as in the files of ASTRA-sim and ns-3
+    assert "ARTIST_CACHE" in refused("policy=fifo", "workload.jobs=5", variable, tiny=False)
     assert refused("policy=fifo", "network.cache=/proc/other").startswith("network.cache")
 
 

@@ -39,6 +39,16 @@ def test_stdout_is_the_table_and_stderr_the_rest(artist: Artist) -> None:
     assert result.err == f"written to {only_run()}\n"
 
 
+@pytest.mark.parametrize("network", ["analytical", "zero"])
+def test_answers_of_models_in_process_stay_in_memory(artist: Artist, network: str) -> None:
+    """ARTIST_CACHE is for programs: Venus under FIFO took twice as long with a file per answer."""
+    folder = Path(os.environ["ARTIST_CACHE"])
+    assert artist("policy=fifo", f"network={network}").code == 0
+    assert not folder.exists()
+    assert artist("policy=fifo", f"network={network}", f"network.cache={folder}").code == 0
+    assert list(folder.rglob("*.json"))  # where the user asks for it
+
+
 def test_the_run_folder_holds_its_six_files(artist: Artist) -> None:
     """runs/<date>/<time>-<run key>/ with six files, the resolved config among them."""
     artist("policy=srtf", "seed=3")
