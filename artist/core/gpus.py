@@ -30,7 +30,7 @@ class Gpus:
     default
         GPU for which times hold that were `measured on the cluster`.
     types
-        GPU types of the cluster at the start.
+        GPU types of the cluster, those of machines that join later included.
     find
         Returns a GPU by its type, of the topology or of one that ships; raises InputError if none has it.
     """

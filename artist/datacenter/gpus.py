@@ -28,7 +28,7 @@ def gpus_of(cluster: Cluster, topology: Topology) -> Gpus:
 
     machine = cluster.default_machine
     default = Gpu(machine.gpu_type, machine.speed, machine.worth) if machine else Gpu()
-    types = dict.fromkeys(m.gpu_type for m in cluster.machines if m.present and m.gpus)
+    types = dict.fromkeys(m.gpu_type for m in cluster.machines if m.gpus)
     gpus = Gpus(default, tuple(types), find)
     return gpus
 

@@ -116,6 +116,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
 
 def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
     """Describe one workload; `tables` caches those already read, because only the cluster may differ."""
+    from artist.describe.gpu_types import type_loads
     from artist.describe.statistics import describe
     from artist.workload.load import arrived, read_table
 
@@ -123,13 +124,21 @@ def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
     topology = load_topology(config.topology)
     cluster, _ = build_cluster(config.cluster, topology)
     gpus = gpus_of(cluster, topology)
-    key = json.dumps([config.workload, config.topology, gpus.default], sort_keys=True, default=str)
+    key = json.dumps(
+        [config.workload, config.topology, gpus.default, gpus.types], sort_keys=True, default=str
+    )
     if key not in tables:
         source: JobSource = part(config.workload, "workload", ("table",))
         tables[key] = read_table(source, gpus)
     arrivals = part(config.arrivals, "arrivals", ("apply",))
+    jobs = arrived(tables[key], arrivals, cluster.default_gpus).frame()
+    of_type: dict[str, tuple[int, float]] = {}
+    for machine in (m for m in cluster.machines if m.present and m.gpus):
+        count, power = of_type.get(machine.gpu_type, (0, 0.0))
+        power += machine.gpus * (machine.speed / gpus.default.speed)
+        of_type[machine.gpu_type] = count + machine.gpus, power
     return describe(
-        arrived(tables[key], arrivals, cluster.default_gpus).frame(),
+        jobs,
         point.name,
         cluster_gpus=cluster.total_gpus,
         default_gpus=cluster.default_gpus,
@@ -137,6 +146,7 @@ def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
         machines=len(cluster.machines),
         target_load=config.target_load,
         case=point.case,
+        types=type_loads(jobs, of_type, float(jobs["submit_s"].max())),
     )
 
 

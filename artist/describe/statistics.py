@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from artist.describe.cpus import CpusAsked, cpus_asked
+from artist.describe.gpu_types import TypeLoad
 from artist.describe.series import Floats, mean_in_use
 from artist.describe.structure import DAY_S, HOUR_S, TimeStructure, time_structure
 from artist.workload.arrivals import gpu_seconds, load_of
@@ -81,6 +82,8 @@ class Description:
         Machines of the cluster's size for the target load; None if all jobs arrive at once.
     first_date
         Of the first arrival; None if the trace has no dates. Hours then count from the first arrival.
+    types
+        By the GPU types that jobs name; empty if none names any.
     by_hour, by_hour_of_week
         Fraction of the jobs that arrive in each of the 24 or 168 hours (from Monday 0:00); the latter is
         empty without dates.
@@ -112,6 +115,7 @@ class Description:
     by_hour_of_week: tuple[float, ...]
     over_time: LoadSeries | None
     cpus: CpusAsked | None
+    types: tuple[TypeLoad, ...]
     durations_s: Floats
     gpu_time_s: Floats
 
@@ -132,6 +136,7 @@ def describe(
     case: str = "",
     default_gpus: float | None = None,
     cluster_cpus: int = 0,
+    types: tuple[TypeLoad, ...] = (),
 ) -> Description:
     """Return the description of a workload.
 
@@ -150,6 +155,8 @@ def describe(
         Name of this cluster among others for the same jobs; may be empty.
     default_gpus
         Number of the cluster's own GPUs with the speed of all `cluster_gpus`; None for equal.
+    types
+        By the GPU types that jobs name.
     """
     power = cluster_gpus if default_gpus is None else default_gpus
     gpus = table["gpus"].to_numpy(np.int64)
@@ -182,6 +189,7 @@ def describe(
         by_hour=_fractions(hours % 24, 24),
         by_hour_of_week=() if first_date is None else _fractions(hours % 168, 168),
         over_time=_over_time(table, gpu_time_s, power),
+        types=types,
         cpus=cpus_asked(table, cluster_cpus, span_s),
         durations_s=work_s(table)[uses],
         gpu_time_s=gpu_time_s[uses],

@@ -22,11 +22,13 @@ Row = tuple[str, str, str, object]
 
 def description_text(descriptions: Sequence[Description]) -> str:
     """Return all tables of some workloads, one row each."""
+    typed = [d for d in descriptions if d.types]
     asking = [d for d in descriptions if d.cpus is not None]
     parts = [
         _overview(descriptions),
         _titled("Jobs by GPUs, %", _sizes(descriptions, "of_jobs")),
         _titled("GPU time by GPUs, %", _sizes(descriptions, "of_gpu_time")),
+        *([_titled("Jobs by GPU type", _types(typed))] if typed else []),
         *([_titled("CPUs asked", _cpus(asking))] if asking else []),
         _titled("Run time without waiting", _spreads(descriptions, [d.duration_s for d in descriptions])),
         _titled("Time between arrivals", _spreads(descriptions, [d.interarrival_s for d in descriptions])),
@@ -85,6 +87,29 @@ def _sizes(descriptions: Sequence[Description], field: str) -> Grid:
     heads = ("trace", *(descriptions[0].sizes[i].name for i in shown))
     rows = [(_name(d), *(_percent(getattr(d.sizes[i], field)) for i in shown)) for d in descriptions]
     return _grid(heads, rows)
+
+
+def _types(descriptions: Sequence[Description]) -> Grid:
+    heads = (
+        *(("", "", head) for head in ("trace", "GPU types", "jobs", "GPU-hours")),
+        ("", "cluster", "GPUs"),
+        ("", "offered", "load"),
+    )
+    rows = [
+        (
+            _name(d),
+            clip(group.name, _NAME_CHARS),
+            f"{group.jobs:,}",
+            f"{group.gpu_h:,.0f}" if group.gpu_h >= 100 else f"{group.gpu_h:.3g}",
+            f"{group.gpus:,}" + "!" * (not group.gpus),
+            f"{group.load:.3f}" if math.isfinite(group.load) else "-",
+        )
+        for d in descriptions
+        for group in d.types
+    ]
+    lacking = any(not group.gpus for d in descriptions for group in d.types)
+    note = "! the cluster lacks these types: artist refuses such jobs (workload.gpu_types)" * lacking
+    return Grid(heads, tuple(dict.fromkeys(rows)), 2, note)
 
 
 def _cpus(descriptions: Sequence[Description]) -> Grid:
@@ -195,6 +220,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, str, object]]:
     yield "gpu_hours", "", d.gpu_h
     for name, value in asdict(d.cpus).items() if d.cpus is not None else ():
         yield "cpus_asked", name, value if math.isfinite(value) else ""
+    yield from _type_numbers(d)
     yield "cluster_gpus", "", d.cluster_gpus
     yield "cluster_machines", "", d.machines
     yield "offered_load", "", d.load if math.isfinite(d.load) else ""
@@ -225,6 +251,14 @@ def _numbers(d: Description) -> Iterator[tuple[str, str, object]]:
         ):
             yield "load_arriving_from_s", f"{start_s:g}", float(arriving)
             yield "load_in_use_from_s", f"{start_s:g}", float(in_use)
+
+
+def _type_numbers(d: Description) -> Iterator[tuple[str, str, object]]:
+    for group in d.types:
+        yield "jobs_by_gpu_types", group.name, group.jobs
+        yield "gpu_hours_by_gpu_types", group.name, group.gpu_h
+        yield "cluster_gpus_by_gpu_types", group.name, group.gpus
+        yield "offered_load_by_gpu_types", group.name, group.load if math.isfinite(group.load) else ""
 
 
 def demand_text(series: Sequence[DemandSeries]) -> str:

@@ -1,7 +1,7 @@
 """Interfaces of job sources and arrival processes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BeforeValidator, Field
 
@@ -52,6 +52,19 @@ class FileParameters(SourceParameters):
     """Parameters of a source that reads one file, plain or gzipped."""
 
     path: Path
+
+
+class TypedFileParameters(FileParameters):
+    """Parameters of a file that may name the GPU types of its jobs.
+
+    Attributes
+    ----------
+    gpu_types
+        keep: jobs run on the types that they name, and one for which the cluster has none is refused; drop:
+        such a job is left out; ignore: every job runs on any GPU.
+    """
+
+    gpu_types: Literal["keep", "drop", "ignore"] = "keep"
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
 from artist.workload.arrivals import Rule
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
+from artist.workload.gpu_types import check_types, on_cluster_types
 from artist.workload.measured import Stretch, on_cluster_gpus, on_cluster_share, usual_gpu
 from artist.workload.models import ModelRule, assign_models
 from artist.workload.table import check
@@ -32,14 +33,19 @@ def read_table(source: JobSource, gpus: Gpus) -> Table:
     InputError
         If the source is invalid, no job is left, or the GPUs that times hold for are not known.
     """
-    where = ", ".join(map(str, source.input_files)) or type(source).__name__
+    where = _origin(source)
     if isinstance(source, Generator):
         table = source.table_at(usual_gpu(source, gpus).speed / gpus.default.speed)
     else:
         table = source.table()
     table = check(table, where)  # each table replaces the one before: a million jobs fill them
     table = select(table, source.parameters)
+    table = on_cluster_types(table, source, gpus, where)
     return on_cluster_gpus(table, source, gpus, where)
+
+
+def _origin(source: JobSource) -> str:
+    return ", ".join(map(str, source.input_files)) or type(source).__name__
 
 
 def load_table(
@@ -61,9 +67,10 @@ def load_table(
     Raises
     ------
     InputError
-        As `read_table`.
+        As `read_table`; and if the cluster lacks the GPU types of a job.
     """
     table = read_table(source, gpus)
+    check_types(table, source, gpus, _origin(source))
     if isinstance(source.parameters, FileParameters):
         _log_drawn_models(table, source.parameters.models, source.parameters.seed)
     table = assign_models(table, source.parameters.models, source.parameters.seed)

@@ -49,8 +49,12 @@ def on_cluster_gpus(table: Table, source: JobSource, gpus: Gpus, where: str) -> 
         If the GPUs that times hold for are not known, or a job takes too long on the default GPUs.
     """
     uses = table["gpus"] > 0
-    names = [name.strip() for name in table["measured_on"]] if "measured_on" in table else ""
-    codes, gpu_names = coded(np.where(uses, np.array(names, dtype=object), "cluster"))
+    names = np.array(
+        [name.strip() for name in table["measured_on"]] if "measured_on" in table else "", object
+    )
+    if "gpu_types" in table and source.parameters.measured_on == "cluster":
+        names = np.where(names == "", _only_types(table["gpu_types"], gpus), names)
+    codes, gpu_names = coded(np.where(uses, names, "cluster"))
     rows = [int(np.argmax(codes == code)) for code in range(len(gpu_names))]
     measured_on = [
         _named(name, f"{where}, {table.place(row)}, measured_on", gpus) if name else usual_gpu(source, gpus)
@@ -71,6 +75,17 @@ def on_cluster_gpus(table: Table, source: JobSource, gpus: Gpus, where: str) -> 
     fault, allowed = f"is too long on {gpus.default.name or 'these GPUs'}", f"up to {MAX_S:g} s"
     refuse(result, work_s(result) > MAX_S, where, "run time", fault, allowed, column="duration_s")
     return result
+
+
+def _only_types(gpu_types: Column, gpus: Gpus) -> Column:
+    """Return the first GPU type of each job that may not use the default GPU, else "", (n_jobs,)."""
+    codes, lists = coded(gpu_types)
+    split = [text.split("|") for text in lists]
+    firsts = [[name for name in names if name in gpus.types][:1] for names in split]
+    others = [gpus.default.name not in names for names in split]
+    return np.array(
+        ["".join(first) if other else "" for first, other in zip(firsts, others, strict=True)], object
+    )[codes]
 
 
 def on_cluster_share(table: Table, stretch: Stretch | None) -> Table:

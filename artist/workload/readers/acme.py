@@ -11,7 +11,7 @@ from artist.bad_input.records import validated
 from artist.errors import InputError
 from artist.tables.files import read_csv
 from artist.tables.rows import Column, Table, to_numbers
-from artist.workload.api import FileParameters
+from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
 from artist.workload.table import check, refuse, typed
 
@@ -32,6 +32,7 @@ _SAMPLE_FIELDS = {
     "job_id": "source_trace_id",
     "submit_s": "timestamp",
     "gpus": "gpu_count",
+    "gpu_types": "gpu_type",
     "duration_s": "e2e_latency_s",
 }
 _CONVERTED_HEADER = (
@@ -76,7 +77,7 @@ class AcmeTrace:
 
     trace_gpu = "A100"
 
-    class Parameters(FileParameters):
+    class Parameters(TypedFileParameters):
         """Parameters, beside those of every source."""
 
         states: tuple[str, ...] | None = None

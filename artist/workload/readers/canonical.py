@@ -8,7 +8,7 @@ from artist.bad_input.records import validated
 from artist.errors import InputError
 from artist.tables.files import read_csv
 from artist.tables.rows import Table
-from artist.workload.api import FileParameters
+from artist.workload.api import TypedFileParameters
 from artist.workload.fields import COLUMNS, OPTIONAL_COLUMNS
 from artist.workload.readers import rules
 from artist.workload.table import check
@@ -22,7 +22,7 @@ class CanonicalCsv:
     `submit_date`, such as 2020-06-01 12:30:00, allows windows by date.
     """
 
-    class Parameters(FileParameters):
+    class Parameters(TypedFileParameters):
         """Parameters, which are those of every source of one file."""
 
     def __init__(self, **parameters: Any) -> None:

@@ -12,7 +12,7 @@ from pydantic import Field, NaiveDatetime, create_model, model_validator
 from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
 from artist.tables.rows import Column, Table, repeated, to_numbers
-from artist.workload.api import FileParameters
+from artist.workload.api import TypedFileParameters
 from artist.workload.fields import FIELDS, Unit
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
@@ -90,7 +90,7 @@ class ColumnsCsv:
       file without a header line.
     """
 
-    class Parameters(FileParameters):
+    class Parameters(TypedFileParameters):
         """Parameters, beside those of every source."""
 
         columns: ColumnMap

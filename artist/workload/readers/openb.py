@@ -8,7 +8,7 @@ import numpy as np
 from artist.bad_input.records import validated
 from artist.tables.files import read_csv
 from artist.tables.rows import Table
-from artist.workload.api import FileParameters
+from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
 from artist.workload.table import check, typed
 
@@ -22,6 +22,7 @@ _FIELDS = {
     "gpus": "num_gpu",
     "cpus": "cpu_milli",
     "memory_bytes": "memory_mib",
+    "gpu_types": "gpu_spec",
 }
 _NUMBERS = {
     "job_id": "name",
@@ -48,10 +49,11 @@ class OpenbTrace:
     - `qos` keeps some classes (LS is latency-sensitive, mostly inference; BE is best effort, mostly
       batch; Burstable, Guaranteed), `states` some values of pod_phase (Running, Succeeded, Failed).
     - Seconds count from an unknown date. Until day 125 only pods that lived long are listed: take
-      `window.start=10800000` for arrival rates. gpu_spec (allowed GPU types) is not used.
+      `window.start=10800000` for arrival rates.
+    - gpu_spec lists the GPU types that a pod may use; empty: any.
     """
 
-    class Parameters(FileParameters):
+    class Parameters(TypedFileParameters):
         """Parameters, beside those of every source."""
 
         states: tuple[str, ...] | None = None

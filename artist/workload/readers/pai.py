@@ -9,7 +9,7 @@ from pydantic import NaiveDatetime
 from artist.bad_input.records import validated
 from artist.tables.files import read_csv, read_text
 from artist.tables.rows import Table, to_numbers
-from artist.workload.api import FileParameters
+from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
 from artist.workload.table import check, typed
@@ -18,7 +18,13 @@ _TASK_HEADER = (
     *("job_name", "task_name", "inst_num", "status", "start_time", "end_time"),
     *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
 )
-_TASK_FIELDS = {"submit_s": "start_time", "gpus": "plan_gpu", "duration_s": "end_time", "cpus": "plan_cpu"}
+_TASK_FIELDS = {
+    "submit_s": "start_time",
+    "gpus": "plan_gpu",
+    "duration_s": "end_time",
+    "cpus": "plan_cpu",
+    "gpu_types": "gpu_type",
+}
 _RECOVERED_HEADER = ("job_id", "arrival_s", "service_sec", "gpu_count")
 _RECOVERED_FIELDS = {
     "job_id": "job_id",
@@ -46,12 +52,13 @@ class PaiTrace:
       <job_name>-<task_name>#<line>. Tasks without inst_num, start or end are left out.
     - Tasks without GPUs follow `cpu_jobs` (original only; the recovered file has none, so there a 0 is
       refused); those with GPUs ask for CPUs only with `cpus=keep`.
+    - gpu_type is the GPU type of a task; MISC, or empty, is any.
     - A task of duration 0 follows `zero_duration`; all final states are kept, unless `states` names some
       (Terminated, Failed, Running; original only).
-    - Seconds count from an unknown date; `origin` names one. Memory and gpu_type are not used.
+    - Seconds count from an unknown date; `origin` names one. Memory is not used.
     """
 
-    class Parameters(FileParameters):
+    class Parameters(TypedFileParameters):
         """Parameters, beside those of every source."""
 
         states: tuple[str, ...] | None = None
@@ -97,6 +104,7 @@ class PaiTrace:
                 "gpus": per_instance,
                 "duration_s": end - start,
                 "cpus": np.ceil(np.nan_to_num(cpu) / 100.0) * instances,
+                "gpu_types": ["" if text == "MISC" else text for text in raw["gpu_type"]],
             }
         )
         table = typed(table, str(path), _TASK_FIELDS)

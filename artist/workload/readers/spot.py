@@ -9,7 +9,7 @@ from pydantic import NaiveDatetime
 from artist.bad_input.records import validated
 from artist.tables.files import read_csv
 from artist.tables.rows import Table, to_numbers
-from artist.workload.api import FileParameters
+from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
 from artist.workload.table import check, refuse, typed
 
@@ -24,6 +24,7 @@ _FIELDS = {
     "duration_s": "duration",
     "vc": "organization",
     "cpus": "cpu_request",
+    "gpu_types": "gpu_model",
 }
 
 
@@ -36,12 +37,12 @@ class SpotTrace:
       likewise, rounded up for each worker; jobs with GPUs ask for them only with `cpus=keep`.
     - Jobs without GPUs follow `cpu_jobs`, those of duration 0 by `zero_duration`.
     - Jobs at second 0 ran before the trace began: `at_start` keeps or drops them.
-    - `job_types` keeps HP or Spot, `gpu_models` some GPU models (A10, A100-SXM4-80GB, H800 ...): jobs here
-      have no GPU type, so compare with a cluster one model at a time.
+    - `job_types` keeps HP or Spot, `gpu_models` some GPU models (A10, A100-SXM4-80GB, H800 ...), each
+      job's GPU type.
     - An organization is a VC. Seconds count from the first job, at an unknown date; `origin` names one.
     """
 
-    class Parameters(FileParameters):
+    class Parameters(TypedFileParameters):
         """Parameters, beside those of every source."""
 
         job_types: tuple[str, ...] | None = None
