@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from math import ceil, prod
 from pathlib import Path
@@ -15,7 +14,7 @@ from netmodels.astra_sim.asked import as_asked, in_one_dimension, is_regular, on
 from netmodels.astra_sim.locate import Backend, locate
 from netmodels.astra_sim.meaning import check_meaning
 from netmodels.astra_sim.outputs import NpuTime, UnreadableError, read_version1, read_version2
-from netmodels.astra_sim.process import Outcome, ProgramError, run
+from netmodels.astra_sim.process import Outcome, ProgramError, read_output, run
 from netmodels.astra_sim.scratch import Scratch
 from netmodels.collectives.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.collectives.dimensions import Level, View, tiers_of, view_of
@@ -262,10 +261,7 @@ class AstraSim:
     def _read(self, outcome: Outcome, npus: int) -> tuple[NpuTime, ...]:
         if self.program.backend != "version1":
             return read_version2(outcome.stdout, npus)
-        text = ""
-        with suppress(OSError, UnicodeDecodeError):
-            text = (outcome.folder / version1.ANSWER).read_text(encoding="utf-8")
-        return (read_version1(text),)
+        return (read_version1(read_output(outcome.folder / version1.ANSWER)),)
 
 
 def _iteration_time(profile: Profile, times: Sequence[NpuTime], outcome: Outcome) -> IterationTime:

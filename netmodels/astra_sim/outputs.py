@@ -5,9 +5,12 @@ import io
 import re
 from dataclasses import dataclass
 
-_FINISHED = re.compile(r"sys\[(\d+)\] finished, (\d+) cycles, exposed communication (\d+) cycles")
-_BUSY = re.compile(r"sys\[(\d+)\], Comm time: (\d+)")
+_FINISHED = re.compile(
+    r"sys\[(\d{1,9})\] finished, (\d{1,18}) cycles, exposed communication (\d{1,20}) cycles", re.ASCII
+)
+_BUSY = re.compile(r"sys\[(\d{1,9})\], Comm time: (\d{1,18})\b", re.ASCII)
 _CRITICAL = re.compile(r"^.*\[critical\].*$", re.MULTILINE)
+_MAX_NS = 10**18  # 32 years
 _NEGATIVE = 2**63  # exposed time is an unsigned difference and wraps around
 
 
@@ -73,7 +76,9 @@ def read_version1(end_to_end: str) -> NpuTime:
     try:
         compute, exposed = round(float(rows[0][12]) * 1000), round(float(rows[0][13]) * 1000)
         busy = round(sum(float(cell or 0) for row in rows for cell in row[8:11]) * 1000)
-    except (IndexError, ValueError):
+        if not all(0 <= time_ns <= _MAX_NS for time_ns in (compute, exposed, busy)):
+            raise OverflowError
+    except (IndexError, ValueError, OverflowError, csv.Error):
         raise UnreadableError("wrote an EndToEnd.csv without the times of an iteration") from None
     total = compute + exposed
     return NpuTime(
