@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from artist.errors import InputError
-from artist.tables.rows import Table
+from artist.tables.rows import BadRowsError, Table
 from netmodels.inputs.files import read_text as read_text
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -53,6 +53,8 @@ def parse(text: str, path: Path, first: int, columns: str, as_there: str = "", s
 
     Raises
     ------
+    BadRowsError
+        If rows have more fields than the header.
     InputError
         If it is not a table.
     """
@@ -63,26 +65,28 @@ def parse(text: str, path: Path, first: int, columns: str, as_there: str = "", s
         csv.field_size_limit(before)
     names = [name.strip() if name else f"Unnamed: {at}" for at, name in enumerate(header)]
     end = rows.pop() if rows else header
-    width = max(len(names), len(rows[0]) if rows else 0)
-    long = next((number for number, row in enumerate(rows) if len(row) > width), None)
+    width = len(names)
     problem = ""
     if not width:
         problem = "No columns to parse from file"
-    elif long is not None:
-        problem = f"Expected {width} fields in line {long + 2}, saw {len(rows[long])}"
     elif end != [_END]:
         problem = f"EOF inside string starting at row {len(rows) + 1 if end is not header else 0}"
     if problem:
         raise InputError("not a table", where=str(path), found=problem, allowed="one row per job")
-    if width > len(names):
-        where, allowed = f"{path}, line {first}", f"{len(names)} fields{as_there}"
-        raise InputError(f"more fields than {columns}", where=where, found=f"{width} fields", allowed=allowed)
     lines = [number for number, row in enumerate(rows) if any(row)]
     cells = np.empty((len(lines), width), dtype=object)
     for at, number in enumerate(lines):
         row = rows[number]
-        cells[at] = row if len(row) == width else row + [""] * (width - len(row))
-    return Table(dict(zip(names, cells.T, strict=True)), np.array(lines, dtype=np.int64) + first, "line")
+        cells[at] = row if len(row) == width else (row + [""] * (width - len(row)))[:width]
+    table = Table(dict(zip(names, cells.T, strict=True)), np.array(lines, dtype=np.int64) + first, "line")
+    if max(map(len, rows), default=0) > width:
+        long = np.array([len(rows[number]) > width for number in lines])
+        fields = f"{len(rows[lines[np.argmax(long)]])} fields"
+        what, allowed = f"more fields than {columns}", f"{width} fields{as_there}"
+        bad = BadRowsError(what, table, long, where=str(path), value=fields, allowed=allowed)
+        bad.rest = table.take(~long)
+        raise bad
+    return table
 
 
 def header_of(line: str, where: str, separator: str = ",") -> list[str]:

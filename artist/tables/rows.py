@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from artist.errors import InputError
+
 if TYPE_CHECKING:  # pandas takes a fifth of a second, and most runs do without it
     import pandas as pd
 
@@ -101,6 +103,29 @@ class Table:
         if table.index.name is None:
             return cls(columns, np.arange(1, len(table) + 1))
         return cls(columns, table.index.to_numpy(), str(table.index.name))
+
+
+class BadRowsError(InputError):
+    """Some rows of a table have a fault; the message names the first.
+
+    Attributes
+    ----------
+    places, first
+        Places of the rows, (n_bad,), and the first in words, such as "line 7".
+    rest
+        The other rows, if the reader of the file raised it.
+    gpu_h
+        GPU-hours of the rows, as far as known.
+    """
+
+    def __init__(
+        self, what: str, table: Table, bad: Column, *, where: str, value: object, allowed: str
+    ) -> None:
+        self.first = table.place(int(np.argmax(bad)))
+        super().__init__(what, where=f"{where}, {self.first}", found=value, allowed=allowed)
+        self.places: Column = table.places[bad]
+        self.rest: Table | None = None
+        self.gpu_h = 0.0
 
 
 def joined(parts: Sequence[Table]) -> Table:

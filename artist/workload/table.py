@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artist.errors import InputError
-from artist.tables.rows import Column, Table, coded, is_constant, repeated, texts, to_numbers
+from artist.tables.rows import BadRowsError, Column, Table, coded, is_constant, repeated, texts, to_numbers
 from artist.units import MAX_S
 from artist.workload.fields import FIELDS, NUMBERS, REQUIRED, STAGE_COLUMNS, TEXTS, Number, Text
 
@@ -76,8 +76,17 @@ def check(rows: "Table | pd.DataFrame", where: str, fields: Mapping[str, str] | 
         Empty table, wrong type, negative, NaN or infinite value, no GPUs, duplicate id, no work: with
         file, row, field, the value found and the allowed values.
     """
-    fields = fields or {}
     table = typed(rows, where, fields)
+    try:
+        return _checked(table, where, fields or {})
+    except BadRowsError as bad:
+        gpu_h = table["gpus"] * work_s(table) / 3600
+        bad.gpu_h = float(gpu_h[np.isin(table.places, bad.places) & (gpu_h > 0) & (gpu_h < np.inf)].sum())
+        raise
+
+
+def _checked(table: Table, where: str, fields: Mapping[str, str]) -> Table:
+    """Return the table in its final types, or raise BadRowsError."""
     whole = {}
     for number in NUMBERS:
         if number.name in table:
@@ -106,7 +115,7 @@ def work_s(table: "Table | pd.DataFrame") -> np.ndarray:
 def refuse(
     table: Table, bad: np.ndarray, where: str, field: str, fault: str, allowed: str, column: str = ""
 ) -> None:
-    """Raise InputError for the first row where `bad`, (n_jobs,), is true; do nothing if none is.
+    """Raise BadRowsError for the rows where `bad`, (n_jobs,), is true; do nothing if none is.
 
     The value in the message is that of `column`, which defaults to `field`.
     """
@@ -114,8 +123,7 @@ def refuse(
         row = int(np.argmax(bad))
         value = table[column or field][row] if (column or field) in table else None
         shown = value.item() if isinstance(value, np.generic) else value
-        place = f"{where}, {table.place(row)}"
-        raise InputError(f"{field} {fault}", where=place, found=shown, allowed=allowed)
+        raise BadRowsError(f"{field} {fault}", table, bad, where=where, value=shown, allowed=allowed)
 
 
 def _numbers(table: Table, number: Number, where: str, fields: Mapping[str, str]) -> Column:

@@ -1,18 +1,15 @@
 """Reader of the Acme traces, Seren and Kalos (Shanghai AI Lab), Hu et al., NSDI'24 (InternLM/AcmeTrace)."""
 
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from artist.bad_input.records import validated
 from artist.errors import InputError
-from artist.tables.files import read_csv
 from artist.tables.rows import Column, Table, to_numbers
 from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
+from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, refuse, typed
 
 _LOG_HEADER = (
@@ -48,7 +45,7 @@ _CONVERTED_FIELDS = {
 _CONVERTED_ORIGIN = datetime(2023, 5, 17, 11, 30, 13)  # UTC, checked against 82 jobs of the sample
 
 
-class AcmeTrace:
+class AcmeTrace(TraceReader):
     """Jobs of Seren and Kalos, on which large language models are developed.
 
     Three files are read, plain or gzipped, recognised by their header:
@@ -77,7 +74,7 @@ class AcmeTrace:
 
     trace_gpu = "A100"
 
-    class Parameters(TypedFileParameters):
+    class Parameters(TraceParameters, TypedFileParameters):
         """Parameters, beside those of every source."""
 
         states: tuple[str, ...] | None = None
@@ -87,14 +84,10 @@ class AcmeTrace:
         zero_duration: rules.ZeroDuration = "drop"
         utc_offset_h: float = Field(default=8.0, ge=-14, le=14)
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+    parameters: Parameters
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
+    def _jobs(self, raw: Table) -> Table:
         path = self.parameters.path
-        raw = read_csv(path)
         if rules.same_header(raw, _LOG_HEADER):
             return self._from_log(raw)
         for field in ("states", "types"):

@@ -1,15 +1,13 @@
 """Reader of the job files of the Dally authors' simulator."""
 
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from artist.bad_input.records import validated
 from artist.tables.files import read_json_records
 from artist.tables.rows import Table
-from artist.workload.api import FileParameters
 from artist.workload.readers import rules
+from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
 _FIELDS = {
@@ -25,7 +23,7 @@ _FIELDS = {
 _MODEL_NAMES = {"VGG": "VGG11", "BERT": "BERT-large"}
 
 
-class ArtistJson:
+class ArtistJson(TraceReader):
     """Jobs of a JSON array of objects, plain or gzipped; every value may be a string.
 
     Read are job_id, arrival_time (s), max_parallelism (GPUs), total_iterations, time_per_iteration (s,
@@ -43,21 +41,21 @@ class ArtistJson:
     - Other keys, such as submit_time and the slowdowns, are not used.
     """
 
-    class Parameters(FileParameters):
+    class Parameters(TraceParameters):
         """Parameters, beside those of every source."""
 
         work: Literal["per_job", "per_gpu"] = "per_gpu"
         cpus: rules.UseCpus = "ignore"
         model_names: dict[str, str] = _MODEL_NAMES
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+    parameters: Parameters
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
+    def _read(self) -> Table:
+        return rules.from_records(read_json_records(self.parameters.path))
+
+    def _jobs(self, raw: Table) -> Table:
         path = self.parameters.path
-        raw = rules.from_records(read_json_records(path), tuple(_FIELDS.values()), path)
+        raw = rules.keys_of(raw, tuple(_FIELDS.values()), path)
         table = check(typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS), str(path), _FIELDS)
         table = rules.apply_use_cpus(table, self.parameters.cpus)
         table = rules.renamed_models(table, self.parameters.model_names)

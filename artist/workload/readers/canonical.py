@@ -1,20 +1,17 @@
 """Reader of the program's own CSV, for traces that a user converts."""
 
 from difflib import get_close_matches
-from pathlib import Path
-from typing import Any
 
-from artist.bad_input.records import validated
 from artist.errors import InputError
-from artist.tables.files import read_csv
 from artist.tables.rows import Table
 from artist.workload.api import TypedFileParameters
 from artist.workload.fields import COLUMNS, OPTIONAL_COLUMNS
 from artist.workload.readers import rules
+from artist.workload.readers.trace import BadRowsRule, TraceParameters, TraceReader
 from artist.workload.table import check
 
 
-class CanonicalCsv:
+class CanonicalCsv(TraceReader):
     """Jobs of a CSV file, plain or gzipped, with the columns of `artist.workload.fields`.
 
     Required are job_id, submit_s, gpus, and the work: duration_s, or iterations and compute_s. Every other
@@ -22,17 +19,15 @@ class CanonicalCsv:
     `submit_date`, such as 2020-06-01 12:30:00, allows windows by date.
     """
 
-    class Parameters(TypedFileParameters):
+    class Parameters(TraceParameters, TypedFileParameters):
         """Parameters, which are those of every source of one file."""
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+        bad_rows: BadRowsRule = "refuse"
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
+    parameters: Parameters
+
+    def _jobs(self, raw: Table) -> Table:
         path = self.parameters.path
-        raw = read_csv(path)
         known = (*COLUMNS, "submit_date", *OPTIONAL_COLUMNS)
         for column in raw.columns:
             if column not in known:

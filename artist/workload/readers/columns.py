@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from pydantic import Field, NaiveDatetime, create_model, model_validator
 
-from artist.bad_input.records import Strict, validated
+from artist.bad_input.records import Strict
 from artist.errors import InputError
 from artist.tables.rows import Column, Table, repeated, to_numbers
 from artist.workload.api import TypedFileParameters
 from artist.workload.fields import FIELDS, Unit
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
+from artist.workload.readers.trace import BadRowsRule, TraceParameters, TraceReader
 from artist.workload.table import check, refuse, typed
 
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -72,7 +73,7 @@ else:  # one entry a column
     )
 
 
-class ColumnsCsv:
+class ColumnsCsv(TraceReader):
     """Jobs of a table in columns of its own, plain or gzipped.
 
     Rules, each a parameter:
@@ -90,7 +91,7 @@ class ColumnsCsv:
       file without a header line.
     """
 
-    class Parameters(TypedFileParameters):
+    class Parameters(TraceParameters, TypedFileParameters):
         """Parameters, beside those of every source."""
 
         columns: ColumnMap
@@ -109,6 +110,7 @@ class ColumnsCsv:
         separator: str = ","
         comment: str | None = None
         header: tuple[str, ...] | None = None
+        bad_rows: BadRowsRule = "refuse"
 
         @model_validator(mode="after")
         def _fits(self) -> Self:
@@ -127,15 +129,15 @@ class ColumnsCsv:
                     raise ValueError(f"name columns.{name}, or give constants.{name}")
             return self
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+    parameters: Parameters
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
-        chosen, path = self.parameters, self.parameters.path
+    def _read(self) -> Table:
+        chosen = self.parameters
         separator = "\t" if chosen.separator == "tab" else chosen.separator
-        raw = read_delimited(path, separator=separator, header=chosen.header, comment=chosen.comment)
+        return read_delimited(chosen.path, separator=separator, header=chosen.header, comment=chosen.comment)
+
+    def _jobs(self, raw: Table) -> Table:
+        chosen, path = self.parameters, self.parameters.path
         raw = self._filtered(raw)
         fields = {ours: " x ".join(theirs) for ours, theirs in chosen.columns.named().items()}
         table = typed(self._columns(raw), str(path), fields)

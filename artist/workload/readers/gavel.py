@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from artist.bad_input.records import validated
 from artist.errors import InputError
 from artist.tables.files import read_json, read_text
 from artist.tables.rows import Column, Table
-from artist.workload.api import FileParameters
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
+from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, refuse, typed
 
 _log = logging.getLogger(__name__)
@@ -44,7 +43,7 @@ MODEL_NAMES: dict[str, str | None] = {
 }
 
 
-class GavelTrace:
+class GavelTrace(TraceReader):
     """Jobs of a `.trace` file and the throughputs that Gavel measured.
 
     A line is one job, without a header, tab-separated: job_type ("Model (batch size B)"), command,
@@ -65,22 +64,26 @@ class GavelTrace:
     - A job of 0 steps is refused. Weight, SLO and the rest are not used.
     """
 
-    class Parameters(FileParameters):
+    class Parameters(TraceParameters):
         """Parameters, beside those of every source."""
 
         throughputs: Path
         worker: str = "v100"
         model_names: dict[str, str | None] = MODEL_NAMES
 
+    parameters: Parameters
+
     def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path, self.parameters.throughputs)
+        super().__init__(**parameters)
+        self.input_files = (self.parameters.path, self.parameters.throughputs)
         self.trace_gpu = self.parameters.worker.partition("_")[0].upper()
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
+    def _read(self) -> Table:
+        path = self.parameters.path
+        return read_delimited(path, separator="\t", header=_columns(path))
+
+    def _jobs(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
-        raw = read_delimited(path, separator="\t", header=_columns(path))
         named = rules.renamed(raw.assign(throughput="1"), _FIELDS)
         table = typed(named.assign(job_id=rules.line_names("gavel", raw)), str(path), _FIELDS)
         steps_per_s = self._steps_per_s(raw, table["gpus"])

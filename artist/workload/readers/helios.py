@@ -2,16 +2,12 @@
 
 import re
 from datetime import datetime
-from pathlib import Path
-from typing import Any
 
 from pydantic import NaiveDatetime
 
-from artist.bad_input.records import validated
-from artist.tables.files import read_csv
 from artist.tables.rows import Table
-from artist.workload.api import FileParameters
 from artist.workload.readers import rules
+from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
 _LOG_HEADER = (
@@ -37,7 +33,7 @@ _RECOVERED_FIELDS = {
 VENUS_ORIGIN = datetime(2020, 3, 18, 4, 1, 39)  # found from 2,901 jobs that carry both values
 
 
-class HeliosTrace:
+class HeliosTrace(TraceReader):
     """Jobs of a Helios cluster.
 
     Two files are read, plain or gzipped, recognised by their header:
@@ -60,7 +56,7 @@ class HeliosTrace:
 
     trace_gpu = "V100"
 
-    class Parameters(FileParameters):
+    class Parameters(TraceParameters):
         """Parameters, beside those of every source.
 
         Attributes
@@ -76,13 +72,9 @@ class HeliosTrace:
         zero_duration: rules.ZeroDuration = "drop"
         origin: NaiveDatetime | None = VENUS_ORIGIN
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+    parameters: Parameters
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
-        raw = read_csv(self.parameters.path)
+    def _jobs(self, raw: Table) -> Table:
         if rules.same_header(raw, _LOG_HEADER):
             return self._from_log(raw)
         if rules.same_header(raw, _RECOVERED_HEADER):

@@ -1,15 +1,10 @@
 """Reader of the Alibaba Lingjun trace of 2023, Cao et al., SIGCOMM'24 (alibaba-lingjun-dataset-2023)."""
 
-from pathlib import Path
-from typing import Any
-
 from pydantic import NaiveDatetime
 
-from artist.bad_input.records import validated
-from artist.tables.files import read_csv
 from artist.tables.rows import Table
-from artist.workload.api import FileParameters
 from artist.workload.readers import rules
+from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
 _HEADER = ("#job id", "arrival time (sec)", "topology", "shape", "size", "duration (sec)")
@@ -21,7 +16,7 @@ _FIELDS = {
 }
 
 
-class LingjunTrace:
+class LingjunTrace(TraceReader):
     """Jobs of an Alibaba cluster that trains large models.
 
     Read is the file as the RFold authors converted it: #job id, arrival time (sec), topology, shape, size
@@ -35,20 +30,16 @@ class LingjunTrace:
     - topology and shape, added by others, are not used; users and VCs are not known.
     """
 
-    class Parameters(FileParameters):
+    class Parameters(TraceParameters):
         """Parameters, beside those of every source."""
 
         zero_duration: rules.ZeroDuration = "drop"
         origin: NaiveDatetime | None = None
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+    parameters: Parameters
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
+    def _jobs(self, raw: Table) -> Table:
         path = self.parameters.path
-        raw = read_csv(path)
         rules.require_header(raw, path, _HEADER)
         table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
         table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)

@@ -1,17 +1,14 @@
 """Reader of the job files of Muri, Zhao et al., SIGCOMM'22 (Rivendile/Muri)."""
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from artist.bad_input.records import validated
-from artist.tables.files import read_csv
 from artist.tables.rows import Table, to_numbers
-from artist.workload.api import FileParameters
 from artist.workload.fields import STAGE_COLUMNS
 from artist.workload.readers import rules
+from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, refuse, typed
 
 _HEADER = (
@@ -61,7 +58,7 @@ bottleneck in Table 3."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class MuriCsv:
+class MuriCsv(TraceReader):
     """Jobs of a CSV file in the columns of Tiresias and more; all times in MILLISECONDS.
 
     Read are job_id, num_gpu, submit_time, iterations, model_name, duration, iteration_time and
@@ -92,7 +89,7 @@ class MuriCsv:
 
     trace_gpu = "V100"
 
-    class Parameters(FileParameters):
+    class Parameters(TraceParameters):
         """Parameters, beside those of every source."""
 
         work: Literal["iterations", "duration"] = "iterations"
@@ -102,14 +99,10 @@ class MuriCsv:
         storage_shares: dict[str, Share] = STORAGE_SHARES
         model_names: dict[str, str | None] = MODEL_NAMES
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+    parameters: Parameters
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
+    def _jobs(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
-        raw = read_csv(path)
         rules.require_header(raw, path, _HEADER)
         table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
         table = table.assign(**{n: table[n] / _MS_PER_S for n in ("submit_s", "duration_s", "compute_s")})

@@ -1,15 +1,11 @@
 """Reader of the Alibaba openb trace of 2023, Weng et al., ATC'23 (alibaba/clusterdata, gpu-v2023)."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 
-from artist.bad_input.records import validated
-from artist.tables.files import read_csv
 from artist.tables.rows import Table
 from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
+from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
 _HEADER = (
@@ -34,7 +30,7 @@ _BYTES_PER_MIB = 2**20
 _WHOLE_MILLI = 1000
 
 
-class OpenbTrace:
+class OpenbTrace(TraceReader):
     """Pods of an Alibaba cluster that trains and serves, `openb_pod_list_*.csv` as published.
 
     One pod is one job: the file has no groups of pods. Rules:
@@ -53,7 +49,7 @@ class OpenbTrace:
     - gpu_spec lists the GPU types that a pod may use; empty: any.
     """
 
-    class Parameters(TypedFileParameters):
+    class Parameters(TraceParameters, TypedFileParameters):
         """Parameters, beside those of every source."""
 
         states: tuple[str, ...] | None = None
@@ -64,14 +60,10 @@ class OpenbTrace:
         memory: rules.UseCpus = "ignore"
         zero_duration: rules.ZeroDuration = "drop"
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+    parameters: Parameters
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
+    def _jobs(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
-        raw = read_csv(path)
         rules.require_header(raw, path, _HEADER)
         table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
         others = typed(rules.renamed(raw, _NUMBERS), str(path), _NUMBERS)  # deletion, GPU share, scheduled

@@ -1,17 +1,14 @@
 """Reader of the Alibaba PAI trace of 2020, Weng et al., NSDI'22 (alibaba/clusterdata, gpu-v2020)."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 from pydantic import NaiveDatetime
 
-from artist.bad_input.records import validated
 from artist.tables.files import read_csv, read_text
 from artist.tables.rows import Table, to_numbers
 from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
+from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
 _TASK_HEADER = (
@@ -34,7 +31,7 @@ _RECOVERED_FIELDS = {
 }
 
 
-class PaiTrace:
+class PaiTrace(TraceReader):
     """Tasks of Alibaba's Platform for AI; one task (worker, ps, evaluator ...) is one job.
 
     Two files are read, plain or gzipped, recognised by their first line:
@@ -58,7 +55,7 @@ class PaiTrace:
     - Seconds count from an unknown date; `origin` names one. Memory is not used.
     """
 
-    class Parameters(TypedFileParameters):
+    class Parameters(TraceParameters, TypedFileParameters):
         """Parameters, beside those of every source."""
 
         states: tuple[str, ...] | None = None
@@ -68,18 +65,20 @@ class PaiTrace:
         zero_duration: rules.ZeroDuration = "drop"
         origin: NaiveDatetime | None = None
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+    parameters: Parameters
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
+    def _read(self) -> Table:
         path = self.parameters.path
         first = read_text(path).partition("\n")[0]
-        if first.count(",") == len(_TASK_HEADER) - 1:
-            named = first.strip().split(",")[0] == _TASK_HEADER[0]
-            return self._from_tasks(read_delimited(path, header=None if named else _TASK_HEADER))
-        raw = read_csv(path)
+        if first.count(",") != len(_TASK_HEADER) - 1:
+            return read_csv(path)
+        named = first.strip().split(",")[0] == _TASK_HEADER[0]
+        return read_delimited(path, header=None if named else _TASK_HEADER)
+
+    def _jobs(self, raw: Table) -> Table:
+        path = self.parameters.path
+        if len(raw.columns) == len(_TASK_HEADER):
+            return self._from_tasks(raw)
         if rules.same_header(raw, _RECOVERED_HEADER):
             return self._from_recovered(raw)
         raise rules.unknown_header(raw, path, _TASK_HEADER, _RECOVERED_HEADER)

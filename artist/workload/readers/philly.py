@@ -1,17 +1,14 @@
 """Reader of the Philly trace (Microsoft), Jeon et al., ATC'19."""
 
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from artist.bad_input.records import validated
-from artist.errors import InputError
 from artist.tables.files import read_csv, read_json_records, read_text
-from artist.tables.rows import Table
-from artist.workload.api import FileParameters
+from artist.tables.rows import BadRowsError, Table
 from artist.workload.readers import rules
+from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
 _PASS_HEADER = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
@@ -31,7 +28,7 @@ _ATTEMPT = ("start_time", "end_time", "gpus")
 _Attempt = tuple[float, float, int]
 
 
-class PhillyTrace:
+class PhillyTrace(TraceReader):
     """Jobs of the Philly cluster.
 
     Three files are read, plain or gzipped, recognised by their first lines:
@@ -54,23 +51,25 @@ class PhillyTrace:
     - topology and shape, added by others, and gpu_time are not used.
     """
 
-    class Parameters(FileParameters):
+    class Parameters(TraceParameters):
         """Parameters, beside those of every source."""
 
         states: tuple[str, ...] | None = None
         attempt_time: AttemptTime = "sum"
         zero_duration: rules.ZeroDuration = "drop"
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+    parameters: Parameters
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
+    def _read(self) -> Table:
         path = self.parameters.path
         if read_text(path).lstrip()[:1] in ("[", "{"):
-            return self._from_log(read_json_records(path))
-        raw = read_csv(path)
+            return rules.from_records(read_json_records(path))
+        return read_csv(path)
+
+    def _jobs(self, raw: Table) -> Table:
+        path = self.parameters.path
+        if raw.unit == "entry":
+            return self._from_log(raw)
         rules.refuse_states(self.parameters.states)
         if rules.same_header(raw, _PASS_HEADER):
             return self._from_passed(raw)
@@ -94,9 +93,9 @@ class PhillyTrace:
         table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)
         return rules.dated(check(table, str(path), _ALL_FIELDS), _ALL_ORIGIN)
 
-    def _from_log(self, records: list[dict[str, Any]]) -> Table:
+    def _from_log(self, raw: Table) -> Table:
         path = self.parameters.path
-        raw = rules.from_records(records, (*_LOG_FIELDS.values(), "status", "attempts"), path)
+        raw = rules.keys_of(raw, (*_LOG_FIELDS.values(), "status", "attempts"), path)
         attempts = _attempts(raw, str(path))
         runs = [attempts.get(entry, []) for entry in raw.places.tolist()]
         dates = rules.parse_dates(raw, "submitted_time", str(path))
@@ -115,14 +114,18 @@ class PhillyTrace:
 
 def _attempts(raw: Table, where: str) -> dict[int, list[_Attempt]]:
     """Return the attempts that count by entry, in order."""
-    rows = []
-    for entry, attempts in zip(raw.places, raw["attempts"].tolist(), strict=True):
+    rows, faults = [], {}
+    for row, attempts in enumerate(raw["attempts"].tolist()):
         try:
-            rows += [(int(entry), a["start_time"], a["end_time"], _gpus(a)) for a in attempts]
+            rows += [(int(raw.places[row]), a["start_time"], a["end_time"], _gpus(a)) for a in attempts]
         except (TypeError, KeyError) as error:
-            allowed = "a list of objects with start_time, end_time and detail [{ip, gpus}]"
-            place = f"{where}, entry {entry}"
-            raise InputError("malformed attempts", where=place, found=str(error), allowed=allowed) from None
+            faults[row] = str(error)
+    if faults:
+        allowed = "a list of objects with start_time, end_time and detail [{ip, gpus}]"
+        bad = np.isin(np.arange(len(raw)), list(faults))
+        raise BadRowsError(
+            "malformed attempts", raw, bad, where=where, value=faults[min(faults)], allowed=allowed
+        )
     whole = [row for row in rows if row[3] > 0 and not {*map(str, row[1:3])} & {"None", "null", ""}]
     entries, *columns = map(list, zip(*whole, strict=True)) if whole else ([], [], [], [])
     table = Table(dict(zip(_ATTEMPT, columns, strict=True)), np.array(entries, dtype=np.int64), "entry")

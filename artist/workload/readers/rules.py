@@ -11,7 +11,7 @@ from artist.errors import InputError
 from artist.tables.rows import Column, Table, texts
 from artist.workload.table import refuse
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 ZeroDuration = Literal["drop", "one_second"]
 """What becomes of a job with duration 0: it is left out, or it takes 1 s (traces count whole seconds)."""
@@ -56,7 +56,7 @@ def drop(table: Table, bad: np.ndarray, path: Path, reason: str) -> Table:
     count = int(bad.sum())
     if not count:
         return table
-    _log.warning("%s: left out %d of %d jobs: %s", path, count, len(table), reason)
+    log.warning("%s: left out %d of %d jobs: %s", path, count, len(table), reason)
     if count == len(table):
         raise InputError(
             "no jobs", where=str(path), found=f"all {count}: {reason}", allowed="at least one job"
@@ -70,7 +70,7 @@ def apply_zero_duration(table: Table, rule: ZeroDuration, path: Path) -> Table:
     if rule == "drop":
         return drop(table, zero, path, "duration is 0 (zero_duration=drop)")
     if zero.any():
-        _log.warning("%s: %d of %d jobs take 1 s instead of 0", path, int(zero.sum()), len(table))
+        log.warning("%s: %d of %d jobs take 1 s instead of 0", path, int(zero.sum()), len(table))
     return table.assign(duration_s=np.where(zero, 1.0, table["duration_s"]))
 
 
@@ -154,22 +154,27 @@ def line_names(prefix: str, table: Table) -> list[str]:
     return [f"{prefix}-{line:0{len(str(lines[-1]))}d}" for line in lines]
 
 
-def from_records(records: Sequence[Mapping[str, Any]], keys: Sequence[str], path: Path) -> Table:
-    """Return the chosen keys of JSON objects as a table whose index counts the entries from 1.
+def from_records(records: Sequence[Mapping[str, Any]]) -> Table:
+    """Return JSON objects as the column `record` of a table that counts entries from 1."""
+    column = np.fromiter(records, dtype=object, count=len(records))
+    return Table({"record": column}, np.arange(1, len(records) + 1), "entry")
+
+
+def keys_of(raw: Table, keys: Sequence[str], path: Path) -> Table:
+    """Return the chosen keys of JSON objects as columns.
 
     Raises
     ------
-    InputError
-        For the first object that lacks a key.
+    BadRowsError
+        For objects that lack a key.
     """
-    for entry, record in enumerate(records, start=1):
-        if lost := [key for key in keys if key not in record]:
-            where = f"{path}, entry {entry}"
-            raise InputError(
-                f"{lost[0]} is missing", where=where, found=sorted(record), allowed=", ".join(keys)
-            )
-    columns = {key: [record[key] for record in records] for key in keys}
-    return Table(columns, np.arange(1, len(records) + 1), "entry")
+    records = raw["record"].tolist()
+    for key in keys:
+        lost = np.array([key not in record for record in records])
+        if lost.any():
+            named = raw.assign(keys=[sorted(record) for record in records])
+            refuse(named, lost, str(path), key, "is missing", ", ".join(keys), column="keys")
+    return Table({key: [record[key] for record in records] for key in keys}, raw.places, raw.unit)
 
 
 def whole_gpus(table: Table, rule: FractionalGpus, path: Path) -> Table:
@@ -179,9 +184,7 @@ def whole_gpus(table: Table, rule: FractionalGpus, path: Path) -> Table:
     if rule == "drop":
         return drop(table, shared, path, "part of a GPU (fractional_gpus=drop)")
     if shared.any():
-        _log.warning(
-            "%s: %d of %d jobs share a GPU, and get a whole one", path, int(shared.sum()), len(table)
-        )
+        log.warning("%s: %d of %d jobs share a GPU, and get a whole one", path, int(shared.sum()), len(table))
     return table.assign(gpus=np.where(shared, np.ceil(gpus), gpus))
 
 
@@ -191,7 +194,7 @@ def power_of_two_gpus(table: Table, path: Path) -> Table:
     rounded = np.where(gpus > 0, 2.0 ** np.ceil(np.log2(np.maximum(gpus, 1))), gpus)
     odd = np.isfinite(gpus) & (rounded != gpus)
     if odd.any():
-        _log.warning(
+        log.warning(
             "%s: %d of %d jobs get more GPUs: the next power of two", path, int(odd.sum()), len(table)
         )
     return table.assign(gpus=rounded)
@@ -214,7 +217,7 @@ def note_order(table: Table, path: Path) -> None:
     submit_s = table["submit_s"]
     late = int(np.sum(submit_s < np.maximum.accumulate(submit_s)))
     if late:
-        _log.info("%s: %d of %d jobs are out of order; sorted by arrival", path, late, len(table))
+        log.info("%s: %d of %d jobs are out of order; sorted by arrival", path, late, len(table))
 
 
 def parse_instants(table: Table, column: str, where: str, utc_offset_h: float) -> Column:

@@ -1,16 +1,14 @@
 """Reader of the Alibaba spot-GPU trace of 2026, ASPLOS'26 (alibaba/clusterdata, v2026-spot-gpu)."""
 
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import NaiveDatetime
 
-from artist.bad_input.records import validated
-from artist.tables.files import read_csv
 from artist.tables.rows import Table, to_numbers
 from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
+from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, refuse, typed
 
 _HEADER = (
@@ -28,7 +26,7 @@ _FIELDS = {
 }
 
 
-class SpotTrace:
+class SpotTrace(TraceReader):
     """Jobs of `job_info_df.csv` as published: training and serving, on GPUs of six models.
 
     Rules:
@@ -42,7 +40,7 @@ class SpotTrace:
     - An organization is a VC. Seconds count from the first job, at an unknown date; `origin` names one.
     """
 
-    class Parameters(TypedFileParameters):
+    class Parameters(TraceParameters, TypedFileParameters):
         """Parameters, beside those of every source."""
 
         job_types: tuple[str, ...] | None = None
@@ -54,16 +52,15 @@ class SpotTrace:
         zero_duration: rules.ZeroDuration = "drop"
         origin: NaiveDatetime | None = None
 
+    parameters: Parameters
+
     def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+        super().__init__(**parameters)
         models = self.parameters.gpu_models or ()
         self.trace_gpu = models[0] if len(models) == 1 else ""
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
+    def _jobs(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
-        raw = read_csv(path)
         rules.require_header(raw, path, _HEADER)
         workers = to_numbers(raw["worker_num"])
         refuse(raw, ~(workers >= 1), str(path), "worker_num", "is no number of workers", "1 or more")

@@ -1,14 +1,11 @@
 """Reader of the job files of Tiresias, Gu et al., NSDI'19 (SymbioticLab/Tiresias)."""
 
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from artist.bad_input.records import validated
 from artist.errors import InputError
-from artist.tables.files import read_csv
 from artist.tables.rows import Table
-from artist.workload.api import FileParameters
 from artist.workload.readers import rules
+from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
 _HEADER = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration")
@@ -34,7 +31,7 @@ MODEL_NAMES: dict[str, str | None] = {
 }
 
 
-class TiresiasCsv:
+class TiresiasCsv(TraceReader):
     """Jobs of a CSV file with job_id, num_gpu, submit_time, iterations, model_name, duration; times in s.
 
     Rules:
@@ -49,21 +46,17 @@ class TiresiasCsv:
     - A file with Muri's columns is refused: its times are in milliseconds.
     """
 
-    class Parameters(FileParameters):
+    class Parameters(TraceParameters):
         """Parameters, beside those of every source."""
 
         iterations: Literal["keep", "ignore"] = "keep"
         zero_duration: rules.ZeroDuration = "drop"
         model_names: dict[str, str | None] = MODEL_NAMES
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+    parameters: Parameters
 
-    def table(self) -> Table:
-        """Return all jobs as a canonical table."""
+    def _jobs(self, raw: Table) -> Table:
         path = self.parameters.path
-        raw = read_csv(path)
         if "iteration_time" in raw:
             allowed = "workload=muri, which reads times in ms"
             raise InputError(

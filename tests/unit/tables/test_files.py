@@ -40,7 +40,7 @@ def test_a_byte_order_mark_is_no_part_of_the_header(write: Write) -> None:
         (gzip.compress(GOOD.encode() * 100, mtime=0)[:-9], "broken gzip file"),
         (gzip.compress(GOOD.encode(), mtime=0)[:5], "broken gzip file"),
         (b"\x1f\x8b garbage that is no gzip", "broken gzip file"),
-        ("job_id,gpus\na,1\nb,2,3\n", "not a table"),
+        ("job_id,gpus\na,1\nb,2,3\n", "line 3: more fields than the header"),
         ("job_id,gpus\na,1,3\nb,2,3\n", "more fields than the header"),
         ('job_id,gpus\n"a,1\n', "not a table"),
     ],

@@ -99,7 +99,7 @@ def test_the_converted_file(write: Write) -> None:
 def test_bad_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file."""
     with pytest.raises(InputError, match=words):
-        AcmeTrace(path=write(text)).table().frame()
+        AcmeTrace(path=write(text), bad_rows="refuse").table().frame()
 
 
 def test_the_sample_of_kalos(traces: Path) -> None:

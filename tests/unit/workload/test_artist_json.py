@@ -57,7 +57,7 @@ def test_bad_jobs(write: Write, change: dict[str, object], words: str) -> None:
     """One wrong value in the second of two jobs."""
     jobs = [JOB, {**JOB, "job_id": "2", "cpu_num": "0", **change}]
     with pytest.raises(InputError, match=words):
-        ArtistJson(path=write(json.dumps(jobs))).table().frame()
+        ArtistJson(path=write(json.dumps(jobs)), bad_rows="refuse").table().frame()
 
 
 def test_a_missing_key(write: Write) -> None:

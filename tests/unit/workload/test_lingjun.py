@@ -44,7 +44,7 @@ def test_jobs_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
 def test_bad_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file."""
     with pytest.raises(InputError, match=words):
-        LingjunTrace(path=write(text)).table().frame()
+        LingjunTrace(path=write(text), bad_rows="refuse").table().frame()
 
 
 def test_a_week_of_lingjun(traces: Path) -> None:

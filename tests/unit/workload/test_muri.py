@@ -123,13 +123,15 @@ def test_a_file_of_muri_is_not_read_in_seconds(write: Write) -> None:
 def test_bad_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file."""
     with pytest.raises(InputError, match=words):
-        MuriCsv(path=write(text)).table().frame()
+        MuriCsv(path=write(text), bad_rows="refuse").table().frame()
 
 
 def test_a_network_stage_longer_than_the_iteration(write: Write) -> None:
     """Nothing would be left to compute."""
     with pytest.raises(InputError, match="line 2: resource_time_2 leaves no time"):
-        MuriCsv(path=write(MURI.replace(",140,50,", ",140,200,")), network="subtract").table().frame()
+        MuriCsv(
+            path=write(MURI.replace(",140,50,", ",140,200,")), bad_rows="refuse", network="subtract"
+        ).table().frame()
 
 
 @pytest.mark.parametrize(

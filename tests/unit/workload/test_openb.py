@@ -66,7 +66,7 @@ def test_the_rules(write: Write) -> None:
 def test_bad_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file."""
     with pytest.raises(InputError, match=words):
-        OpenbTrace(path=write(text)).table().frame()
+        OpenbTrace(path=write(text), bad_rows="refuse").table().frame()
 
 
 def test_the_pods_of_openb(traces: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -78,7 +78,7 @@ def test_the_recovered_file(write: Write) -> None:
 def test_bad_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file, named by line and by the file's own column."""
     with pytest.raises(InputError, match=words):
-        PaiTrace(path=write(text)).table().frame()
+        PaiTrace(path=write(text), bad_rows="refuse").table().frame()
 
 
 def test_the_recovered_file_knows_no_states(write: Write) -> None:

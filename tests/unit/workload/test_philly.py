@@ -126,14 +126,16 @@ def test_the_file_of_all_jobs(write: Write) -> None:
 def test_bad_jobs_of_the_json(write: Write, change: dict[str, Any], words: str) -> None:
     """One wrong value in the first of four jobs."""
     with pytest.raises(InputError, match=words):
-        PhillyTrace(path=write(json.dumps([{**JOBS[0], **change}, *JOBS[1:]]))).table().frame()
+        PhillyTrace(
+            path=write(json.dumps([{**JOBS[0], **change}, *JOBS[1:]])), bad_rows="refuse"
+        ).table().frame()
 
 
 def test_a_missing_key_of_the_json(write: Write) -> None:
     """The second job has no vc."""
     lost = {key: value for key, value in JOBS[1].items() if key != "vc"}
     with pytest.raises(InputError, match="entry 2: vc is missing"):
-        PhillyTrace(path=write(json.dumps([JOBS[0], lost]))).table().frame()
+        PhillyTrace(path=write(json.dumps([JOBS[0], lost])), bad_rows="refuse").table().frame()
 
 
 def test_malformed_json(write: Write) -> None:
@@ -156,7 +158,7 @@ def test_malformed_json(write: Write) -> None:
 def test_bad_csv_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file."""
     with pytest.raises(InputError, match=words):
-        PhillyTrace(path=write(text)).table().frame()
+        PhillyTrace(path=write(text), bad_rows="refuse").table().frame()
 
 
 def test_the_original_day(traces: Path) -> None:

@@ -58,4 +58,4 @@ def test_the_rules(write: Write) -> None:
 def test_bad_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file."""
     with pytest.raises(InputError, match=words):
-        SpotTrace(path=write(text)).table().frame()
+        SpotTrace(path=write(text), bad_rows="refuse").table().frame()

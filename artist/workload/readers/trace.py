@@ -1,0 +1,116 @@
+"""The base of readers of files: jobs of the good rows, and a count of the bad ones."""
+
+import logging
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from artist.bad_input.records import validated
+from artist.errors import InputError
+from artist.tables.files import read_csv
+from artist.tables.rows import BadRowsError, Table
+from artist.workload.api import FileParameters
+from artist.workload.readers.rules import log
+
+BadRowsRule = Literal["refuse", "drop"]
+"""A row that cannot be simulated ends the command, or is left out and counted."""
+_MAX_FAULTS = 8  # in a message
+
+
+class TraceParameters(FileParameters):
+    """Parameters of a reader of a published trace.
+
+    Attributes
+    ----------
+    bad_rows
+        Rule for rows that cannot be simulated.
+    """
+
+    bad_rows: BadRowsRule = "drop"
+
+
+class TraceReader:
+    """A reader of one file; that of a format defines `_jobs`, and `_read` for a file that is no CSV.
+
+    A row that cannot be simulated, such as one that ends before it starts, follows `bad_rows`: it is refused,
+    or left out and counted by fault, with the first row of each and the GPU-hours where these are known. A
+    file without a good row is refused.
+    """
+
+    Parameters: type[TraceParameters] = TraceParameters
+    parameters: TraceParameters
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+        self._left_out = ""
+
+    def table(self) -> Table:
+        """Return all jobs as a canonical table."""
+        if self.parameters.bad_rows == "refuse":
+            return self._jobs(self._read())
+        faults: list[BadRowsError] = []
+        try:
+            raw = self._read()
+        except BadRowsError as bad:
+            raw = _good_rows(bad, faults)
+        while True:
+            notes: list[logging.LogRecord] = []
+            held_back: Any = notes.append  # the notes of an attempt that fails would be repeated
+            log.addFilter(held_back)
+            try:
+                table = self._jobs(raw)
+                break
+            except BadRowsError as bad:
+                bad.rest = raw.take(~np.isin(raw.places, bad.places))
+                raw = _good_rows(bad, faults)
+            except InputError as error:  # such as no job left
+                raise faults[0] if faults else error from None
+            finally:
+                log.removeFilter(held_back)
+        for note in notes:
+            log.handle(note)
+        self._left_out = _in_words(faults)
+        if faults:
+            log.warning("%s: %s", self.parameters.path, self._left_out, extra={"note": True})
+        return table
+
+    def describe(self) -> str:
+        """Return the file, its format and the rows left out."""
+        name = type(self).__name__
+        text = f"{self.parameters.path.name}, read by {name.removesuffix('Trace') or name}"
+        return f"{text}; {self._left_out}" if self._left_out else text
+
+    def _read(self) -> Table:
+        """Return the rows of the file as they are."""
+        return read_csv(self.parameters.path)
+
+    def _jobs(self, raw: Table) -> Table:
+        """Return the jobs of some rows as a canonical table, or raise BadRowsError for others."""
+        raise NotImplementedError
+
+
+def _good_rows(bad: BadRowsError, faults: list[BadRowsError]) -> Table:
+    """Return the rows without one more fault, which joins the others; raise it if no row is left."""
+    if bad.rest is None or not len(bad.rest):
+        raise bad
+    faults.append(bad)
+    return bad.rest
+
+
+def _in_words(faults: list[BadRowsError]) -> str:
+    """Return the number of bad rows, by fault, with the first row of each and the known GPU-hours."""
+    if not faults:
+        return ""
+    counts = [
+        f"{fault.what} ({len(fault.places):,}, first {fault.first}{_hours(fault.gpu_h)})"
+        for fault in faults[:_MAX_FAULTS]
+    ]
+    more = f"; {len(faults) - _MAX_FAULTS} more faults" * (len(faults) > _MAX_FAULTS)
+    bad = sum(len(fault.places) for fault in faults)
+    return f"left out {bad:,} bad row{'s' * (bad > 1)} (bad_rows=drop): {'; '.join(counts)}{more}"
+
+
+def _hours(gpu_h: float) -> str:
+    return f", {gpu_h:,.3g} GPU-hours" if gpu_h > 0 else ""
