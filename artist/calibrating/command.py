@@ -14,10 +14,10 @@ from artist.app.outputs import check_outputs
 from artist.bad_input.records import Strict, validated
 from artist.calibrating.fabric import Named, check_machine, doubts, fitted, topology_text, weak_points
 from artist.calibrating.fabric_views import fabric_figure, fabric_table
-from artist.calibrating.layers import layers_table, measured_model, read_gradients, read_layers, sent_bytes
+from artist.calibrating.layers import layers_table, measured_model, read_layers, sent_bytes
 from artist.calibrating.measured import Measured, measured_file, read_measured
 from artist.calibrating.table import fit_table
-from artist.calibrating.trace import layer_names, read_trace
+from artist.calibrating.trace import read_trace
 from artist.entry import BAD_INPUT
 from artist.errors import InputError
 from artist.run.build import build_network
@@ -197,10 +197,9 @@ def _write_layers(config: CalibrateConfig) -> None:
         if config.model is None:
             found, allowed = str(config.trace), "model=NAME, as job traces call it"
             raise InputError("a trace does not name its model", where="model", found=found, allowed=allowed)
-        table = config.gradients
-        gradients = None if table is None else read_gradients(table, layer_names(config.trace))
-        layers = read_trace(config.trace, config.iterations, gradients)
-        models = {config.model: measured_model(layers, config.trace.name, str(config.trace))}
+        trace = read_trace(config.trace, config.iterations, config.gradients)
+        _print_notes(trace.notes)
+        models = {config.model: measured_model(trace.layers, config.trace.name, str(config.trace))}
         source = config.trace
     speed = config.machine.speed or 1.0
     _print_notes([f"times are of a GPU of speed {speed:g} (1: an H100); machine.speed=... for another"])

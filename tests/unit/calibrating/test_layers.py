@@ -2,6 +2,8 @@
 
 import gzip
 import json
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from netmodels.calibration.calibrated import read_calibrated
 from netmodels.profiles.layers import Layer
 
 HEAD = "model,layer,forward_ns,input_gradient_ns,weight_gradient_ns,gradient_bytes,source"
-# Two layers by hand, us: forward 0..100 (conv) and 100..140 (fc); backward on another thread, fc first.
+# Two layers by hand; their kernels, us: forward 100 (conv) and 40 (fc); backward fc 80 + 20, conv 270 + 30.
+KERNELS = ((10, 100, 1), (110, 40, 1), (160, 80, 2), (240, 20, 2), (270, 270, 2), (550, 30, 2))
 CONV = Layer("conv", 100_000, 0, 300_000, 4 * 64 * 3 * 7 * 7)
 FC = Layer("fc", 40_000, 50_000, 50_000, 4 * 10 * 64)
 
@@ -22,8 +25,22 @@ def event(cat: str, name: str, ts: float, dur: float, tid: int = 1, **args: obje
     return {"ph": "X", "cat": cat, "name": name, "pid": 7, "tid": tid, "ts": ts, "dur": dur, "args": args}
 
 
-def iteration(start: float, number: int, kind: str = "user_annotation") -> list[dict[str, Any]]:
-    """Return the events of one iteration of 600 us, sequence numbers from `number` on."""
+def work(start: float, launched: float, dur: float, thread: int = 1, **kernel: Any) -> list[dict[str, Any]]:
+    """Return a launch by a thread, `launched` us after `start`, and its kernel, at once, on stream 7."""
+    at = start + launched
+    told = {"cat": "kernel", "name": "gemm", "tid": 7, "ts": at, **kernel}
+    args = {"correlation": at, **told.pop("args", {})}
+    runtime = "hipLaunchKernel" if told["cat"] == "Kernel" else "cudaLaunchKernel"
+    return [event("cuda_runtime", runtime, at, 5, thread, correlation=at), event(dur=dur, **told, **args)]
+
+
+def iteration(
+    start: float,
+    number: int,
+    kind: str = "user_annotation",
+    kernels: Iterable[tuple[float, float, int]] = KERNELS,
+) -> list[dict[str, Any]]:
+    """Return the events of one iteration of 600 us on the CPU, sequence numbers from `number` on."""
 
     def named(name: str) -> str:
         return name if kind == "user_annotation" else f"nn.Module: {name}"
@@ -44,6 +61,7 @@ def iteration(start: float, number: int, kind: str = "user_annotation") -> list[
         event("cpu_op", engine + "ConvolutionBackward0", start + 260, 270, 2, **conv),
         event("cpu_op", engine + gather, start + 540, 30, 2),
         event("cpu_op", gather, start + 541, 10, 2, **next(shapes)),
+        *chain.from_iterable(work(start, *kernel) for kernel in kernels),
     ]
 
 
@@ -70,16 +88,143 @@ def test_a_trace_becomes_a_profile(calibrate, kind, name):
     assert result.rows["Mine"] == ["2", "0.140", "0.400", "0.040"]
 
 
-def test_on_a_gpu_the_kernels_count(calibrate):
-    """Conv launches 2 kernels of 500 us in 100 us, fc one of 70 us: launches say whose, kernels how long."""
-    launches = [(10, 500, 1), (20, 500, 1), (110, 70, 1), (160, 90, 2), (270, 2000, 2)]
-    events = iteration(0, 0)
-    for number, (at, dur, tid) in enumerate(launches):
-        events.append(event("cuda_runtime", "cudaLaunchKernel", at, 5, tid, correlation=number))
-        events.append(event("kernel", "gemm", at + 1000, dur, 99, correlation=number))
+def times() -> list[tuple[int, int]]:
+    """Return the forward and backward times of the layers, us."""
+    return [
+        (layer.forward_ns // 1000, (layer.input_gradient_ns + layer.weight_gradient_ns) // 1000)
+        for layer in profile()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "told"),
+    [
+        (
+            {"name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"},
+            "collectives",
+        ),
+        ({"name": "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)"}, "collectives"),
+        ({"name": "void NCCLDEVKERNEL_Generic"}, "collectives"),
+        ({"name": "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage)", "cat": "Kernel"}, "collectives"),
+        ({"name": "rcclKernel_AllReduce", "cat": "Kernel"}, "collectives"),
+        ({"name": "mscclKernel_Sum_half_LL"}, "collectives"),
+        ({"name": "oneccl_allreduce_large"}, "collectives"),
+        ({"name": "one_shot_all_reduce", "args": {"Collective name": "allreduce"}}, "collectives"),
+        ({"name": "Memcpy HtoD (Pinned -> Device)", "cat": "gpu_memcpy"}, "copies"),
+        ({"name": "Memset (Device)", "cat": "Memset"}, "copies"),
+        ({"name": "__amd_rocclr_copyBuffer", "cat": "Kernel"}, "copies"),
+    ],
+)
+def test_collectives_and_copies_are_in_no_layer(calibrate, kernel, told):
+    """300 us launched by fc's backward function: the network model has their time; backward stays 400 us."""
+    result = calibrate(write(iteration(0, 0) + work(0, 170, 300, 2, **{"tid": 20, **kernel})), "model=Mine")
+    assert result.code == 0, result.err
+    assert profile() == (CONV, FC)
+    assert f"in no layer, per iteration: 0.300 ms of {told}" in result.err
+
+
+@pytest.mark.parametrize("name", ["gemm", "void cub::_CCCL_200802::DeviceReduce", "at::native::occupancy"])
+def test_other_kernels_compute(calibrate, name):
+    """50 us launched by fc's forward operator, after its 40."""
+    result = calibrate(write(iteration(0, 0) + work(0, 120, 50, 1, name=name)), "model=Mine")
+    assert times()[1] == (90, 100), result.err
+
+
+def test_the_optimizer_and_all_after_the_backward_pass_are_in_no_layer(calibrate):
+    """40 us of `step`, 10 of `zero_grad` before the forward pass, 7 of clipping in a range of the user's."""
+    events = [
+        *iteration(100, 0),
+        event("user_annotation", "ProfilerStep#0", 0, 900),
+        event("user_annotation", "Optimizer.zero_grad#SGD.zero_grad", 50, 20),
+        event("user_annotation", "clip", 680, 15),
+        event("user_annotation", "update", 700, 40),
+        event("user_annotation", "Optimizer.step#SGD.step", 701, 30),
+        *chain.from_iterable(work(0, *kernel) for kernel in ((55, 10), (685, 7), (710, 40))),
+    ]
+    result = calibrate(write([e for e in events if e["dur"] != 600]), "model=Mine")
+    assert result.code == 0, result.err
+    assert profile() == (CONV, FC)
+    assert "0.050 ms of the optimizer, 0.007 ms of other kernels" in result.err
+
+
+def test_kernels_of_several_streams_take_their_time_together(calibrate):
+    """Conv computes from 10 to 110 us, fc to 150; 60 us more on another stream begin at 30, or at 90.
+
+    The first are in conv's; the second end with fc's, so conv has 40 us more and fc nothing: 140 us in all.
+    """
+    for begins, more in ((30, 0), (90, 40)):
+        other = work(0, 20, 60, 1, ts=begins, tid=9)
+        assert calibrate(write(iteration(0, 0) + other), "model=Mine").code == 0
+        conv, fc = times()
+        assert conv == (100 + more, 300)
+        assert fc == (40 - more, 100)
+
+
+def test_a_module_has_the_kernels_that_are_in_no_module_inside_it(calibrate):
+    """25 us of the block's own, such as a residual addition after fc; conv and fc keep theirs."""
+    events = iteration(0, 0, "python_function")
+    events += [event("python_function", "nn.Module: block", 0, 150), *work(0, 145, 25)]
     assert calibrate(write(events), "model=Mine").code == 0
-    times = [(layer.forward_ns, layer.input_gradient_ns, layer.weight_gradient_ns) for layer in profile()]
-    assert times == [(1_000_000, 0, 2_000_000), (70_000, 45_000, 45_000)]
+    assert {layer.name: layer.forward_ns for layer in profile()} == {
+        "block": 25_000,
+        "conv": 100_000,
+        "fc": 40_000,
+    }
+
+
+def test_recomputed_activations_count_once(calibrate):
+    """A checkpoint's backward function has those of its layers inside it: 400 us, as without one."""
+    engine = "autograd::engine::evaluate_function: CheckpointFunctionBackward"
+    assert calibrate(write([*iteration(0, 0), event("cpu_op", engine, 145, 440, 2)]), "model=Mine").code == 0
+    assert profile() == (CONV, FC)
+
+
+def test_only_whole_iterations_count(calibrate):
+    """Of three steps the last has no backward pass; an iteration before the first step is in no figure."""
+    events = [*iteration(1e6, 0), *iteration(2e6, 2), event("user_annotation", "ProfilerStep#9", 3e6, 600)]
+    events += [
+        *work(3e6, 10, 500),
+        *(e for e in iteration(0, 20) if not e["name"].startswith("ProfilerStep")),
+    ]
+    result = calibrate(write(events), "model=Mine")
+    assert result.code == 0, result.err
+    assert profile() == (CONV, FC)
+    assert "left out, without a backward pass: ProfilerStep#9" in result.err
+
+
+def test_layers_that_take_longer_than_the_iteration_are_refused(calibrate):
+    """540 + 100 us of kernels in a step of 600 us; on the GPU, where the trace has that, it takes 660 us."""
+    events = iteration(0, 0) + work(0, 20, 100)
+    result = calibrate(write(events), "model=Mine")
+    assert (result.code, len(result.err.splitlines())) == (2, 2)
+    assert "found '0.640 ms in 0.600 ms'" in result.err
+    events.append(event("gpu_user_annotation", "ProfilerStep#0", 10, 660))
+    assert calibrate(write(events), "model=Mine").code == 0
+
+
+@pytest.mark.parametrize(
+    ("gpu", "told"),
+    [
+        ([], "no event of a GPU"),
+        (work(0, 20, 9, cat="gpu_memcpy", name="Memcpy HtoD"), "1 gpu_memcpy"),
+        (work(0, 20, 9, name="ncclDevKernel_AllReduce"), "1 kernel, such as ncclDevKernel_AllReduce"),
+        (work(0, 20, 9)[1:], "1 kernel, such as gemm"),  # without its launch
+    ],
+)
+def test_times_of_a_cpu_are_refused(calibrate, gpu, told):
+    """A profile is of a GPU; the message has the events of one that were found."""
+    result = calibrate(write([*iteration(0, 0, kernels=()), *gpu]), "model=Mine")
+    assert (result.code, len(result.err.splitlines())) == (2, 2)
+    assert told in result.err
+    assert "ProfilerActivity.CUDA" in result.err
+
+
+def test_iterations_are_those_of_one_process_and_of_the_trace(calibrate):
+    """Traces of two ranks in one file, and iterations=3 for a trace with two steps."""
+    result = calibrate(write(iteration(0, 0) + iteration(1000, 0)), "model=Mine")
+    assert (result.code, "an iteration twice" in result.err) == (2, True)
+    result = calibrate(write(iteration(0, 0) + iteration(1000, 2)), "model=Mine", "iterations=3")
+    assert (result.code, "the trace has 2 ProfilerStep#" in result.err) == (2, True)
 
 
 def test_missing_parts_of_a_trace_are_asked_for(calibrate):
@@ -99,7 +244,7 @@ def test_missing_parts_of_a_trace_are_asked_for(calibrate):
     Path("bytes.csv").write_text("layer,gradient_bytes\nconf,8\n")
     result = calibrate(write(bare), "model=Mine", "iterations=1", "gradients=bytes.csv")
     assert "did you mean 'conv'" in result.err
-    operators = [event for event in iteration(0, 0) if event["cat"] == "cpu_op" or "Step" in event["name"]]
+    operators = [event for event in iteration(0, 0) if event["name"] not in ("conv", "fc")]
     assert "record_function(NAME) around each layer" in calibrate(write(operators), "model=Mine").err
 
 
