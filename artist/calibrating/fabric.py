@@ -208,7 +208,7 @@ def _comments(outcome: Fitted, logs: Logs, named: Named) -> list[str]:
 
 
 def _source(logs: Logs) -> str:
-    files = dict.fromkeys(run.source.partition(", line")[0] or run.name for run in logs.runs)
+    files = dict.fromkeys(run.source.rpartition(", ")[0] or run.name for run in logs.runs)
     return f"measured runs ({', '.join(files)}); see the comments"
 
 

@@ -1,8 +1,8 @@
 """Parses one line of a log of nccl-tests or rccl-tests.
 
 The formats are those of `src/common.cu` and `src/util.cu` of github.com/NVIDIA/nccl-tests from version 2.0 to
-2.19, and of github.com/ROCm/rccl-tests. Prefixes that launchers put in front of a line (`[1,0]<stdout>:`, `3:
-`) and messages of NCCL printed into the middle of one are skipped.
+2.19, and of github.com/ROCm/rccl-tests. Tags of launchers (`[1,0]<stdout>:`, `3: `), in front of a line or in
+the middle of a row, whose parts are printed one after the other, are skipped, and so are messages of NCCL.
 """
 
 import re
@@ -25,7 +25,8 @@ _PROGRAM = re.compile(
 _LIBRARY = re.compile(r"\b[NR]CCL version\s*:?\s*(\d[\w.]*)")
 _LIBRARY_CODE = re.compile(r"\bnccl-library=(\d+)")
 _MESSAGE = re.compile(r"(-1|\d(?=[A-Za-z]))?[\w.-]*:\d+:\d+ \[[-\d]+\].*|[NR]CCL version.*")
-_PREFIX = re.compile(r"^\s*(?:\[[^\]]*\]\s*<std\w+>\s*:?|[\w.-]+:(?=\s))")
+_TAG = re.compile(r"\[[^\]]*\]\s*<std\w+>\s*:?|(?<=\s)\d+:\s|(?<=\s-1)\d+:\s")
+_PREFIX = re.compile(r"^\s*[\w.-]+:(?=\s)")
 _VALUE = re.compile(r"[-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|nan|inf)|N/A", re.IGNORECASE)
 
 LineType = Literal["begins", "starting", "rank", "head", "row", "values", "ends", "other"]
@@ -90,7 +91,7 @@ def line_of(text: str) -> Line:
         return Line("head", tuple(match[1].split()))
     if _ENDS.search(text):
         return Line("ends")
-    return _table_line(_MESSAGE.sub(r"\1", text))
+    return _table_line(_TAG.sub(" ", _MESSAGE.sub(r"\1", text)))
 
 
 def _table_line(text: str) -> Line:

@@ -7,7 +7,7 @@ from math import isfinite
 from netmodels.inputs.errors import InputError
 from netmodels.nccl.log_lines import Line, Rank, library_of, line_of, program_of
 
-_BLOCK = ("time", "algbw", "busbw", "#wrong")
+BLOCK = ("time", "algbw", "busbw", "#wrong")
 MAX_GB_S = 50_000.0  # a GPU's own memory is slower
 MAX_US = 1e10
 _PAIR = 2  # of times, out of place and in place
@@ -53,10 +53,16 @@ class Test:
         The file, for messages.
     line
         Its first line.
+    unit
+        Name of the numbered parts of the file, for messages.
+    stated
+        Machines and GPUs per machine, in files that state them without their ranks.
     """
 
     path: str
     line: int
+    unit: str = "line"
+    stated: tuple[int, int] | None = None
     __test__ = False  # nothing for pytest
     begun: bool = False
     started: bool = False
@@ -71,7 +77,7 @@ class Test:
     @property
     def where(self) -> str:
         """File and line."""
-        return f"{self.path}, line {self.line}"
+        return f"{self.path}, {self.unit} {self.line}"
 
     @property
     def in_place(self) -> bool:
@@ -90,7 +96,7 @@ class Test:
         if place in self.ranks:
             raise InputError(
                 "two programs print into one log",
-                where=f"{self.path}, line {line}",
+                where=f"{self.path}, {self.unit} {line}",
                 found=f"Rank {rank.number} twice, on {self.ranks[place].host} and {rank.host}",
                 allowed="one program over all processes (nccl-tests built with MPI=1), or one log each",
             )
@@ -138,7 +144,7 @@ class Test:
             return 3 + len(self.columns) + ("timestamp" in self.columns)
         named = len(words) > 3 and not words[3][:1].isdigit()  # a redop
         rooted = named and len(words) > 4 and words[4].lstrip("-").isdigit()
-        return 3 + named + rooted + 2 * len(_BLOCK)
+        return 3 + named + rooted + 2 * len(BLOCK)
 
     def _row(self, words: tuple[str, ...], line: int) -> Row:
         columns = self.columns or _columns_like(words)
@@ -188,7 +194,7 @@ class Test:
             raise self._bad(row.line, "no bandwidth of GPUs", row.busbw_gb_s, f"GB/s up to {MAX_GB_S:g}")
 
     def _bad(self, line: int, problem: str, value: object, allowed: str) -> InputError:
-        return InputError(problem, where=f"{self.path}, line {line}", found=value, allowed=allowed)
+        return InputError(problem, where=f"{self.path}, {self.unit} {line}", found=value, allowed=allowed)
 
 
 def tests_of(lines: Iterable[str], path: str) -> list[Test]:
@@ -264,7 +270,7 @@ def _checked_columns(words: tuple[str, ...], where: str) -> tuple[str, ...]:
 
 def _columns_like(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns of a row in a log without their names."""
-    return ("redop", "root")[: len(words) - 3 - 2 * len(_BLOCK)] + _BLOCK + _BLOCK
+    return ("redop", "root")[: len(words) - 3 - 2 * len(BLOCK)] + BLOCK + BLOCK
 
 
 def _time_of(columns: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Measured runs from logs of nccl-tests and rccl-tests, as these programs print them.
+"""Measured runs from logs of nccl-tests and rccl-tests, as these programs print them or write them to a file.
 
 The collective of a log is that of its line `# Collective test starting`, a command line in it, the file's
 name, or its columns and the ratio of its bandwidths; machines and GPUs are those of its lines `# Rank`. The
@@ -19,6 +19,7 @@ from netmodels.inputs.naming import allowed_names
 from netmodels.nccl.log_lines import plain
 from netmodels.nccl.log_tests import Row, Test, tests_of
 from netmodels.nccl.model import NcclCollective
+from netmodels.nccl.reports import is_report, tests_of_report
 from netmodels.nccl.runs import MeasuredRun, bus_factor
 
 COLLECTIVES: dict[str, NcclCollective] = {plain(name): name for name in get_args(NcclCollective)}
@@ -109,7 +110,9 @@ def read_log(path: Path, facts: LogFacts | None = None) -> Logs:
     InputError
         If it cannot be read or understood, with file, line, the value found and the allowed values.
     """
-    tests = tests_of(text_of(path).splitlines(), str(path))
+    text = text_of(path)
+    reports = tests_of_report(text, str(path)) if is_report(text) else []
+    tests = reports or tests_of(text.splitlines(), str(path))
     if not any(test.rows for test in tests):
         raise _no_table(path)
     return Logs.joined([_logs_of(test, path, facts or LogFacts()) for test in tests])
@@ -148,7 +151,7 @@ def _runs_of(test: Test, path: Path, facts: LogFacts) -> tuple[list[MeasuredRun]
             f"{path.name}:{test.line}",
             *(collective, machines, gpus),
             tuple(sorted((row.size_bytes, row.time_us) for row in rows)),
-            source=f"{path.name}, line {rows[0].line}",
+            source=f"{path.name}, {test.unit} {rows[0].line}",
             settings=_settings(test, rows[0]),
         )
         for rows in _series(test)
@@ -160,7 +163,8 @@ def _doubts(test: Test, facts: LogFacts) -> Iterable[str]:
     """Yield evidence against the runs of a test."""
     wrong = [row.line for row in test.rows if row.wrong]
     if wrong:
-        yield f"{test.where}: wrong results in {len(wrong)} rows, from line {wrong[0]} on; their times count"
+        first = f"{test.unit} {wrong[0]}"
+        yield f"{test.where}: wrong results in {len(wrong)} rows, from {first} on; their times count"
     place = _place(test, facts)
     if facts.machines and place != (facts.machines, facts.gpus_per_machine):
         yield (
@@ -282,6 +286,8 @@ def _place(test: Test, facts: LogFacts) -> tuple[int, int]:
         return len(machines), machines[0]
     if facts.machines and facts.gpus_per_machine:
         return facts.machines, facts.gpus_per_machine
+    if test.stated:
+        return test.stated
     ratio, _ = _ratio(test.rows)
     raise InputError(
         "the log does not name its machines",
@@ -295,7 +301,9 @@ def _count(test: Test, facts: LogFacts) -> int | None:
     """Return the number of GPUs of a test, if known."""
     if test.ranks:
         return len(test.ranks)
-    return facts.machines * facts.gpus_per_machine if facts.machines and facts.gpus_per_machine else None
+    if facts.machines and facts.gpus_per_machine:
+        return facts.machines * facts.gpus_per_machine
+    return test.stated[0] * test.stated[1] if test.stated else None
 
 
 def _gpus_by_machine(test: Test) -> list[int]:
@@ -323,4 +331,6 @@ def _no_table(path: Path) -> InputError:
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     problem = "no row of nccl-tests or rccl-tests" if first else "an empty file"
     allowed = "a log as printed, with rows `size count type redop root time algbw busbw #wrong ...`"
+    if is_report(text):
+        allowed = "a whole JSON file of nccl-tests (-J), a JSON or CSV file of rccl-tests (-x)"
     return InputError(problem, where=str(path), found=first, allowed=allowed)

@@ -18,6 +18,7 @@ from netmodels.nccl.log_lines import plain
 from netmodels.nccl.log_tests import MAX_GB_S, MAX_US
 from netmodels.nccl.logs import COLLECTIVES, LogFacts, Logs, read_log, text_of
 from netmodels.nccl.model import NcclCollective
+from netmodels.nccl.reports import is_report
 from netmodels.nccl.runs import MeasuredRun
 
 _COLUMNS = ("collective", "machines", "gpus_per_machine", "bytes", "time_us")
@@ -98,7 +99,7 @@ def read_measurements(names: Sequence[str], field: str, facts: LogFacts | None =
 
 
 def _read(path: Path, facts: LogFacts) -> Logs:
-    if path.name.removesuffix(".gz").endswith(".csv"):
+    if path.name.removesuffix(".gz").endswith(".csv") and not is_report(text_of(path)):
         return read_table(path)
     return read_log(path, facts)
 

@@ -1,6 +1,7 @@
 """Logs of nccl-tests and rccl-tests are read as they are printed; what is no run is named, never dropped."""
 
 import gzip
+import json
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -63,6 +64,147 @@ def test_prefixes_of_launchers_are_skipped(printed_log, read, prefix):
     """`mpirun --tag-output`, `srun --label` and logs of pods put a tag before each line."""
     text = "\n".join(prefix + line for line in printed_log(POINTS).splitlines())
     assert read(text, "all_reduce.log").runs[0].points == POINTS
+
+
+@pytest.mark.parametrize("tag", ["[1,0]<stdout>:", "[prterun-a-1@1,12]<stdout>: ", "0: ", " 12: "])
+def test_tags_of_launchers_inside_a_row_are_skipped(printed_log, read, tag):
+    """A row is printed in parts, before and after its collective; a launcher tags both."""
+    text = printed_log(POINTS)
+    row = next(line for line in text.splitlines() if line.lstrip().startswith("1048576"))
+    start, end = row[: row.index("-1") + 2], row[row.index("-1") + 2 :]
+    for glued in (f"{tag}{start}{tag}{end}", f"{tag}{start}\n{tag}{end}"):
+        assert read(text.replace(row, glued), "all_reduce.log").runs[0].points == POINTS
+
+
+def blocks(size: int, us: float, gpus: int = 16) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the figures of an all-reduce out of place, and in place in half of the time."""
+    factor = 2 * (gpus - 1) / gpus
+    out, inside = (
+        {"time": t, "alg_bw": size / t / 1e3, "bus_bw": factor * size / t / 1e3, "nwrong": 0.0}
+        for t in (us, us / 2)
+    )
+    return out, inside
+
+
+def nccl_json(**changed: object) -> dict[str, object]:
+    """Return the content of a JSON file of nccl-tests: 2 machines of 8 GPUs."""
+    devices = [
+        {
+            "rank": n,
+            "group": 0,
+            "pid": n,
+            "hostname": f"n{n // 8}",
+            "device": n % 8,
+            "device_hex": "0000:04:00",
+        }
+        | {"device_info": "NVIDIA H100 80GB HBM3"}
+        for n in range(16)
+    ]
+    results = [
+        {"size": size, "count": size // 4, "type": "float", "redop": "sum", "root": "    -1"}
+        | dict(zip(("out_of_place", "in_place"), blocks(size, us), strict=True))
+        for size, us in POINTS
+    ]
+    head = {"version": 2, "args": ["./build/all_reduce_perf", "-J", "x"], "nccl_version": 22907}
+    return {**head, "config": {"nthreads": 1, "devices": devices}, "results": results, **changed}
+
+
+def test_the_json_file_of_nccl_tests_is_read_as_its_log(read):
+    """Times out of place, 2 machines by the names of the hosts, GPU and NCCL 2.29.7."""
+    logs = read(json.dumps(nccl_json()), "out.json")
+    (run,) = logs.runs
+    assert (run.collective, run.machines, run.gpus_per_machine, run.points) == ("all_reduce", 2, 8, POINTS)
+    assert (list(logs.gpus), list(logs.libraries)) == (["NVIDIA H100 80GB HBM3"], ["2.29.7"])
+    assert run.source == "out.json, result 1"
+
+
+def test_json_results_in_place_only_of_the_cpu_or_unchecked_follow_the_rules_of_logs(read):
+    """`out_of_place: null` leaves half the time; `cpu_time` (-C 1) is no time of a collective."""
+    content = nccl_json()
+    for result in content["results"]:
+        result["out_of_place"], result["in_place"]["nwrong"] = None, None
+    (run,) = read(json.dumps(content)).runs
+    assert (run.points[1], run.settings) == ((1_048_576, 32.0), "NCCL 2.29.7, float, sum, in place")
+    for result in content["results"]:
+        result["in_place"]["cpu_time"] = result["in_place"].pop("time")
+    assert "CPU times" in read(json.dumps(content)).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"results": []}, "no row of nccl-tests"),
+        ({"results": [{"size": 8}]}, "result 1"),
+        ({"results": [7]}, "result 1"),
+        ({"config": None}, "does not name its machines"),
+    ],
+)
+def test_json_that_cannot_be_understood_is_refused(read, changed, told):
+    """With the file, and the result where there is one."""
+    with pytest.raises(InputError, match=told):
+        read(json.dumps(nccl_json(**changed)))
+    with pytest.raises(InputError, match="no row of nccl-tests"):
+        read(json.dumps(nccl_json())[:-400], "cut.json")
+
+
+def rccl_rows(machines: dict[str, int], places: tuple[int, ...] = (0, 1)) -> list[dict[str, object]]:
+    """Return the rows of a result file of rccl-tests."""
+    rows = []
+    for size, us in POINTS:
+        for in_place in places:
+            block = blocks(size, us)[in_place]
+            rows.append(
+                {
+                    "numCycle": 0,
+                    "name": "AllReduce",
+                    **machines,
+                    "size": size,
+                    "type": "float",
+                    "redop": "sum",
+                }
+                | {"inPlace": in_place, "time": block["time"], "algBw": block["alg_bw"]}
+                | {"busBw": block["bus_bw"], "wrong": "0"}
+            )
+    return rows
+
+
+def rccl_texts(rows: list[dict[str, object]]) -> list[str]:
+    """Return the rows in the formats of rccl-tests, new and old: a JSON list, one object per line, CSV."""
+    names = {
+        "name": "collective",
+        "inPlace": "inplace",
+        "algBw": "algbw",
+        "busBw": "busbw",
+        "wrong": "#wrong",
+    }
+    table = [[names.get(name, name) for name in rows[0]], *(list(row.values()) for row in rows)]
+    old = [{("#wrong" if name == "wrong" else name): value for name, value in row.items()} for row in rows]
+    quoted = [", ".join(f'"{cell}"' if isinstance(cell, str) else str(cell) for cell in row) for row in table]
+    return [
+        "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n",
+        "\n".join(map(json.dumps, old)),
+        "\n".join(",".join(map(str, row)) for row in table),
+        "\n".join(quoted),
+    ]
+
+
+@pytest.mark.parametrize("style", range(4))
+def test_result_files_of_rccl_tests_are_read_in_every_style(read, style):
+    """Two machines of 8 ranks, or 16 GPUs of a program without MPI; times out of place, else in place."""
+    two = {"nodes": 2, "ranks": 16, "ranksPerNode": 8, "gpusPerRank": 1}
+    (run,) = read(rccl_texts(rccl_rows(two))[style], "x.csv").runs
+    assert (run.collective, run.machines, run.gpus_per_machine, run.points) == ("all_reduce", 2, 8, POINTS)
+    (run,) = read(rccl_texts(rccl_rows({"gpus": 16}, (1,)))[style], "x.csv").runs
+    assert (run.machines, run.gpus_per_machine, run.points[1]) == (1, 16, (1_048_576, 32.0))
+
+
+def test_a_report_that_counts_a_communicator_as_one_machine_asks_for_the_machines(read):
+    """`nodes` is 1 for any communicator of rccl-tests: 16 GPUs are more than a machine of AMD's has."""
+    one = {"nodes": 1, "ranks": 16, "ranksPerNode": 16, "gpusPerRank": 1}
+    text = rccl_texts(rccl_rows(one))[0]
+    with pytest.raises(InputError, match="does not name its machines"):
+        read(text)
+    assert read(text, machines=2, gpus_per_machine=8).runs[0].machines == 2
 
 
 def test_messages_of_nccl_in_the_middle_of_a_row_are_skipped(printed_log, read):
