@@ -16,7 +16,7 @@ from io import TextIOWrapper
 from types import FrameType
 from typing import Any, NoReturn
 
-from artist.errors import InputError
+from artist.errors import InputError, Stopped, out_of_memory
 
 SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 GOES_ON = "the same command goes on with a sweep where it stopped"
@@ -46,7 +46,7 @@ def guarded(module: str, hint: str = "") -> int:
             signal.setitimer(signal.ITIMER_REAL, _LONGEST_S)  # should a part catch every exception
         arrived.append(number)
         stderr.muted = True
-        raise KeyboardInterrupt(number)
+        raise Stopped(number)
 
     stdout, stderr = _open_streams()
     heeded = [number for number in _STOPS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
@@ -59,6 +59,9 @@ def guarded(module: str, hint: str = "") -> int:
         code: int = import_module(module).main()
     except SystemExit as leaving:  # --help and the like
         code = leaving.code if isinstance(leaving.code, int) else SUCCESS
+    except MemoryError:
+        print(out_of_memory("the command"), file=sys.stderr)
+        code = SOME_FAILED
     except BaseException:
         if not arrived:
             raise
@@ -83,7 +86,7 @@ calibrate = partial(guarded, "artist.calibrating.command")
 
 def _raise_later(lost: Any) -> None:
     """Raise a signal's exception again if Python dropped it, as it does in a `__del__`."""
-    if not isinstance(lost.exc_value, KeyboardInterrupt):
+    if not isinstance(lost.exc_value, Stopped):
         sys.__unraisablehook__(lost)
         return
     from threading import Timer

@@ -2,7 +2,11 @@
 
 from netmodels.inputs.errors import InputError, regular
 
-__all__ = ["InputError", "PlanError", "RunError", "StuckError", "regular"]
+__all__ = ["InputError", "PlanError", "RunError", "Stopped", "StuckError", "out_of_memory", "regular"]
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal arrived; its number is the argument."""
 
 
 class PlanError(Exception):
@@ -15,3 +19,9 @@ class StuckError(Exception):
 
 class RunError(Exception):
     """A run of `artist.simulate` failed; the message is that of the command."""
+
+
+def out_of_memory(where: str) -> InputError:
+    """Return the error of work for which the machine has too little memory."""
+    allowed = "a machine with more, fewer jobs, or fewer runs at a time (hydra.launcher.n_jobs)"
+    return InputError("memory ran out", where=where, allowed=allowed)

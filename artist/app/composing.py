@@ -9,11 +9,15 @@ from typing import Any
 import hydra._internal.hydra
 import yaml
 from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra._internal.hydra import Hydra
+from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.plugins import Plugins
 from hydra.core.utils import configure_log
 from hydra.errors import HydraException
+from hydra.plugins.config_source import ConfigResult
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -65,6 +69,7 @@ def with_topology(resolved: dict[str, Any], name: str) -> dict[str, Any]:
 def composing() -> Iterator[None]:
     """Let Hydra compose from conf/, also in a program that uses Hydra for its own configuration."""
     register_topologies()
+    _check_files()
     hydra = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
@@ -99,6 +104,23 @@ def register_topologies() -> None:
 def _itself(store: ConfigStore, _: object) -> ConfigStore:
     """Return the store itself, which Hydra would copy whole for every list of choices."""
     return store
+
+
+class _CheckedFiles(FileConfigSource):
+    """Files of the configuration; those of users are checked before OmegaConf copies their aliases."""
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Return the content of a file."""
+        path = Path(self.path, self._normalize_file_name(config_path))
+        if path.is_file() and not path.is_relative_to(data_path("conf")):
+            from netmodels.inputs.schema import check_yaml  # with pydantic, which help does without
+
+            check_yaml(path, "configuration")
+        try:
+            return super().load_config(config_path)
+        except ValueError as error:  # such as a number of 5,000 digits
+            allowed = "the configuration file, in YAML"
+            raise InputError("not YAML", where=str(path), found=str(error), allowed=allowed) from error
 
 
 class _ComposingOnce(Hydra):
@@ -147,3 +169,9 @@ def compose_once() -> None:
     """Patch Hydra to compose once and without copies; importing this module patches nothing."""
     ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
     hydra._internal.hydra.Hydra = _ComposingOnce  # type: ignore[misc]
+    _check_files()
+
+
+def _check_files() -> None:
+    Plugins.instance()  # registers Hydra's own sources of files
+    SourcesRegistry.instance().types["file"] = _CheckedFiles

@@ -13,7 +13,7 @@ from hydra.core.config_loader import ConfigLoader
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, RangeSweep
 from hydra.core.utils import configure_log
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _AGAIN = "the same command tries it again, and repeats nothing that is finished"
 _FOLDER = "${artist.run_key:}"  # hydra.sweep.subdir of conf/config.yaml
 _MAX_KINDS = 64
+_MAX_POINTS = 100_000
 _UNHEEDED: dict[str, object] = {  # settings of Hydra, with their values in conf/config.yaml and Hydra
     "callbacks": {"sweep": {"_target_": "artist.app.sweep.Leave"}},
     "job.env_set": {},
@@ -76,6 +77,31 @@ def _check_heeded(settings: DictConfig) -> None:
             raise InputError(what, where=f"hydra.{name}", found=plain, allowed="leave it out")
 
 
+def _check_number(overrides: Sequence[Override]) -> None:
+    """Refuse no points, and more than can be listed in a second, before they are listed."""
+    points = 1.0
+    for override in overrides:
+        values = override.value()
+        if not override.is_sweep_override():
+            continue
+        if isinstance(values, RangeSweep):
+            start, stop, step = (float(number or 0) for number in (values.start, values.stop, values.step))
+            count = (stop - start) / (step or 1)
+        elif override.is_discrete_sweep():
+            count = float(sum(1 for _ in override.sweep_string_iterator()))
+        else:
+            raise _refusal(override, "no list of values", "values, a,b,c, or range(FROM,TO)")
+        if count <= 0:
+            raise _refusal(override, "a sweep over no values", "such as range(0,3)")
+        points *= count
+        if not points <= _MAX_POINTS:
+            raise _refusal(override, f"a sweep of more than {_MAX_POINTS:,} points", "fewer; split the sweep")
+
+
+def _refusal(override: Override, what: str, allowed: str) -> InputError:
+    return InputError(what, where=override.get_key_element(), found=override.input_line, allowed=allowed)
+
+
 def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request | Outcome"]) -> list[Point]:
     """Run all points of a sweep, print a line as each ends, and return them in their order.
 
@@ -89,6 +115,7 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
     parser = OverridesParser.create(config_loader=wanted.loader)
     params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
     overrides = parser.parse_overrides([*params, *config.hydra.overrides.task])
+    _check_number(overrides)
     points = [tuple(point) for point in BasicSweeper.split_arguments(overrides, None)[0]]
     composer = Composer(wanted.loader, config, parser)
     composer.check(points)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ArgsKwargs
 
 from artist.bad_input.renamed import with_replacement
-from artist.errors import InputError
+from artist.errors import InputError, out_of_memory
 from netmodels.inputs.naming import allowed_names, in_words
 
 _TAGS = re.compile(r"[-\[(]|^(int|float|str|bool|none|dict|list|tuple)$")  # branches of a union, not fields
@@ -185,6 +185,9 @@ def _from_omegaconf(error: BaseException) -> InputError | None:
     if match := re.match(r"Interpolation key '([^']*)' not found", text):
         allowed = "the name of a field, such as ${seed}"
         return InputError("no field of that name", where=where, found=match.group(1), allowed=allowed)
+    if text.startswith("Unexpected type annotation: Set"):  # [range(0,3)]; range(0,3),5
+        allowed = "one of them, or values: a,b,c"
+        return InputError("range, choice and glob stand alone", where="command line", allowed=allowed)
     if match := re.match(r"Cannot merge (Dict|List)Config with (Dict|List)Config", text):
         wanted = in_words(f"{match.group(2)}_type".lower(), "")
         return InputError("wrong value", where=where, found=match.group(1).lower(), allowed=wanted)
@@ -202,6 +205,8 @@ def _from_yaml(error: BaseException) -> InputError | None:
 
 
 def _from_system(error: BaseException) -> InputError | None:
+    if isinstance(error, MemoryError):
+        return out_of_memory("configuration")
     if not isinstance(error, OSError):
         return None
     where = str(error.filename or "file system")

@@ -1,7 +1,10 @@
 """Settings, values and presets of earlier versions, with their replacements."""
 
+import re
+
 from artist.errors import InputError
 
+_RENAMED = ", its new name"
 _MURI, _TICKS = "policy=muri_l_events", "policy.on_events=false policy.interval_s=360"
 _TUNED = "policy=cpu_tuned policy@policy.of=NAME policy.mechanism"
 _GONE = "none; scripts/validation/synergy_program.py in the repository has this"
@@ -38,10 +41,15 @@ _REPLACEMENTS = {  # end of a field, field=value or group=preset of an earlier v
 
 
 def with_replacement(error: InputError) -> InputError:
-    """Return an error that names the replacement of an earlier version's setting; other errors unchanged."""
+    """Return an error that names the replacement of an earlier version's setting; other errors unchanged.
+
+    A new name counts where it is one of the allowed ones.
+    """
     in_defaults = str(error.found).replace("/", "=", 1)  # group/preset
     for wrong in (error.where, f"{error.where}={error.found}", in_defaults):
         for ending, allowed in _REPLACEMENTS.items():
-            if f".{wrong}".endswith(f".{ending}"):
+            new, renamed, _ = allowed.partition(_RENAMED)
+            is_there = not renamed or new in re.findall(r"\w+", error.allowed)
+            if f".{wrong}".endswith(f".{ending}") and is_there:
                 return InputError(error.what, where=error.where, found=error.found, allowed=allowed)
     return error

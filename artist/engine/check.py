@@ -124,10 +124,14 @@ class PlanCheck:
         cap = after.bandwidth_cap
         if (type(cap) is not float and not isinstance(cap, Real)) or not 0 < cap <= 1:
             raise self._error(job, f"gets bandwidth cap {after.bandwidth_cap}; allowed: (0, 1]")
+        if {*map(type, slices)} != {Slice} or {*map(type, chain.from_iterable(slices))} != {int}:
+            for s in slices:
+                if not isinstance(s, Slice) or not _whole_numbers(s):
+                    raise self._error(job, f"gets {s!r}; allowed: a Slice of whole numbers")
+            slices = tuple(Slice(*map(int, s)) for s in slices)  # numpy's overflow, and JSON has none
+            object.__setattr__(after, "slices", slices)
         last = -1
         for s in slices:
-            if not isinstance(s, Slice) or not _whole_numbers(s):
-                raise self._error(job, f"gets {s!r}; allowed: a Slice of whole numbers")
             if not 0 <= s.machine < self._n_machines:
                 raise self._error(job, f"is placed on machine number {s.machine}, which does not exist")
             if s.machine <= last:
@@ -214,8 +218,10 @@ class PlanCheck:
         known = bool(numbers) and numbers[0] >= 0 and numbers[-1] < len(self._cluster)
         if not known or numbers != sorted(set(numbers)):
             raise PlanError(f"{name} does not list known machines in order: {group.gpus}{self._at()}")
-        if not _whole_numbers([group.depth, *chain.from_iterable(group.gpus)]):
-            raise PlanError(f"{name} does not count in whole numbers: {group}{self._at()}")
+        if {*map(type, chain.from_iterable(group.gpus)), type(group.depth)} != {int}:
+            if not _whole_numbers([group.depth, *chain.from_iterable(group.gpus)]):
+                raise PlanError(f"{name} does not count in whole numbers: {group}{self._at()}")
+            object.__setattr__(group, "gpus", tuple((int(m), int(count)) for m, count in group.gpus))
         if group.mode not in MODES or group.ordering not in ORDERINGS:
             allowed = f"allowed: {' or '.join(MODES)}, {' or '.join(ORDERINGS)}"
             raise PlanError(f"{name} is {group.mode!r}, {group.ordering!r}; {allowed}{self._at()}")

@@ -90,7 +90,7 @@ def _read_summary(path: Path) -> dict[str, Any]:
         first = first_problem(error, str(path), SummaryFile.model_fields)
         allowed = f"{first.allowed}; {AGAIN}"
         raise InputError(first.what, where=first.where, found=first.found, allowed=allowed) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise damaged(path, error) from error
     return dict(summary)
 
@@ -98,11 +98,12 @@ def _read_summary(path: Path) -> dict[str, Any]:
 def _read_config(path: Path) -> dict[str, Any]:
     import yaml
 
+    from netmodels.inputs.schema import Loader
+
     if not path.exists():
         return {}
     try:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
-        config = yaml.load(regular(path).read_text(encoding="utf-8"), Loader=loader)
+        config = yaml.load(regular(path).read_text(encoding="utf-8"), Loader=Loader)
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise damaged(path, error) from error
     if config is not None and not isinstance(config, dict):

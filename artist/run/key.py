@@ -29,7 +29,11 @@ def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path
     """
     kept = _kept(config)
     contents = [[path.as_posix(), _digest(path)] for path in _all_files(kept, files)]
-    text = json.dumps([kept, policy, contents, program_version()], sort_keys=True, default=str)
+    parts = [kept, policy, contents, program_version()]
+    try:
+        text = json.dumps(parts, sort_keys=True, default=str)
+    except TypeError:  # a mapping with keys of two types, which the run refuses
+        text = repr(parts)
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 

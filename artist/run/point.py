@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from signal import SIGINT, default_int_handler, getsignal
 from time import perf_counter
 from traceback import extract_tb, format_exc
 from typing import Any, Literal
@@ -21,7 +22,7 @@ from artist.bad_input.error_source import own_lines, targets_of
 from artist.bad_input.explain import from_library, two_lines
 from artist.core.events import Observer
 from artist.data import program_version
-from artist.errors import InputError, PlanError, StuckError
+from artist.errors import InputError, PlanError, Stopped, StuckError, out_of_memory
 from artist.performance.input_use import InputUse
 from artist.recording.folder import write_run
 from artist.recording.inputs import InputColumns
@@ -113,8 +114,8 @@ def run_point(request: Request) -> Outcome:
             outcome = Outcome("bad_input", request.folder, message=two_lines(error))
         except (PlanError, StuckError) as error:
             outcome = Outcome("failed", request.folder, message=f"{type(error).__name__}: {error}")
-        except (Exception, SystemExit) as error:
-            if _of_the_scheduler(error):
+        except BaseException as error:
+            if _is_interruption(error):
                 raise
             outcome = _unforeseen(error, request)
             if outcome.log is not None:
@@ -235,6 +236,9 @@ def _unforeseen(error: BaseException, request: Request) -> Outcome:
         what = f"the disk is full ({os.strerror(error.errno).lower()}); what was finished is kept"
         full = InputError(what, where=where, allowed="room there, or another place for it")
         return Outcome("failed", request.folder, message=two_lines(full))
+    if isinstance(error, MemoryError) and not lines:
+        message = two_lines(out_of_memory(f"the run under policy {request.policy}"))
+        return Outcome("failed", request.folder, message=message)
     if isinstance(error, OSError) and not lines:
         return Outcome("bad_input", request.folder, message=two_lines(from_library(error)))
     what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
@@ -250,9 +254,14 @@ def _unforeseen(error: BaseException, request: Request) -> Outcome:
     return Outcome("failed", request.folder, message=message, log=request.folder / LOG)
 
 
-def _of_the_scheduler(error: BaseException) -> bool:
-    """Return whether submitit raised it for a job that is out of time or preempted."""
-    return any("submitit" in Path(frame.filename).parts for frame in extract_tb(error.__traceback__))
+def _is_interruption(error: BaseException) -> bool:
+    """Return whether a signal raised an error, or submitit for a job that is out of time or preempted."""
+    by_python = isinstance(error, KeyboardInterrupt) and getsignal(SIGINT) is default_int_handler
+    return (
+        isinstance(error, Stopped)
+        or by_python
+        or any("submitit" in Path(frame.filename).parts for frame in extract_tb(error.__traceback__))
+    )
 
 
 def _as_yaml(config: Mapping[str, Any]) -> str:

@@ -1,30 +1,77 @@
 """Read YAML files written by users; every fault is an InputError."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
-from yaml.composer import ComposerError
+from yaml.composer import Composer, ComposerError
 
 from netmodels.inputs.errors import InputError
 from netmodels.inputs.files import read_text
 from netmodels.inputs.naming import allowed_names, in_words
 
+_MAX_DEPTH, _MAX_REPEATED = 100, 10_000  # levels; values that aliases repeat
+_BASES: Any = (Composer, yaml.CSafeLoader) if yaml.__with_libyaml__ else (yaml.SafeLoader,)
 
-class _Loader(yaml.SafeLoader):
-    """Refuses a key that a mapping has twice; YAML's own loader silently keeps the last."""
 
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        seen = set()
-        for key, _ in node.value:
-            name = key.tag, str(key.value)
-            if name in seen:
-                raise ComposerError(None, None, f"the same key twice: {key.value}", key.start_mark)
-            seen.add(name)
+class Loader(*_BASES):  # type: ignore[misc]
+    """A safe loader that refuses a key twice in a mapping, deep nesting, and aliases that repeat without end.
+
+    The parser is libyaml's where it was built, ten times as fast; its composer crashes at deep nesting.
+    """
+
+    def __init__(self, stream: str) -> None:
+        _BASES[-1].__init__(self, stream)
+        Composer.__init__(self)
+        self._depth = 0
+
+    def get_single_node(self) -> yaml.Node | None:
+        """Return the document's tree, checked before it is built, copied or printed."""
+        root: yaml.Node | None = super().get_single_node()
+        sizes: dict[yaml.Node, float] = {}
+        if root is not None and _size(root, sizes) > len(sizes) + _MAX_REPEATED:
+            what = f"aliases that repeat more than {_MAX_REPEATED:,} values"
+            raise ComposerError(None, None, what, root.start_mark)
+        return root
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Compose a value, at most `_MAX_DEPTH` levels deep."""
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            what = f"nested more than {_MAX_DEPTH} levels deep"
+            raise ComposerError(None, None, what, self.peek_event().start_mark)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
         return node
+
+
+def _size(node: yaml.Node, sizes: dict[yaml.Node, float]) -> float:
+    """Return the number of values with each alias in full; infinity for one inside itself."""
+    if node in sizes:
+        return sizes[node]
+    sizes[node], parts = math.inf, []
+    if isinstance(node, yaml.MappingNode):
+        _check_keys([key for key, _ in node.value])
+        parts = [part for pair in node.value for part in pair]
+    elif isinstance(node, yaml.SequenceNode):
+        parts = node.value
+    sizes[node] = 1 + sum(_size(part, sizes) for part in parts)
+    return sizes[node]
+
+
+def _check_keys(keys: Sequence[yaml.Node]) -> None:
+    """Raise for a key that is null, or twice in a mapping: YAML's own loader silently keeps the last."""
+    seen = set()
+    for key in keys:
+        if key.tag == "tag:yaml.org,2002:null":
+            raise ComposerError(None, None, "a key without a name", key.start_mark)
+        name = key.tag, key.value if isinstance(key, yaml.ScalarNode) else id(key)
+        if name in seen:
+            raise ComposerError(None, None, f"the same key twice: {key.value}", key.start_mark)
+        seen.add(name)
 
 
 def read_yaml(path: Path, kind: str) -> object:
@@ -42,15 +89,25 @@ def read_yaml(path: Path, kind: str) -> object:
     InputError
         If it cannot be read, is not YAML, or a mapping has a key twice.
     """
+    return _read(path, kind, lambda text: yaml.load(text, Loader))  # a safe one
+
+
+def check_yaml(path: Path, kind: str) -> None:
+    """Raise as `read_yaml` does for a file that another loader will read, and if it is a single value."""
+    root = _read(path, kind, lambda text: Loader(text).get_single_node())
+    if isinstance(root, yaml.ScalarNode):
+        raise InputError("not a mapping", where=str(path), found=root.value, allowed="field: value")
+
+
+def _read(path: Path, kind: str, load: Callable[[str], object]) -> object:
     text = read_text(path, kind)
     try:
-        content: object = yaml.load(text, _Loader)  # a safe one
+        return load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as problem:  # also 2020-99-99, no date; and too deep
         mark = getattr(problem, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(path)
         text = getattr(problem, "problem", None) or str(problem)
         raise InputError("not YAML", where=where, found=text, allowed=f"the {kind} file, in YAML") from None
-    return content
 
 
 def first_problem(error: ValidationError, where: str, fields: Iterable[str]) -> InputError:

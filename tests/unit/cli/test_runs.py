@@ -214,6 +214,9 @@ def with_decide(mine: Path, body: str, attribute: str = "pass") -> tuple[str, st
         ("open('nowhere')", "FileNotFoundError"),
         ("sys.exit(0)", "sys.exit(0)"),
         ("sys.exit('bye')", "sys.exit('bye')"),
+        ("raise type('Mine', (BaseException,), {})('odd')", "Mine: odd"),
+        ("raise GeneratorExit", "GeneratorExit"),
+        ("raise MemoryError", "MemoryError"),
     ],
 )
 def test_a_bug_names_the_lines_of_the_user(artist: Artist, mine: Path, body: str, told: str) -> None:
@@ -238,6 +241,48 @@ def test_a_policy_that_leaves_the_program_does_not_end_a_sweep(artist: Artist, m
     (error,) = Path("runs").rglob("error.json")
     assert json.loads(error.read_text())["status"] == "failed"
     assert "Traceback" in (error.parent / "artist.log").read_text()
+
+
+def test_an_interruption_that_a_policy_raises_is_its_own(mine: Path) -> None:
+    """No signal arrived: exit code 1 and the line of the policy, instead of 130 and `interrupted`."""
+    arguments = with_decide(mine, "raise KeyboardInterrupt")
+    command = [sys.executable, "-m", "artist", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1
+    assert "at mine/buggy.py:5 in decide" in result.stderr
+
+
+def test_a_lack_of_memory_is_no_bug(artist: Artist, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine asks for more than the machine has: two lines that say so, and what helps."""
+
+    def hungry(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("artist.run.build.Simulation.run", hungry)
+    monkeypatch.setattr("artist.bad_input.error_source._is_own", lambda *_: False)
+    result = artist("policy=fifo")
+    assert result.code == 1
+    assert "the run under policy fifo: memory ran out\n  allowed: a machine with more" in result.err
+
+
+@pytest.mark.parametrize("number", ["np.int64", "np.int32", "np.uint8"])
+def test_whole_numbers_of_numpy_count_as_python_ones(artist: Artist, mine: Path, number: str) -> None:
+    """A GPU of machine 0 for each job in turn; 8 bits would overflow at -1 and at 2^41 bytes of memory."""
+    body = (
+        "plan = view.plan(); jobs = view.jobs\n"
+        "        row = 0\n"
+        "        if len(jobs.job) and not jobs.running[row]:\n"
+        f"            parts = [map({number}, (m, min(8, jobs.gpus[row] - 8 * m), 1, 0))\n"
+        "                     for m in range(-(-int(jobs.gpus[row]) // 8))]\n"
+        "            plan.place(int(jobs.job[row]), Allocation(tuple(Slice(*part) for part in parts)))\n"
+        "        return plan.done()"
+    )
+    arguments = with_decide(mine, body)
+    text = "import numpy as np\nfrom artist.api import Allocation, Slice\n" + (mine / "buggy.py").read_text()
+    (mine / "buggy.py").write_text(text)
+    result = artist(*arguments, "output.resources=true")
+    assert result.code == 0, result.err
+    assert json.loads((only_run() / "summary.json").read_text())["finished"] == 8
 
 
 @pytest.mark.parametrize("group", ["policy", "estimates"])

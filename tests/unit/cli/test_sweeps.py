@@ -80,6 +80,30 @@ def test_an_experiment_is_a_sweep_of_its_own_name(artist: Artist, mine: Path) ->
     assert sorted((summary["policy"], summary["seed"]) for summary in summaries) == [("fifo", 7), ("srtf", 7)]
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("range(0,100000000)", "a sweep of more than 100,000 points"),
+        ("range(0,1,0.000001)", "a sweep of more than 100,000 points"),
+        ("shuffle(range(0,100001))", "a sweep of more than 100,000 points"),
+        ("range(0,inf)", "a sweep of more than 100,000 points"),
+        ("range(5,1)", "a sweep over no values"),
+        ("interval(0,5)", "no list of values"),
+    ],
+)
+def test_a_sweep_is_counted_before_it_is_listed(artist: Artist, value: str, told: str) -> None:
+    """A hundred million points would be listed for 40 s without a word, a sweep of none would end well."""
+    result = artist("-m", "policy=fifo", f"seed={value}")
+    assert result.code == 2
+    assert result.err.startswith(f"seed: {told}\n  found 'seed={value}'; allowed: ")
+
+
+def test_points_are_counted_over_all_fields(artist: Artist) -> None:
+    """400 seeds x 300 numbers of jobs make 120,000 points."""
+    result = artist("-m", "policy=fifo", "seed=range(0,400)", "workload.seed=range(0,300)")
+    assert "workload.seed: a sweep of more than 100,000 points" in result.err
+
+
 def test_a_sweep_may_have_a_name(artist: Artist) -> None:
     """runs/sweeps/<name>/."""
     artist("-m", "seed=0,1", "output.name=seeds")

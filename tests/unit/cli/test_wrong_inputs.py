@@ -284,3 +284,56 @@ def test_relative_homes_are_left_to_the_shell() -> None:
     """`~` inside a word is a letter like others: of backup files, and of short names."""
     assert os.path.expanduser("a~") == "a~"
     assert words(["csv=a.csv~"]) == ['csv="a.csv~"']
+
+
+# --- files of YAML that are traps
+
+_BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, name in zip("abcdefg", "bcdefgh", strict=True)
+)
+_TRAPS = {
+    _BOMB: "aliases that repeat more than 10,000 values",
+    "a: &a [*a]\n": "aliases that repeat more than 10,000 values",
+    "a: " + "[" * 5_000: "nested more than 100 levels deep",
+    "a: 1\na: 2\n": "the same key twice: a",
+    "? \n: 2\n": "a key without a name",
+    "5\n": "not a mapping",
+    "a: " + "9" * 5_000: "Exceeds the limit",
+}
+
+
+@pytest.mark.parametrize("group", ["policy", "topology", "workload"])
+@pytest.mark.parametrize("text", _TRAPS, ids=list(range(len(_TRAPS))))
+def test_a_trap_in_yaml_is_refused_at_once(refused: Refused, group: str, text: str) -> None:
+    """Lists of 9 aliases, seven levels above 9 values, are 43 million values, which OmegaConf would copy."""
+    write(f"mine/{group}/trap.yaml", text)
+    message = refused("--config-dir=mine", f"{group}=trap")
+    assert f"mine/{group}/trap.yaml" in message
+    assert _TRAPS[text] in message
+
+
+def test_aliases_that_repeat_little_are_kept(artist: Artist) -> None:
+    """fifo_backfill with `on_events` as an alias of `backfill`: an alias is not a trap in itself."""
+    write("mine/policy/alias.yaml", "defaults: [fifo, _self_]\nbackfill: &yes true\non_events: *yes\n")
+    assert artist("--config-dir=mine", "policy=alias").code == 0
+
+
+# --- fields of earlier versions
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["policy=lyra", "policy.skip=true"], "allowed: backfill, its new name"),
+        (
+            ["policy=network_aware", "policy@policy.of=fifo", "policy.of.skip=true"],
+            "allowed: backfill, its new name",
+        ),
+        (["policy=dally", "policy.skip=true"], "allowed: auto_tune, machine_timer_h"),
+        (["workload.skip=3"], "allowed: path"),
+    ],
+)
+def test_a_new_name_is_named_where_it_exists(refused: Refused, given: list[str], told: str) -> None:
+    """Lyra's `skip` is `backfill` now; Dally's policy and a workload never had either."""
+    assert told in refused(*given)

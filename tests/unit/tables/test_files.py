@@ -25,6 +25,18 @@ def test_gzip_is_recognised_by_content(write: Write) -> None:
     assert read_text(write(gzip.compress(GOOD.encode()), "trace.csv")) == GOOD
 
 
+def test_a_gzip_bomb_is_refused_before_it_fills_the_memory(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1 MiB of zeros in 1 KiB is 1,000 times its size; 200 times is too much for text, 10 times is not."""
+    monkeypatch.setattr("netmodels.inputs.files._PIECE", 1 << 16)
+    bomb = gzip.compress(b"0" * (1 << 20))
+    with pytest.raises(InputError, match="a gzip bomb"):
+        read_text(write(bomb, "trace.csv"))
+    numbers = "\n".join(map(str, range(100_000)))
+    assert read_text(write(gzip.compress(numbers.encode()), "trace.csv")) == numbers
+
+
 def test_a_byte_order_mark_is_no_part_of_the_header(write: Write) -> None:
     """Spreadsheets write one."""
     assert list(read_csv(write("\ufeff" + GOOD)).columns) == ["job_id", "gpus"]
