@@ -224,6 +224,13 @@ class BeliefPerformance(Protocol):
             The machines that count, as a set of `artist.core.buckets`.
         """
 
+    def as_asked(self, jobs: Sequence[int]) -> Ints:
+        """Return iteration times (n,) of jobs, each alone on the GPUs that it asks for, consolidated.
+
+        An elastic job has the most, up to those that it asks for, that the cluster has of a type that it
+        allows; a fungible job the number that it needs of the first such type.
+        """
+
     def at_resources(
         self, job: int, gpus: int, cpus: Sequence[int], memory_bytes: Sequence[int], among: int = ALL
     ) -> Ints:

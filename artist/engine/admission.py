@@ -20,8 +20,7 @@ def check_jobs(
 
     Machines that join later count.
     """
-    joining = {event.machine for event in capacity_events if event.type == "join"}
-    machines = [m for i, m in enumerate(cluster.machines) if m.present or i in joining]
+    machines = ever_present(cluster, capacity_events)
     seen: set[str] = set()
     reasons: dict[Demand, str] = {}
     for spec in jobs.longest(MAX_NS / 2) if isinstance(jobs, CompactJobs) else jobs:  # its ids are unique
@@ -46,14 +45,21 @@ def check_jobs(
             allowed = f"{MAX_NS / 3.6e12:,.0f} GPU-hours"
             raise InputError("too large to count", where=where, found=size, allowed=allowed)
         if demand not in reasons:
-            reasons[demand] = _misfit(demand, machines)
+            advice = "enlarge the cluster (cluster.machines) or leave such jobs out (workload.max_gpus)"
+            reasons[demand] = misfit(demand, machines, advice)
         if reasons[demand]:
             problem = "the job can never fit the cluster"
-            raise InputError(problem, where=where, found=_asked(demand), allowed=reasons[demand])
+            raise InputError(problem, where=where, found=asked(demand), allowed=reasons[demand])
 
 
-def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
-    """Return the largest allowed demand if this one can never be met, else an empty string."""
+def ever_present(cluster: Cluster, capacity_events: Sequence[CapacityEvent]) -> list[Machine]:
+    """Return the machines that are present at the start or join later."""
+    joining = {event.machine for event in capacity_events if event.type == "join"}
+    return [m for i, m in enumerate(cluster.machines) if m.present or i in joining]
+
+
+def misfit(demand: Demand, machines: Sequence[Machine], advice: str) -> str:
+    """Return the largest demand that machines can meet, with advice, if never this one; else nothing."""
     if not demand.gpus:
         return _cpu_misfit(demand, machines)
     if demand.elastic and not (
@@ -70,7 +76,7 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
     if not most and any(mark in types for mark in ",;"):
         return f"no job: there are no GPUs{types}; separate several types with | (V100|T4)"
     room = f"1..{int(most + 1e-9)} GPUs{types}{limit}" if most else f"no job: there are no GPUs{types}"
-    return f"{room}; enlarge the cluster (cluster.machines) or leave such jobs out (workload.max_gpus)"
+    return f"{room}; {advice}"
 
 
 def _cpu_misfit(demand: Demand, machines: Sequence[Machine]) -> str:
@@ -116,11 +122,11 @@ def _usable(demand: Demand, machines: Sequence[Machine]) -> list[Machine]:
     return [m for m in machines if not demand.gpu_types or m.gpu_type in demand.gpu_types]
 
 
-def _asked(demand: Demand) -> str:
+def asked(demand: Demand) -> str:
     """Return the request of a job in words."""
-    asked = [f"{demand.gpus} GPUs"] if demand.gpus else []
-    asked += [f"{demand.cpus} CPUs"] if demand.cpus or not demand.gpus else []
-    return ", ".join(asked + [f"{demand.memory_bytes} bytes of memory"] * bool(demand.memory_bytes))
+    words = [f"{demand.gpus} GPUs"] if demand.gpus else []
+    words += [f"{demand.cpus} CPUs"] if demand.cpus or not demand.gpus else []
+    return ", ".join(words + [f"{demand.memory_bytes} bytes of memory"] * bool(demand.memory_bytes))
 
 
 def _pools(usable: Sequence[Machine], demand: Demand, gpus: int = 0) -> list[list[float]]:

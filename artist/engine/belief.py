@@ -94,6 +94,10 @@ class Belief:
         demand, place = self._specs[job].demand, self._consolidated.place
         return self.alone([job] * len(counts), [place(demand, n, among) for n in counts])
 
+    def as_asked(self, jobs: Sequence[int]) -> Ints:
+        place = self._consolidated.place_all
+        return self.alone(jobs, [place(self._specs[job].demand) for job in jobs])
+
     def at_resources(
         self, job: int, gpus: int, cpus: Sequence[int], memory_bytes: Sequence[int], among: int = ALL
     ) -> Ints:

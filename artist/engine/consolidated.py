@@ -1,7 +1,7 @@
 """Consolidated placements of one job in an empty cluster, cached."""
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from operator import index
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ class Consolidated:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._known: dict[tuple[int, tuple[str, ...], bool, int], Allocation] = {}
+        self._largest = lru_cache(_MAX_KNOWN)(partial(largest_target, machines=cluster.machines))
 
     def place(self, demand: Demand, gpus: int, among: int = ALL) -> Allocation:
         """Return a placement of `gpus` GPUs for a job.
@@ -67,14 +68,11 @@ class Consolidated:
         PlanError
             If the machines are too few.
         """
-        target = largest_target(demand, self._cluster.machines)
+        target = self._largest(demand) if demand.elastic else demand.gpus
         if demand.fungible:
-            has: dict[str, int] = {}
-            for m in self._cluster.machines:
-                has[m.gpu_type] = has.get(m.gpu_type, 0) + m.gpus
+            has, worth_of = self._cluster.gpus_of, self._cluster.worth_of
             for name in demand.gpu_types or has:
-                gpus = demand.gpus_at(self._cluster.worth_of[name], target) if name in has else 0
-                if 1 <= gpus <= has.get(name, 0):
+                if name in has and (gpus := demand.gpus_at(worth_of[name], target)) <= has[name]:
                     return self.place(replace(demand, gpu_types=(name,)), gpus)
         return self.place(demand, target)
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from artist.core.cluster import DEFAULT_POOL, CapacityEvent, Cluster
-from artist.core.job import JobSpec
+from artist.core.job import Demand, JobSpec
 from artist.core.view import Signal
+from artist.engine.admission import asked, ever_present, misfit
 from artist.errors import InputError
 
 
@@ -32,29 +33,26 @@ def check_fits(
     later: Sequence[CapacityEvent],
     signals: Mapping[str, Signal],
 ) -> None:
-    """Refuse a job that fits the cluster, but not the machines that the policy serves.
+    """Refuse a job that fits the cluster, but never the machines on which the policy would start it.
 
-    Those are the machines of its `pool`, or of its method `reach`: its own and, for jobs of their GPU types,
-    the most that it borrows. Where machines join or change pools later, only the run can decide.
+    Those are the machines of its `pool`, or of its method `reach`, with the demand that the job starts with.
     """
-    pool = getattr(policy, "pool", "")
-    reach = getattr(policy, "reach", None)
-    if any(event.type == "join" for event in later) or not (callable(reach) or pool in cluster.pools):
+    pool, reach = getattr(policy, "pool", ""), getattr(policy, "reach", None)
+    if not (callable(reach) or pool in cluster.pools):
         return
-    owned, lent = [machine for machine in cluster.machines if machine.pool == pool], []
-    what, hint = f"it can never fit pool {pool}, the only one that the policy serves", f"{_field(policy)}=''"
+    there, faults = ever_present(cluster, later), dict[Demand, tuple[str, str]]()
+    what = f"it can never fit pool {pool}, the only one that the policy serves"
+    advice = f"leave such jobs out (workload.max_gpus), or {_field(policy)}=''"
     if callable(reach):
-        owned, lent = reach(cluster, signals)
-        what, hint = "it can never fit the machines for training and those that they borrow", "fungible jobs"
-    owned_types = {machine.gpu_type for machine in owned}
-    room = sum(machine.gpus for machine in owned)
+        what = "it can never fit the machines for training and those that they borrow"
+        advice = "leave such jobs out (workload.max_gpus), or let more machines serve"
     for job in jobs:
         demand = job.demand
-        if demand.targets()[0] <= room or demand.fungible:
-            continue
-        types = demand.gpu_types or owned_types
-        most = room + sum(machine.gpus for machine in lent if machine.gpu_type in types)
-        if demand.targets()[0] > most:
-            allowed = f"up to {most} GPUs, as those have; workload.max_gpus={most}, or {hint}"
-            where, request = f"job {job.job_id!r}", f"{demand.gpus} GPUs"
-            raise InputError(what, where=where, found=request, allowed=allowed)
+        if demand not in faults:
+            start, machines = demand, [machine for machine in there if machine.pool == pool]
+            if callable(reach):
+                start, machines = reach(there, signals, demand)
+            faults[demand] = asked(start), misfit(start, machines, advice)
+        request, allowed = faults[demand]
+        if allowed:
+            raise InputError(what, where=f"job {job.job_id!r}", found=request, allowed=allowed)

@@ -1,5 +1,8 @@
 """Machines that fail, join, leave with a deadline, and change pools."""
 
+from contextlib import nullcontext
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,8 @@ from artist.engine.overheads import Overheads
 from artist.errors import InputError, PlanError
 from artist.performance.api import IterationParts
 from artist.policies.basic.ordered import Ordered
+from artist.policies.lyra.policy import Lyra
+from artist.run.pools import check_fits
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 
@@ -305,6 +310,47 @@ def test_demands_that_can_never_be_met(demand, allowed):
     with pytest.raises(InputError) as error:
         run_checked([job("a", **demand)], tiny_cluster(cpus=4), Ordered(order="fifo"))
     assert allowed in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("demand", "allowed"),
+    [
+        ({"gpus": 1, "gpu_types": ("new",)}, "no job: there are no GPUs of type new"),  # both are elsewhere
+        ({"gpus": 5}, "1..4 GPUs"),
+        ({"gpus": 4, "max_machines": 1}, "1..2 GPUs on 1 machines"),
+        ({"gpus": 6, "min_gpus": 6, "max_gpus": 8}, "1..4 GPUs"),
+        ({"gpus": 6, "min_gpus": 2, "max_gpus": 8, "step": 2}, ""),  # starts with 4
+        ({"gpus": 2, "fungible": True, "measured_worth": 2.0}, ""),  # 4 old GPUs are worth 2 new ones
+        ({"gpus": 3, "fungible": True, "measured_worth": 2.0}, "1..2 GPUs"),
+        ({"gpus": 1, "cpus": 9, "max_machines": 1}, "up to 4 CPUs"),
+        ({"gpus": 0, "cpus": 9, "max_machines": 1}, "1..4 CPUs"),
+    ],
+)
+def test_a_job_must_fit_the_pool_that_the_policy_serves(demand, allowed):
+    """Two machines of 2 old GPUs and 4 CPUs; another pool has 8 new GPUs and 16 CPUs on one."""
+    old = [Machine(f"m{i}", 0, "box", 2, "old", cpus=4, pool="mine", present=i == 0) for i in range(2)]
+    new = Machine("m2", 0, "big", 8, "new", 2.0, cpus=16, pool="theirs")
+    policy = Ordered(order="fifo", pool="mine")
+    check = partial(check_fits, policy, Cluster([*old, new]), [job("a", **demand)])
+    with pytest.raises(InputError) if allowed else nullcontext() as error:
+        check([event(9, "join", 1)], {})
+    assert not error or allowed in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("policy", "demand", "allowed"),
+    [
+        (Lyra(), {"min_gpus": 2, "max_gpus": 4}, ""),
+        (Lyra(base="requested", scaling="none"), {"min_gpus": 2, "max_gpus": 4}, "1..2 GPUs"),
+        (Lyra(fungible_on="loan"), {"fungible": True}, "no job: there are no GPUs"),
+    ],
+)
+def test_a_job_must_fit_as_the_policy_starts_it(policy, demand, allowed):
+    """4 GPUs asked, of a cluster of 2: an elastic job starts with 2; fungible jobs wait for loans."""
+    check = partial(check_fits, policy, tiny_cluster(1, 2), [job("a", 4, **demand)], (), {})
+    with pytest.raises(InputError) if allowed else nullcontext() as error:
+        check()
+    assert not error or allowed in str(error.value)
 
 
 def test_cpus_and_memory_must_be_on_the_same_machines():

@@ -99,15 +99,25 @@ class Lyra:
             notes.append(f"no machine is in pool {INFERENCE!r}, so none is loaned")
         return notes
 
-    def reach(self, cluster: Cluster, signals: Mapping[str, Signal]) -> tuple[list[Machine], list[Machine]]:
-        """Return the machines for training, and the largest set that is ever on loan."""
-        theirs = [machine for machine in cluster.machines if machine.pool in (INFERENCE, ON_LOAN)]
-        training = [machine for machine in cluster.machines if machine.pool == TRAINING] or [
-            machine for machine in cluster.machines if machine not in theirs
+    def reach(
+        self, machines: Sequence[Machine], signals: Mapping[str, Signal], demand: Demand
+    ) -> tuple[Demand, list[Machine]]:
+        """Return the demand with which a job starts, and the machines on which it ever may.
+
+        Those for training, and of the largest set that is ever on loan those of its GPU types.
+        """
+        theirs = [machine for machine in machines if machine.pool in (INFERENCE, ON_LOAN)]
+        own = [machine for machine in machines if machine.pool == TRAINING] or [
+            machine for machine in machines if machine not in theirs
         ]
-        if self._orchestrator is None:
-            return training, [machine for machine in theirs if machine.pool == ON_LOAN]
-        return training, self._orchestrator.lent(theirs, signals)
+        lent = [machine for machine in theirs if machine.pool == ON_LOAN]
+        if self._orchestrator is not None:
+            lent = self._orchestrator.lent(theirs, signals)
+        base = self._base_of(demand)
+        if demand.fungible and self.fungible_on == "loan":
+            return base, own if demand.elastic else lent
+        types = demand.gpu_types or {machine.gpu_type for machine in own}
+        return base, own + [machine for machine in lent if demand.fungible or machine.gpu_type in types]
 
     def decide(self, view: ClusterView) -> Plan:
         """Move machines and ask to be called again at once, or start jobs and let others grow or shrink."""

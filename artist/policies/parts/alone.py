@@ -32,10 +32,9 @@ class Alone:
 
     def _enter(self, view: ClusterView, job: int) -> None:
         """Record the time of a job on the GPUs it asks for, as far as they exist; of a CPU job, its own."""
-        column = view.columns([job])
-        gpus = min(int(column.gpus[0]), int(view.cluster.gpus.sum()))
-        by_gpus = view.performance.at_gpus(job, [gpus]) if gpus else column.compute_ns
-        self._iteration_ns[job] = int(by_gpus[0])
+        cpu_only = not view.demand(job).gpus
+        times = view.columns([job]).compute_ns if cpu_only else view.performance.as_asked([job])
+        self._iteration_ns[job] = int(times[0])
 
     def iteration_ns(self, jobs: JobColumns) -> Ints:
         """Return the iteration time of each job, shape (n,)."""

@@ -67,9 +67,8 @@ class BestCaseDemands:
 
 
 def _allowed(cluster: Cluster, demand: Demand) -> list[Machine]:
-    """Return a machine of each type that a job allows."""
-    return [
-        machine
-        for machine in types_among(cluster, ALL)
-        if not demand.gpu_types or machine.gpu_type in demand.gpu_types
-    ]
+    """Return a machine of each type that a job allows: where the job fits one GPU type, of those."""
+    types = types_among(cluster, ALL)
+    allowed = [m for m in types if not demand.gpu_types or m.gpu_type in demand.gpu_types]
+    fitting = [m for m in allowed if demand.gpus_at(m.worth) <= cluster.gpus_of[m.gpu_type]]
+    return fitting or allowed

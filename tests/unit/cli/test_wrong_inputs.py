@@ -250,7 +250,7 @@ def test_a_job_that_fits_only_the_whole_cluster(refused: Refused) -> None:
     pools = ",".join(f"{{type: dgx_h100,count: 1,pool: {name}}}" for name in ("training", "inference"))
     message = refused("workload.path=big.csv", "policy=lyra_fifo", f"cluster.machines=[{pools}]")
     assert message.startswith("job 'big': it can never fit pool training")
-    assert "found '12 GPUs'; allowed: up to 8 GPUs" in message
+    assert "found '12 GPUs'; allowed: 1..8 GPUs; leave such jobs out" in message
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_a_job_too_large_for_training_and_loans_is_refused(
     assert result.code == 2 * refuses, result.err
     if refuses:
         told = "job 'big': it can never fit the machines for training and those that they borrow\n"
-        allowed = "up to 8 GPUs, as those have; workload.max_gpus=8, or fungible jobs"
+        allowed = "1..8 GPUs; leave such jobs out (workload.max_gpus), or let more machines serve"
         assert result.err == f"{told}  found '12 GPUs'; allowed: {allowed}\n"
 
 
