@@ -107,7 +107,7 @@ class Lyra:
         Those for training, and of the largest set that is ever on loan those of its GPU types.
         """
         theirs = [machine for machine in machines if machine.pool in (INFERENCE, ON_LOAN)]
-        own = [machine for machine in machines if machine.pool == TRAINING] or [
+        training = [machine for machine in machines if machine.pool == TRAINING] or [
             machine for machine in machines if machine not in theirs
         ]
         lent = [machine for machine in theirs if machine.pool == ON_LOAN]
@@ -115,9 +115,9 @@ class Lyra:
             lent = self._orchestrator.lent(theirs, signals)
         base = self._base_of(demand)
         if demand.fungible and self.fungible_on == "loan":
-            return base, own if demand.elastic else lent
-        types = demand.gpu_types or {machine.gpu_type for machine in own}
-        return base, own + [machine for machine in lent if demand.fungible or machine.gpu_type in types]
+            return base, training if demand.elastic else lent
+        types = demand.gpu_types or {machine.gpu_type for machine in training}
+        return base, training + [machine for machine in lent if demand.fungible or machine.gpu_type in types]
 
     def decide(self, view: ClusterView) -> Plan:
         """Move machines and ask to be called again at once, or start jobs and let others grow or shrink."""
