@@ -59,7 +59,7 @@ def ever_present(cluster: Cluster, capacity_events: Sequence[CapacityEvent]) -> 
 
 
 def misfit(demand: Demand, machines: Sequence[Machine], advice: str) -> str:
-    """Return the largest demand that machines can meet, with advice, if never this one; else nothing."""
+    """Return the largest demand that fits some machines, with advice, if this one never does; else ""."""
     if not demand.gpus:
         return _cpu_misfit(demand, machines)
     if demand.elastic and not (
