@@ -14,6 +14,7 @@ from artist.app.outputs import check_outputs
 from artist.bad_input.records import Strict, validated
 from artist.calibrating.fabric import Named, check_machine, doubts, fitted, topology_text, weak_points
 from artist.calibrating.fabric_views import fabric_figure, fabric_table
+from artist.calibrating.gpus import KnownGpu, known_gpu
 from artist.calibrating.layers import layers_table, measured_model, read_layers, sent_bytes
 from artist.calibrating.measured import Measured, measured_file, read_measured
 from artist.calibrating.table import fit_table
@@ -35,16 +36,17 @@ from netmodels.api import (
 from netmodels.calibration.calibrated import CalibratedFile, CalibratedModel
 from netmodels.calibration.fit import Fit, Method
 from netmodels.fabric.system import system_record
-from netmodels.nccl.logs import LogFacts
+from netmodels.nccl.logs import LogFacts, Logs
 from netmodels.nccl.measurements import files_of, read_measurements
 
 _EXAMPLES = """\
   artist-calibrate topology=dally_code                        measurements of the Dally paper, on its fabric
   artist-calibrate measured=mine.csv method=launch_overhead   measurements of your own
   artist-network network.profiles=calibrated.yaml             iteration times of the profiles elsewhere
+  artist-calibrate nccl=one.log                               a fabric fitted to a log of nccl-tests; then
+  artist --config-dir mine topology=fitted
   artist-calibrate nccl=logs/ topology=v100_100g out=mine/topology/ours.yaml plot=fit.png
-                                                              a fabric fitted to logs of nccl-tests; then
-  artist --config-dir mine topology=ours
+                                                              the same, of machines that you name
   artist-calibrate measure OUT --models VGG11                 layers and overheads of your GPUs; needs PyTorch
   artist-calibrate layers=OUT/layers.csv                      profiles of these layers
   artist-calibrate trace=run.json.gz model=ResNet50           a profile of a trace of torch.profiler
@@ -118,7 +120,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     _check_one_source(overrides, names)
     config, topology = validated(CalibrateConfig, raw), load_topology(raw["topology"])
     if config.layers is not None or config.trace is not None:
-        _write_layers(config)
+        _write_layers(config, topology)
     elif config.nccl is not None:
         named = any(word.partition("=")[0] == "topology" for word in others)
         _fit_fabric(config, topology, named)
@@ -159,7 +161,7 @@ def _check_one_source(overrides: Sequence[str], logs: Sequence[str]) -> None:
 
 def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> None:
     """Fit a fabric to runs of nccl-tests, and write a topology."""
-    out = config.out or Path("fitted.yaml")
+    out = config.out or Path("mine/topology/fitted.yaml")
     check_outputs((("out", out), ("plot", config.plot)), chain(*files_of(config.nccl or (), "nccl")))
     given = LogFacts(config.collective, config.machines, config.gpus_per_machine)
     logs = read_measurements(config.nccl or (), "nccl", given)
@@ -167,16 +169,30 @@ def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> Non
     gpus = chosen.gpus or (machine_type.gpus if named else None)
     told = check_machine(logs, gpus, chosen.gpu_type or (machine_type.gpu_type if named else None))
     _print_notes((*(f"left out: {note}" for note in logs.notes), *doubts(logs), *told))
-    outcome = fitted(logs.runs, topology, named)
+    gpu = None if named else _known_gpu(logs, chosen, topology)
+    if gpu is not None:
+        note = f"machines by the name of their GPUs, {gpu.gpu_type}: {gpu.basis}"
+        _print_notes([f"{note}; machine.speed=..., machine.cpus=... for others"])
+        topology, machine_type = gpu.topology, gpu.machine
+    outcome = fitted(logs.runs, topology, machine_type.name, named)
     _print_notes(weak_points(outcome, logs.runs))
-    base, machine = config.topology if named else None, config.machine.model_dump(exclude_none=True)
-    text = topology_text(outcome, logs, Named(out.stem, base, machine, config.machines_per_rack))
+    base, machine = config.topology if named else None, chosen.model_dump(exclude_none=True)
+    text = topology_text(outcome, logs, Named(out.stem, base, machine, config.machines_per_rack, gpu))
     print(fabric_table(logs.runs, outcome))
     save(text.encode(), out, "out")
+    if out.parent.name == "topology":
+        _print_notes([f"to use it: artist --config-dir {out.parent.parent} topology={out.stem}"])
     if config.plot is not None:
         median, p90 = percent(outcome.median), percent(outcome.p90)
         title = f"{out.stem}: half of the sizes off by {median} % or more, a tenth by {p90} % or more"
         save_figure(fabric_figure(logs.runs, outcome.nccl, title), config.plot, "plot")
+
+
+def _known_gpu(logs: Logs, chosen: MachineFields, topology: Topology) -> KnownGpu | None:
+    """Return the GPU that the user or the logs name, where a shipped topology or a data sheet has it."""
+    gpus = chosen.gpus or max(run.gpus_per_machine for run in logs.runs)
+    name = chosen.gpu_type or next(iter(logs.gpus), "")
+    return known_gpu(name, topology, gpus)
 
 
 def _print_notes(notes: Iterable[str]) -> None:
@@ -184,11 +200,12 @@ def _print_notes(notes: Iterable[str]) -> None:
         print(note, file=sys.stderr)
 
 
-def _write_layers(config: CalibrateConfig) -> None:
+def _write_layers(config: CalibrateConfig, topology: Topology) -> None:
     """Write profiles of measured layers."""
     out = config.out or Path("calibrated.yaml")
     inputs = [path for path in (config.layers, config.trace, config.gradients) if path is not None]
     check_outputs((("out", out),), inputs)
+    gpu = None
     if config.layers is not None:
         models = read_layers(config.layers)
         source = config.layers
@@ -199,10 +216,12 @@ def _write_layers(config: CalibrateConfig) -> None:
             raise InputError("a trace does not name its model", where="model", found=found, allowed=allowed)
         trace = read_trace(config.trace, config.iterations, config.gradients)
         _print_notes(trace.notes)
+        gpu = known_gpu(trace.gpu, topology) if trace.gpu else None
         models = {config.model: measured_model(trace.layers, config.trace.name, str(config.trace))}
         source = config.trace
-    speed = config.machine.speed or 1.0
-    _print_notes([f"times are of a GPU of speed {speed:g} (1: an H100); machine.speed=... for another"])
+    speed = config.machine.speed or (gpu.speed if gpu is not None else 1.0)
+    of = f"{gpu.gpu_type}, " if gpu is not None and not config.machine.speed else ""
+    _print_notes([f"times are of a GPU of {of}speed {speed:g} (1: an H100); machine.speed=... for another"])
     _print_notes(
         f"{name} has no gradients, so no communication" for name in models if not sent_bytes(models[name])
     )

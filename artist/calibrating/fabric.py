@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from artist.calibrating.gpus import KnownGpu
 from artist.errors import InputError
 from artist.tables.grid import percent
 from netmodels.api import MeasuredRun, NcclFabric, NcclTier, Topology, fit_nccl, load_topology, nccl_of
@@ -35,13 +36,16 @@ class Named:
     machine
         The user's values for the machine type, by field of a topology.
     machines_per_rack
-        None for that of `base`, or as many as the largest run has.
+        None for that of `base`, else of the largest run, or of the shipped topology if that has one machine.
+    gpu
+        GPU of the machines, for fields that neither has; None if it is unknown.
     """
 
     name: str
     base: Mapping[str, Any] | None
     machine: Mapping[str, Any]
     machines_per_rack: int | None = None
+    gpu: KnownGpu | None = None
 
 
 def check_machine(logs: Logs, gpus: int | None, gpu_type: str | None) -> list[str]:
@@ -116,19 +120,19 @@ def _apart(first: MeasuredRun, second: MeasuredRun) -> float:
     return max(middle, 1 / middle)
 
 
-def fitted(runs: Sequence[MeasuredRun], topology: Topology, nominal: bool) -> Fitted:
+def fitted(runs: Sequence[MeasuredRun], topology: Topology, machine_type: str, nominal: bool) -> Fitted:
     """Fit NCCL's parameters; beginning with the topology's, or with the highest bandwidths measured.
 
     Parameters
     ----------
     runs
         Of one cluster.
-    topology
+    topology, machine_type
         The beginning.
     nominal
         Whether it was named by the user, so that its bandwidths are those of the machines.
     """
-    prior = nccl_of(topology.fabric, topology.default_machine_type)
+    prior = nccl_of(topology.fabric, machine_type)
     return fit_nccl(runs, prior if nominal else _with_peaks(prior, runs))
 
 
@@ -199,11 +203,14 @@ def _comments(outcome: Fitted, logs: Logs, named: Named) -> list[str]:
     if named.base is not None:
         lines.append(f"# machine types, fabric: as in {named.base['name']}; measurements are in nccl.")
     else:
+        if named.gpu is not None:
+            lines.append(f"# machine type: {named.gpu.basis}.")
         lines.append("# fabric: of the fit; ASSUMPTION: racks are joined as machines are, which no run says.")
     if all(run.machines > 1 for run in logs.runs):
         lines.append("# No run on one machine alone: its tier is no measurement.")
     if all(run.machines == 1 for run in logs.runs):
-        lines.append("# No run on several machines: rack and network are no measurement.")
+        of = f", but those of {named.gpu.topology.name}" if named.gpu is not None else ""
+        lines.append(f"# No run on several machines: rack and network are no measurement{of}.")
     return lines
 
 
@@ -229,6 +236,7 @@ def _based(logs: Logs, named: Named) -> dict[str, Any]:
 def _new(nccl: NcclFabric, logs: Logs, named: Named) -> dict[str, Any]:
     machine = dict(named.machine)
     machine.setdefault("gpus", max(run.gpus_per_machine for run in logs.runs))
+    machine = (named.gpu.fields(machine["gpus"]) if named.gpu else {}) | machine
     if logs.gpus:
         machine.setdefault("gpu_type", next(iter(logs.gpus)))
     lacking = [f"machine.{name}" for name in _MACHINE if name not in machine]
@@ -236,16 +244,23 @@ def _new(nccl: NcclFabric, logs: Logs, named: Named) -> dict[str, Any]:
         raise InputError(
             "the logs do not say what the machines are",
             where=lacking[0],
-            allowed=f"{' '.join(f'{name}=...' for name in lacking)}, or topology=NAME with such machines",
+            allowed=f"{' '.join(f'{name}=...' for name in lacking)}; machine.gpu_type=H100 or the like; "
+            "or topology=NAME with such machines",
         )
     return {
         "name": named.name,
         "source": _source(logs),
-        "machines_per_rack": named.machines_per_rack or max(run.machines for run in logs.runs),
+        "machines_per_rack": named.machines_per_rack or _machines_per_rack(logs, named.gpu),
         "default_machine_type": named.name,
         "machine_types": {named.name: {name: machine[name] for name in _MACHINE}},
         "fabric": {tier: [_dimension(getattr(nccl, tier), tier)] for tier in _TIERS},
     }
+
+
+def _machines_per_rack(logs: Logs, gpu: KnownGpu | None) -> int:
+    """Return the machines of the largest run; where that is one, those of the shipped topology."""
+    largest = max(run.machines for run in logs.runs)
+    return gpu.topology.machines_per_rack if largest == 1 and gpu is not None else largest
 
 
 def _dimension(tier: NcclTier, name: str) -> dict[str, Any]:

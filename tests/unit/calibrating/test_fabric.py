@@ -1,6 +1,7 @@
 """artist-calibrate nccl=LOG: a topology that works at once, its error, a picture, and what is refused."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import yaml
 
 import artist.app.cli
 import artist.pricing.command
+from artist.calibrating.gpus import known_gpu
+from artist.data import data_path
 from netmodels.api import load_topology
 
 POINTS = ((1024, 30.0), (1 << 20, 60.0), (1 << 25, 400.0), (1 << 30, 9000.0))
@@ -57,17 +60,69 @@ def test_the_topology_works_at_once(calibrate, called, logs):
     assert code == 0, err
 
 
-def test_without_a_topology_all_missing_fields_are_named_at_once(calibrate, logs):
-    """GPUs and their name are in the logs; speed, CPUs and memory are not, and all are named at once."""
-    result = calibrate("nccl=logs", "out=own.yaml")
-    assert result.code == 2
+def test_without_a_topology_all_missing_fields_are_named_at_once(calibrate, printed_log):
+    """The log has GPUs that neither a shipped topology nor a data sheet here has: the rest is to be given."""
+    Path("all_reduce.log").write_text(printed_log(POINTS, gpu="NVIDIA X9"))
+    result = calibrate("nccl=all_reduce.log", "out=own.yaml")
+    assert (result.code, len(result.err.splitlines())) == (2, 2)
     assert all(f"machine.{option.partition('=')[0]}=..." in result.err for option in MACHINE)
     assert not Path("own.yaml").exists()
-    result = calibrate("nccl=logs", "out=own.yaml", *(f"machine.{option}" for option in MACHINE))
+    result = calibrate("nccl=all_reduce.log", "out=own.yaml", *(f"machine.{option}" for option in MACHINE))
     assert result.code == 0, result.err
     machine = load_topology(Path("own.yaml")).machine_type()
-    assert (machine.gpus, machine.gpu_type, machine.cpus) == (8, "NVIDIA H100 80GB HBM3", 96)
+    assert (machine.gpus, machine.gpu_type, machine.cpus) == (8, "NVIDIA X9", 96)
     assert yaml.safe_load(Path("own.yaml").read_text())["machines_per_rack"] == 2
+
+
+def test_a_log_of_one_machine_makes_a_topology_that_works(calibrate, called, printed_log):
+    """Eight H100: the machine is that of hgx_h100_ib400 (112 CPUs, 2 TiB), as are racks of 32, not measured.
+
+    The topology is used by the command that is printed.
+    """
+    Path("one.log").write_text("./all_reduce_perf\n" + printed_log(POINTS, machines=1))
+    result = calibrate("nccl=one.log")
+    assert result.code == 0, result.err
+    assert "as hgx_h100 of hgx_h100_ib400" in result.err
+    topology = load_topology(Path("mine/topology/fitted.yaml"))
+    shipped = load_topology(data_path("topologies", "hgx_h100_ib400.yaml"))
+    assert replace(topology.machine_type(), name="hgx_h100") == shipped.machine_type()
+    assert topology.machines_per_rack == 32
+    assert topology.fabric.nccl.rack == shipped.fabric.nccl.rack
+    command = next(line for line in result.err.splitlines() if line.startswith("to use it: artist "))
+    options = command.removeprefix("to use it: artist ").split()
+    code, _, err = called(artist.app.cli.main, *options, "workload.jobs=3", "policy=fifo")
+    assert code == 0, err
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu_type", "speed", "cpus"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100", 1, 56),
+        ("NVIDIA A100-SXM4-40GB", "A100", 0.6, 32),  # of polaris_a100, with four
+        ("NVIDIA A100 80GB PCIe", "A100", 0.6, 32),
+        ("Tesla V100-SXM2-16GB", "V100", 0.25, 48),  # half of p3dn_v100
+        ("Tesla T4", "T4", 1 / 12, 48),  # of cloud_ethernet
+        ("NVIDIA H200", "H200", 1, 112),
+        ("NVIDIA B200", "B200", 2.25, 56),
+        ("NVIDIA GH200 480GB", "GH200", 1, 288),
+        ("NVIDIA GeForce GTX 1080 Ti", "GTX1080Ti", 0.14, 22),  # 28 of 5 GPUs
+        ("NVIDIA L40S", "L40S", 0.366, 56),  # 362 / 989.4
+        ("NVIDIA H100 PCIe", "H100 PCIe", 0.764, 56),  # 756 / 989.4
+        ("AMD Instinct MI300X", "MI300X", 1.32, 56),  # 1307.4 / 989.4
+        ("AMD Instinct MI250X", "MI250X", 0.194, 56),
+    ],
+)
+def test_a_gpu_is_known_by_its_name(name, gpu_type, speed, cpus):
+    """Machines of four GPUs: CPUs per GPU of a shipped machine, 14 of a DGX H100 for other GPUs."""
+    default = load_topology(data_path("topologies", "dgx_h100_3tier.yaml"))
+    fields = known_gpu(name, default, 4).fields(4)
+    assert (fields["gpu_type"], fields["speed"], fields["cpus"]) == (gpu_type, pytest.approx(speed), cpus)
+
+
+@pytest.mark.parametrize("name", ["NVIDIA T400", "NVIDIA A1000", "NVIDIA GB100", "Graphics Device", ""])
+def test_a_gpu_with_a_similar_name_is_another(name):
+    """A T400 is no T4."""
+    assert known_gpu(name, load_topology(data_path("topologies", "dgx_h100_3tier.yaml"))) is None
 
 
 @pytest.mark.parametrize(
@@ -84,7 +139,7 @@ def test_several_logs_are_named_in_any_way(calibrate, logs, arguments):
     result = calibrate(*arguments, "topology=v100_100g")
     assert result.code == 0, result.err
     assert {"all_gather.log:1", "all_reduce.log:1"} < set(result.rows)
-    assert Path("fitted.yaml").exists()
+    assert Path("mine/topology/fitted.yaml").exists()
 
 
 def test_equal_logs_make_equal_files(calibrate, logs):
@@ -137,7 +192,7 @@ def test_bad_input_is_refused(calibrate, logs, arguments, told):
     assert (result.code, result.out) == (2, "")
     assert len(result.err.splitlines()) == 2
     assert told in result.err
-    assert not Path("fitted.yaml").exists()
+    assert not Path("mine").exists()
 
 
 @pytest.mark.parametrize(

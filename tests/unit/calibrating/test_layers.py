@@ -322,6 +322,19 @@ def test_times_of_a_slower_gpu_are_scaled(calibrate):
     assert read_calibrated(Path("calibrated.yaml"))("Mine").compute_ns == 100
 
 
+def test_the_gpu_that_a_trace_names_sets_the_speed(calibrate):
+    """An A100 has speed 0.6: 140 + 400 us are 324 us on an H100; machine.speed=1 counts more."""
+    for option, scale in ((), 0.6), (("machine.speed=1",), 1):
+        write(iteration(0, 0))
+        content = json.loads(Path("run.json").read_text())
+        content["deviceProperties"] = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB"}]
+        Path("run.json").write_text(json.dumps(content))
+        result = calibrate("trace=run.json", "model=Mine", *option)
+        assert result.code == 0, result.err
+        assert read_calibrated(Path("calibrated.yaml"))("Mine").compute_ns == round(540_000 * scale)
+    assert "GPU of speed 1" in result.err
+
+
 def test_measurements_are_not_written_over(calibrate):
     """A table or a trace named as out= is refused, and is still there."""
     Path("layers.csv").write_text(HEAD + "\nMine,fc,400,0,0,8,me\n")
