@@ -167,8 +167,8 @@ def _run_together(swept: Sequence[str], points: Sequence["Point"], packets: str 
 
 def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str], list[Point]]:
     """Return the names of swept values that need a column, and all combinations."""
-    overrides = [_available() if override == "network=all" else override for override in overrides]
-    parsed = OverridesParser.create().parse_overrides(overrides)
+    asked = _available(overrides) if "network=all" in overrides else list(overrides)
+    parsed = OverridesParser.create().parse_overrides(asked)
     swept = [override.get_key_element() for override in parsed if override.is_sweep_override()]
     for override in parsed:
         name = override.get_key_element()
@@ -194,9 +194,13 @@ def _written(overrides: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _available() -> str:
-    """Return the override that selects all network models available here."""
-    return "network=analytical" + (",astra_sim" if os.environ.get("ASTRA_SIM_BIN") else "")
+def _available(overrides: Sequence[str]) -> list[str]:
+    """Return overrides with all network models available here for `network=all`, asked the same question."""
+    models, first = "network=analytical", list[str]()
+    if os.environ.get("ASTRA_SIM_BIN"):
+        models += ",astra_sim"
+        first = ["network.system.across_machines=hierarchical"]  # the default of one of them
+    return [*first, *(models if override == "network=all" else override for override in overrides)]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ def summarise(
     network_distinct: int,
     network_fallbacks: int = 0,
     network_carried: int = 0,
+    network_back_ends: Mapping[str, int] = MappingProxyType({}),
     topics: Sequence[Topic] = (),
     setting: Mapping[str, Mapping[str, str]] | None = None,
     run: dict[str, Any],
@@ -41,6 +43,8 @@ def summarise(
         How many of them its fallback answered.
     network_carried
         For how many of them the answer was carried over from a placement that the model can express.
+    network_back_ends
+        How many of them each back end of a network program answered itself, beside `carried` and `fallback`.
     topics
         Closed, in the order of their entries.
     setting
@@ -74,6 +78,7 @@ def summarise(
         "network_distinct": network_distinct,
         "network_fallbacks": network_fallbacks,
         "network_carried": network_carried,
+        **({"network_back_ends": dict(network_back_ends)} if network_back_ends else {}),
         "events": result.events,
         "seed": seed,
         **({"setting": setting} if setting else {}),

@@ -80,6 +80,7 @@ _FIELDS: dict[str, Any] = {
     "placements": (_section("Placements", "", "machine rack network"), ...),
     "network_distinct": (int, ...),
     **dict.fromkeys(("network_fallbacks", "network_carried"), (int, 0)),
+    "network_back_ends": (dict[str, int], {}),
     **dict.fromkeys(("events", "seed"), (int, ...)),
     "setting": (dict[str, dict[str, str]], {}),
     "run": (dict[str, object], ...),

@@ -7,7 +7,8 @@ from artist.results.measures import STAND_INS, Metric
 
 CARRIED = (
     "the network model has no answer for the placement itself: carried over from others, such as the "
-    "nearest; network.system.across_machines=hierarchical asks ASTRA-sim about even placements themselves"
+    "nearest; network.system.across_machines=hierarchical asks ASTRA-sim about even placements themselves, "
+    "network.model.ns3_binary its ns-3 about the others"
 )
 FALLBACK = "the network's program gave no answer: the analytical model's"
 _WHY = dict(zip(STAND_INS, (CARRIED, FALLBACK), strict=True))

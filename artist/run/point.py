@@ -185,6 +185,9 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
     note_losses(result.columns)
     wall_s = perf_counter() - started
     log.info("stopped by %s after %d events in %.2f s", result.stopped_by, result.events, wall_s)
+    if network.back_ends:
+        counts = ", ".join(f"{name} {count}" for name, count in network.back_ends.items())
+        log.info("questions to the network program, by the back end that answered: %s", counts)
     summary = summarise(
         result,
         policy=request.policy,
@@ -192,6 +195,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
         network_distinct=len(network.distinct),
         network_fallbacks=network.fallbacks,
         network_carried=network.carried,
+        network_back_ends=network.back_ends,
         topics=topics,
         setting=simulation.setting,
         run={

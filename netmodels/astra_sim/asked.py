@@ -69,13 +69,8 @@ def one_dimension(shape: Shape, tiers: SeenTiers, view: View, system: SystemSett
     return Level(view.levels[-1].tier, Dimension("switch", latency_ns / 2, narrowest / 8e9), count)
 
 
-def is_regular(view: View, network: Network) -> bool:
-    """Return whether a placement has dimensions: all groups of each have equal sizes."""
-    return network.even and view.regular
-
-
 def logical_dims(shape: Shape, view: View, network: Network, system: SystemSettings) -> tuple[int, ...]:
-    """Return the members of ns-3's logical dimensions; one of all GPUs unless they are regular."""
-    if in_one_dimension(shape, system) or not is_regular(view, network):
+    """Return the members of ns-3's logical dimensions; one of all GPUs unless groups of each are equal."""
+    if in_one_dimension(shape, system) or not (network.even and view.regular):
         return (view.gpus,)
     return tuple(int(level.members) for level in view.levels)

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from netmodels.astra_sim import inputs, ns3, version1
-from netmodels.astra_sim.asked import as_asked, in_one_dimension, is_regular, one_dimension
+from netmodels.astra_sim.asked import as_asked, in_one_dimension, one_dimension
 from netmodels.astra_sim.locate import Backend, locate
 from netmodels.astra_sim.meaning import check_meaning
 from netmodels.astra_sim.outputs import NpuTime, UnreadableError, read_version1, read_version2
@@ -18,7 +18,6 @@ from netmodels.astra_sim.process import Outcome, ProgramError, read_output, run
 from netmodels.astra_sim.scratch import Scratch
 from netmodels.collectives.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.collectives.dimensions import Level, View, tiers_of, view_of
-from netmodels.collectives.hosts import Network
 from netmodels.collectives.iteration_time import IterationTime
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape
@@ -59,6 +58,8 @@ class AstraSimParameters(BaseModel):
         fast (1 MiB: 88, 52 and with four 38 us, ns-3 72).
     arguments
         Additional command-line arguments, as for htsim: `["--htsim_opts", "-topo", FILE]`; absolute paths.
+    ns3_binary
+        ASTRA-sim's ns-3 program, or a wrapper around it: asked about placements that `binary` cannot express.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -72,6 +73,7 @@ class AstraSimParameters(BaseModel):
     ns3: dict[str, str | int | float] | None = None
     pipelined: int = Field(2, ge=1, le=1024)
     arguments: tuple[str, ...] = ()
+    ns3_binary: Path | None = None
 
 
 class AstraSim:
@@ -85,12 +87,12 @@ class AstraSim:
     - aware: those of one dimension (GPUs of one machine, or one GPU of each machine of a rack).
     - ns3: all; an irregular placement is one logical ring over the true hosts and switches.
 
-    For any other placement the program is asked about the nearest one that it can express: averages rounded
-    up, or for the congestion-aware back end one dimension with the widest tier's links. All collectives of
-    the analytical model's answer for the placement itself are then stretched by the ratio of the
-    communication times of the program and the analytical model there. (1.0 does not report its communication
-    time: there the analytical answer is kept, which agrees within 0.3 %.) `carries` identifies these
-    placements.
+    For any other placement `ns3_binary` is asked. Without it the program is asked about the nearest one that
+    it can express: averages rounded up, or for the congestion-aware back end one dimension with the widest
+    tier's links. All collectives of the analytical model's answer for the placement itself are then
+    stretched by the ratio of the communication times of the program and the analytical model there. (1.0
+    does not report its communication time: there the analytical answer is kept, which agrees within 0.3 %.)
+    `carries` identifies these placements.
 
     Parameters
     ----------
@@ -113,9 +115,14 @@ class AstraSim:
     def __init__(self, **parameters: object) -> None:
         self.parameters = p = AstraSimParameters.model_validate(parameters)
         self.program = locate(p.binary, p.backend, p.program_files)
-        if p.ns3:
+        self._ns3: AstraSim | None = None
+        if p.ns3_binary is not None and self.program.backend != "ns3":
+            of_ns3 = {"binary": p.ns3_binary, "backend": "ns3", "ns3_binary": None, "arguments": ()}
+            self._ns3 = AstraSim(**p.model_dump() | of_ns3)
+        elif p.ns3:
             ns3.check_settings(p.ns3, self.program.backend)
-        self.input_files = (self.program.path, *p.program_files)
+        more = () if self._ns3 is None else (self._ns3.program.path,)
+        self.input_files = (self.program.path, *p.program_files, *more)
         self.last: tuple[NpuTime, ...] = ()
         self._known: dict[tuple[Profile, tuple[Level, ...], SystemSettings], IterationTime] = {}
         self._scratch = Scratch(p.scratch, keep=p.keep)
@@ -124,7 +131,10 @@ class AstraSim:
     def version(self) -> str:
         """Back end and digest of the program, and the settings that change its answers."""
         p = self.parameters
-        settings = [f"{name}={value}" for name, value in sorted((p.ns3 or {}).items())]
+        if self._ns3 is not None:
+            settings = [self._ns3.version]
+        else:
+            settings = [f"{name}={value}" for name, value in sorted((p.ns3 or {}).items())]
         if self.program.backend == "aware":
             settings.append(f"pipelined={p.pipelined}")
         return " ".join([self.program.backend, self.program.digest, *p.arguments, *settings])
@@ -141,6 +151,8 @@ class AstraSim:
         InputError
             If it cannot run the settings or the profile.
         """
+        if self._ns3 is not None and self._carries(shape, fabric, system):
+            return self._ns3.iteration(profile, shape, fabric, system)
         self._check(profile, system)
         profile = bucketed(profile, system.bucket_bytes)
         answers = []
@@ -166,11 +178,20 @@ class AstraSim:
         shape, fabric, system
             As for `iteration`; without `system` the fabric's own settings.
         """
-        one = in_one_dimension(shape, system or fabric.system)
-        views = [(tiers, view_of(shape, tiers)) for tiers in tiers_of(shape, fabric)]
+        return self._ns3 is None and self._carries(shape, fabric, system or fabric.system)
+
+    def backend_of(self, shape: Shape, fabric: Fabric, system: SystemSettings) -> Backend:
+        """Return the back end that is asked about a placement."""
+        asks_ns3 = self._ns3 is not None and self._carries(shape, fabric, system)
+        return "ns3" if asks_ns3 else self.program.backend
+
+    def _carries(self, shape: Shape, fabric: Fabric, system: SystemSettings) -> bool:
+        """Return whether the program cannot be asked about a placement itself."""
         if self.program.backend == "ns3":
-            return not one and any(not is_regular(view, Network(shape, tiers)) for tiers, view in views)
-        return any((one and len(view.levels) > 1) or not self._expresses(view) for _, view in views)
+            return False
+        one = in_one_dimension(shape, system)
+        views = [view_of(shape, tiers) for tiers in tiers_of(shape, fabric)]
+        return any((one and len(view.levels) > 1) or not self._expresses(view) for view in views)
 
     def _expresses(self, view: View) -> bool:
         """Return whether the program can be asked about a placement itself: `aware` knows one dimension."""

@@ -11,6 +11,7 @@ match, is computed again with a warning and replaced.
 import json
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from uuid import uuid4
 from netmodels import __version__
 from netmodels.collectives.iteration_time import IterationTime, Span
 from netmodels.fabric.fabric import Fabric, fabric_record
-from netmodels.fabric.shape import Shape
+from netmodels.fabric.shape import Shape, gpus
 from netmodels.fabric.system import SystemSettings, system_record
 from netmodels.inputs.digest import canonical, digest_of, sources_of
 from netmodels.inputs.errors import InputError
@@ -93,6 +94,20 @@ class CachedModel:
     def carried(self) -> int:
         """Distinct questions whose answer the model carries over from a placement that it can express."""
         return sum(self.origin(*question) == "carried" for question in self._known)
+
+    @property
+    def back_ends(self) -> dict[str, int]:
+        """Distinct questions by the program's back end that answered, carried and fallback ones apart.
+
+        Empty for a model in process; a single GPU is no question to a program.
+        """
+        back_end = getattr(self.model, "backend_of", None)
+        if back_end is None:
+            return {}
+        questions = [question for question in self._known if gpus(question[1]) > 1]
+        origins = ((self.origin(*question), question) for question in questions)
+        names = (back_end(*question[1:]) if origin == "model" else origin for origin, question in origins)
+        return dict(sorted(Counter(names).items()))
 
     @property
     def fallbacks(self) -> int:

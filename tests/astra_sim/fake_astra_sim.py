@@ -62,7 +62,11 @@ def main():
     if mode == "empty":
         return 0
     network = Path(arguments["network-configuration"]).read_text()
-    counts = json.loads(re.search(r"npus_count: (\[.*\])", network).group(1))
+    if "logical-topology-configuration" in arguments:  # ns-3
+        logical = json.loads(Path(arguments["logical-topology-configuration"]).read_text())
+        counts = [int(count) for count in logical["logical-dims"]]
+    else:
+        counts = json.loads(re.search(r"npus_count: (\[.*\])", network).group(1))
     json.loads(Path(arguments["system-configuration"]).read_text())
     npus = 1
     for count in counts:

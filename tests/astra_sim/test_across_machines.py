@@ -79,7 +79,7 @@ def test_trees_need_a_power_of_two(astra, toy, switches):
 @pytest.mark.parametrize(
     ("backend", "way", "carried"),
     [
-        ("ns3", "hierarchical", [False, True, False]),
+        ("ns3", "hierarchical", [False, False, False]),
         ("ns3", "flat_ring", [False, False, False]),
         ("unaware", "hierarchical", [False, True, False]),
         ("unaware", "flat_ring", [True, True, False]),
@@ -90,11 +90,28 @@ def test_trees_need_a_power_of_two(astra, toy, switches):
 def test_the_shape_asked_in_place_of_the_placement_is_logged(astra, switches, backend, way, carried):
     """2+2, 2+1, 1+1: a flat ring is itself for ns-3, one dimension alone for the others.
 
-    ns-3 has dimensions for 2+2 and a flat ring in their place for 2+1; 1+1 is one dimension for all.
+    ns-3 has dimensions for 2+2, and for 2+1 a ring over the true hosts; 1+1 is one dimension for all.
     """
     shapes = (EVEN, ODD, shape_of([(0, "box", 1), (0, "box", 1)]))
     model, system = astra(backend), replace(switches.system, across_machines=way)
     assert [model.carries(shape, switches, system) for shape in shapes] == carried
+
+
+def test_ns3_is_asked_about_what_the_program_cannot_express(astra, fake, toy, switches, tmp_path):
+    """2+2 is [2, 2] for the congestion-unaware back end; 2+1 is a ring of 3 over true hosts for ns-3.
+
+    The fake exposes 1 us per dimension. A setting of ns-3 is another answer, and so is another program.
+    """
+    model = astra(keep=True, ns3_binary=fake, ns3={"ERROR_RATE_PER_LINK": 0})
+    assert [model.backend_of(shape, switches, switches.system) for shape in (EVEN, ODD)] == ["unaware", "ns3"]
+    assert not model.carries(ODD, switches, switches.system)
+    answers = [model.iteration(toy, shape, switches, switches.system).exposed_ns for shape in (EVEN, ODD)]
+    assert answers == [2_000, 1_000]
+    even, odd = sorted((tmp_path / "scratch").iterdir(), key=lambda folder: (folder / "config.txt").exists())
+    assert "npus_count: [ 2, 2 ]" in (even / "network.yml").read_text()
+    assert json.loads((odd / "logical.json").read_text()) == {"logical-dims": ["3"]}
+    assert (odd / "topology.txt").read_text().split()[0] == "5"  # 3 GPUs, switches of a machine and the rack
+    assert len({astra().version, model.version, astra(ns3_binary=fake).version}) == 3
 
 
 @pytest.mark.parametrize(

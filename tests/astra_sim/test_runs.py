@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from artist.app.cli import main
+from artist.calibrating.command import main as calibrate
 from artist.pricing.command import main as price
 from netmodels.api import shape_of
 from netmodels.astra_sim.model import AstraSim
@@ -74,6 +75,43 @@ def test_a_warm_run_is_the_cold_run(run):
     assert 0 < warm["network_carried"] < warm["network_distinct"]
 
 
+def test_the_summary_counts_questions_by_back_end(run, fake):
+    """By default even placements are asked; uneven ones are carried, or with a second program ns-3's.
+
+    Questions about one GPU are no placement to ask about: the rest of the distinct ones.
+    """
+    _, _, alone, _ = run("alone")
+    counts = alone["network_back_ends"]
+    assert set(counts) == {"carried", "unaware"}
+    assert counts["carried"] == alone["network_carried"]
+    assert sum(counts.values()) <= alone["network_distinct"]
+    _, _, both, _ = run("both", f"network.model.ns3_binary={fake}", "network.cache=null")
+    assert set(both["network_back_ends"]) == {"ns3", "unaware"}
+    assert both["network_carried"] == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "counts"), [("4+4", "4, 2"), ("4|4", "4, 2"), ("4+4|4+4", "4, 2, 2"), ("1+1", "2"), ("8", "8")]
+)
+def test_an_even_placement_has_a_dimension_per_tier(fake, shape, counts):
+    """As the Dally paper writes its network files, section 4.2.1: 4+4 is [Switch, Switch], [4, 2]."""
+    model = ("network=astra_sim", f"network.model.binary={fake}", "network.model.backend=unaware")
+    assert price([*model, "network.model.keep=true", "network.model.scratch=kept", f"shape={shape}"]) == 0
+    for file in Path("kept").glob("*/network.yml"):
+        kinds, members = file.read_text().splitlines()[:2]
+        assert members == f"npus_count: [ {counts} ]"
+        assert kinds == f"topology: [ {', '.join(['Switch'] * len(counts.split(',')))} ]"
+
+
+def test_profiles_are_calibrated_with_the_program(fake, capsys):
+    """The Dally paper, section 4.2.2: the program's 1 us exposed is 2 % of AlexNet's compute at 50 us."""
+    model = ("network=astra_sim", f"network.model.binary={fake}", "network.model.backend=unaware")
+    Path("one.csv").write_text("model,gpus,machine_type,overhead,source\nAlexNet,8,,0.02,Table 1\n")
+    assert calibrate([*model, "network.cache=null", "measured=one.csv", "out=made.yaml"]) == 0
+    assert price([*model, "network.profiles=made.yaml", "model=AlexNet", "shape=8"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split()[4:] == ["0.050", "0.002", "0.001", "0.051", "2"]
+
+
 def test_the_table_has_the_share_of_carried_over_answers(fake, capsys):
     """The share of the questions, in the last column, and what it means; stdout, as the rest of the table."""
     assert (
@@ -120,7 +158,7 @@ def test_a_bug_in_a_users_model_is_reported_once(capfd: pytest.CaptureFixture[st
     )
     Path("mine/own_buggy_model.py").write_text("\n".join(lines), encoding="utf-8")
     options = ("--config-dir=mine", "network=analytical", "network.model._target_=own_buggy_model.Buggy")
-    assert main([*options, *RUN[:-2], "+network.ahead=2"]) == 1
+    assert main([*options, *RUN[:-2], "+network.ahead=2", "network.cache=cache"]) == 1
     err = capfd.readouterr().err
     assert "mine/own_buggy_model.py:4 in iteration" in err
     assert "Traceback" not in err
@@ -189,7 +227,8 @@ def test_a_fallback_is_counted_and_reported(run, monkeypatch):
     assert summary["network_fallbacks"] == calls() > 0
     assert "the fallback answers for the network model" in err
     assert not list(Path("cache").rglob("*.json"))
-    main([*RUN[:-2], "network=analytical", "output.dir=plain"])
+    same = ("network=analytical", "network.system.across_machines=hierarchical")
+    main([*RUN[:-2], *same, "output.dir=plain"])
     assert next(Path("plain").rglob("jobs.parquet")).read_bytes() == jobs
 
 

@@ -19,6 +19,7 @@ _NOT_OURS = (
     "network_distinct",
     "network_fallbacks",
     "network_carried",
+    "network_back_ends",
     "contention_answers",
     "setting",  # sentences on the configuration
     "run",
