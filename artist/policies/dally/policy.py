@@ -28,14 +28,16 @@ Waits are discarded by age, not by length. A job's timers are read when it is of
 offered GPUs when a timer runs out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from artist.core.cluster import TIERS, Allocation, Tier, tier_of
 from artist.core.events import Finish, Stop
+from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.policies.dally.leases import Leases
@@ -92,45 +94,59 @@ class Dally:
         self._assigned: dict[int, int] = {}  # time of the last assignment, by job
         self._leases = Leases(lease_ns)
         self._apart = Leases(lease_ns)  # of jobs whose GPUs could be nearer to each other
+        self._read: dict[tuple[WaitTier, int], int] = {}  # timers at this call, by tier and GPUs
 
     def decide(self, view: ClusterView) -> Plan:
         """Offer idle GPUs and those whose lease has ended."""
+        self._read.clear()
         for event in view.news:
             if isinstance(event, Stop | Finish):
                 self._count_renewals(event.job, event.time_ns)
                 self._drop(event.job)
         plan = view.plan()
-        refused: list[tuple[int, int]] = []
+        refused: dict[int, set[int]] = {}
         if view.n_waiting or self._apart.ending(view.now_ns):
             refused = self._offer_round(view, plan)
         self._wake(view, plan, refused)
         return plan.done()
 
-    def _offer_round(self, view: ClusterView, plan: PlanBuilder) -> list[tuple[int, int]]:
-        """Offer GPUs to jobs in order; return the jobs that still wait, and the start of their wait."""
-        waiting = view.waiting
-        since = dict(zip(waiting.job.tolist(), waiting.waiting_since_ns.tolist(), strict=True))
-        ended = self._ended(view)
-        jobs = view.columns([*since, *ended])
-        key = dict(zip(jobs.job.tolist(), self._order.key(jobs).tolist(), strict=True))
-        order = sorted(key, key=lambda job: (key[job], self._assigned.get(job, -1), job))
+    def _offer_round(self, view: ClusterView, plan: PlanBuilder) -> dict[int, set[int]]:
+        """Offer GPUs to jobs in order; return the starts of the waits that go on, by GPUs asked for."""
+        waiting, ended = view.waiting, self._ended(view)
+        jobs = view.columns([*waiting.job.tolist(), *ended])
+        keys = self._order.key(jobs)
+        assigned = np.array([self._assigned.get(job, -1) for job in jobs.job.tolist()], dtype=np.int64)
+        ranks = np.lexsort((jobs.job, assigned, keys))
+        order = jobs.job[ranks].tolist()
+        since = np.where(jobs.running, view.now_ns, jobs.waiting_since_ns)[ranks].tolist()
+        key = dict(zip(order, keys[ranks].tolist(), strict=True))
         on_offer = {job: ended[job] for job in order if job in ended}
         offers = Offers(view, plan, self._placers, on_offer)
-        refused: list[tuple[int, int]] = []
-        for job in order:
+        refused: dict[Demand, int] = {}  # start of the longest wait: shorter ones are refused, too
+        served: set[int] = set()
+        for job, began in zip(order, since, strict=True):
             if self.renewal != "literal":
                 for renewed in offers.renew(key, key[job]):
+                    served.add(renewed[0])
                     moved = offers.move_nearer(*renewed) if self.renewal == "nearer" else None
                     if moved is not None:
                         self._assigned[renewed[0]] = view.now_ns
                         self._begin_lease(view, renewed[0], moved)
             elif job in offers.ended:  # it has to accept its own GPUs
                 offers.take_back(job)
-            if job not in ended or job in offers.stopped:
-                began = since.get(job, view.now_ns)
-                if not self._offer(offers, job, began):
-                    refused.append((job, began))
-        return refused
+            demand = view.demand(job)
+            if job in served or (job not in ended and began >= refused.get(demand, began + 1)):
+                continue
+            if self._offer(offers, job, began):
+                served.add(job)
+                refused.clear()  # the timers may have changed
+            else:
+                refused[demand] = min(began, refused.get(demand, began))
+        starts: dict[int, set[int]] = {}
+        for job, gpus, began in zip(order, jobs.gpus[ranks].tolist(), since, strict=True):
+            if job not in served:
+                starts.setdefault(gpus, set()).add(began)
+        return starts
 
     def _ended(self, view: ClusterView) -> dict[int, Allocation]:
         """Return the allocations of the running jobs whose lease ends now."""
@@ -154,7 +170,8 @@ class Dally:
         now, demand = view.now_ns, view.demand(job)
         allocation = offers.place(job, demand, self._widest(view, demand.gpus, now - since))
         if allocation is None:
-            self._drop(job)
+            if job in offers.stopped:
+                self._drop(job)
             return False
         self._assigned[job] = now
         if demand.gpus:
@@ -162,6 +179,7 @@ class Dally:
             tier = TIERS[tier_of(allocation, view.cluster)]
             if tier != "network" and offers.stopped.get(job) != allocation:
                 self._timers.accepted(tier, demand.gpus, now - since, now)
+                self._read.pop((tier, demand.gpus), None)
         return True
 
     def _begin_lease(self, view: ClusterView, job: int, allocation: Allocation) -> None:
@@ -183,23 +201,24 @@ class Dally:
         return "rack" if waited < self._timer(view, "rack", gpus) else "network"
 
     def _timer(self, view: ClusterView, tier: WaitTier, gpus: int) -> int:
-        """Return a timer, 0 where the demand is larger than the tier."""
-        largest = view.cluster.largest_machine if tier == "machine" else view.cluster.largest_rack
-        return 0 if gpus > largest else self._timers.timer_ns(tier, gpus, view.now_ns)
+        """Return a timer, 0 where the demand is larger than the tier; until it is accepted, once per call."""
+        timer = self._read.get((tier, gpus))
+        if timer is None:
+            largest = view.cluster.largest_machine if tier == "machine" else view.cluster.largest_rack
+            timer = 0 if gpus > largest else self._timers.timer_ns(tier, gpus, view.now_ns)
+            self._read[tier, gpus] = timer
+        return timer
 
-    def _wake(self, view: ClusterView, plan: PlanBuilder, waiting: Sequence[tuple[int, int]]) -> None:
-        """Ask to be called when a lease ends, or a timer of a waiting job, given with the start of its wait.
+    def _wake(self, view: ClusterView, plan: PlanBuilder, waiting: Mapping[int, Iterable[int]]) -> None:
+        """Ask to be called when a lease ends, or a timer of a waiting job, given by GPUs and start of wait.
 
         While no job waits, a job whose GPUs are as near as possible keeps them, so its lease ends cause no
         call.
         """
-        began: dict[int, set[int]] = {}
-        for job, since in waiting:
-            began.setdefault(view.demand(job).gpus, set()).add(since)
         due = [
-            since + self._timer(view, tier, gpus)
-            for gpus, starts in began.items()
-            for tier in _WAIT_TIERS
+            since + timer
+            for gpus, starts in waiting.items()
+            for timer in [self._timer(view, tier, gpus) for tier in _WAIT_TIERS]
             for since in starts
         ]
         lease_end = (self._leases if waiting else self._apart).next_end(view.now_ns)

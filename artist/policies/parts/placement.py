@@ -303,6 +303,8 @@ def _in_racks(free: Free, usable: int) -> list[int]:
 
 def _largest_rack(free: Free, usable: int, span: int | None = None) -> int:
     """Return the GPUs of some machines, free or not, in the rack that has most on its `span` largest."""
+    if free.whole and usable == ALL and span is None:
+        return free.cluster.largest_rack
     sizes = free.sizes
     racks = (np.sort(sizes[members_of(machines & usable)]) for machines in free.cluster.rack_sets)
     return max(int(rack[::-1][:span].sum()) for rack in racks)
