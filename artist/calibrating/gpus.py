@@ -84,7 +84,7 @@ def known_gpu(name: str, default: Topology, gpus: int = 8) -> KnownGpu | None:
     default
         Topology of the machine that represents those of a GPU without a shipped one.
     gpus
-        Of a machine: a shipped one with as many is preferred, then one on which NCCL was measured.
+        Number in a machine: a shipped machine of equal number is preferred, then one with NCCL measured.
     """
     shipped = [load_topology(file) for file in sorted(data_path("topologies").glob("*.yaml"))]
     machines = [(topology, machine) for topology in shipped for machine in topology.machine_types.values()]
