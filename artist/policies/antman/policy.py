@@ -70,7 +70,7 @@ class AntMan:
     placement: AnyChooser = "consolidate"
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
-    fill: AnyFill = "proportional"
+    fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class AntMan:
         for job, allocation in slots.changes().items():
             before = view.allocation(job)
             if allocation.group is None and before is not None and before.group is not None:
-                allocation = slots.holds(job, room.refilled(allocation))
+                allocation = slots.holds(job, room.refilled(view.demand(job), allocation))
             if allocation != before:
                 plan.place(job, allocation)
         return plan.done()
@@ -196,10 +196,10 @@ class _Room:
             self._memory[s.machine] -= s.memory_bytes
         return allocation
 
-    def refilled(self, held: Allocation) -> Allocation:
+    def refilled(self, demand: Demand, held: Allocation) -> Allocation:
         """Return a job's allocation without its group, with the CPUs and memory that it may have now."""
         none = np.zeros(len(self._cpus), dtype=np.int64)
         free = Free(self._free.cluster, none, self._cpus, self._memory, self._free.accepts)
-        refilled = self._placer.fill.refilled(free, held)
+        refilled = self._placer.fill.refilled(free, demand, held)
         self._cpus, self._memory = free.cpus, free.memory_bytes
         return refilled

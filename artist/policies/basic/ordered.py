@@ -49,7 +49,7 @@ class Ordered:
     placement: AnyChooser = "consolidate"
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
-    fill: AnyFill = "proportional"
+    fill: AnyFill = "as_asked"
     pool: str = ""
     seed: int = Field(default=0, ge=0)
 

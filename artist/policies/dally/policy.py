@@ -76,7 +76,7 @@ class Dally:
     delay: bool = True
     preemptive: bool = True
     order: AnyOrder = "sensitivity"
-    fill: AnyFill = "proportional"
+    fill: AnyFill = "as_asked"
 
     def __post_init__(self) -> None:
         if self.rack_timer_h < self.machine_timer_h:

@@ -99,7 +99,7 @@ class Pairs:
         for job in left:
             held = view.allocation(job)
             if held is not None and held.group is not None:
-                plan.place(job, self._fill.refilled(free, replace(held, group=None)))
+                plan.place(job, self._fill.refilled(free, view.demand(job), replace(held, group=None)))
         for pair in list(self._pairs.values()):
             judged_ns = pair.since_ns + self._profile_ns
             if view.now_ns < judged_ns:
@@ -122,7 +122,9 @@ class Pairs:
                 self._parted.setdefault(pair.guest, set()).add(pair.host)
             held = view.allocation(pair.host)
             assert held is not None
-            plan.place(pair.host, self._fill.refilled(free, replace(held, group=None)))
+            plan.place(
+                pair.host, self._fill.refilled(free, view.demand(pair.host), replace(held, group=None))
+            )
             self._end(pair)
 
     def pack(self, view: ClusterView, plan: PlanBuilder) -> None:

@@ -72,7 +72,7 @@ class Gandiva:
     profile_s: float = Field(default=60, ge=0.001, le=4e9)
     grow_shrink: bool = False
     grow_after_s: float = Field(default=60, ge=0, le=4e9)
-    fill: AnyFill = "proportional"
+    fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:

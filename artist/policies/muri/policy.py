@@ -71,7 +71,7 @@ class Muri:
     placement: AnyChooser = "consolidate_machine"
     on_events: bool = False
     interval_s: float | None = Field(default=360, ge=0.001, le=4e9)
-    fill: AnyFill = "proportional"
+    fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:

@@ -46,7 +46,7 @@ class Fill(ABC):
         """Return the free resources less GPUs that lack CPUs or memory; None if that is too little."""
         return free
 
-    def refilled(self, free: Free, held: Allocation) -> Allocation:
+    def refilled(self, free: Free, demand: Demand, held: Allocation) -> Allocation:
         """Return the allocation of a job that no longer shares its GPUs; take the addition from `free`."""
         return held
 
@@ -79,7 +79,7 @@ class Proportional(Fill):
             slices.append(here)
         return Allocation(tuple(slices))
 
-    def refilled(self, free: Free, held: Allocation) -> Allocation:
+    def refilled(self, free: Free, demand: Demand, held: Allocation) -> Allocation:
         """Return the allocation raised to the job's share as far as that is free."""
         slices = []
         for s in held.slices:
@@ -100,11 +100,14 @@ class Proportional(Fill):
 class AsAsked(Fill):
     """Exactly the CPUs and memory that the job asks for, divided among its machines by GPUs.
 
-    A job that asks for no particular CPUs, or memory, has them in proportion to its GPUs.
+    A job that asks for no particular CPUs, or memory, has them in proportion to its GPUs; one that asks for
+    neither is treated as by `Proportional`.
     """
 
     def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
         """Return the allocation, or None if a machine has too few CPUs or too little memory."""
+        if not demand.cpus and not demand.memory_bytes:
+            return _PROPORTIONAL.fill(free, demand, gpus)
         machines = sorted(gpus)
         counts = [gpus[m] for m in machines]
         given = _PROPORTIONAL.fill(free, demand, gpus)
@@ -138,6 +141,26 @@ class AsAsked(Fill):
             sizes = np.minimum(sizes, cluster.memory_bytes * of_job // demand.memory_bytes)
         fewer = np.flatnonzero(gpus != free.gpus)
         return free.with_fewer_gpus(dict(zip(fewer.tolist(), gpus[fewer].tolist(), strict=True)), sizes)
+
+    def refilled(self, free: Free, demand: Demand, held: Allocation) -> Allocation:
+        """Return the allocation; that of a job that asks for nothing is raised to its share."""
+        asks = demand.cpus or demand.memory_bytes
+        return held if asks else _PROPORTIONAL.refilled(free, demand, held)
+
+    def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
+        """Return allocations as asked; jobs that ask for none divide equally the rest of the GPUs' share."""
+        whole = _PROPORTIONAL.fill(free, demands[0], gpus)
+        if not any(demand.cpus or demand.memory_bytes for demand in demands):
+            return _PROPORTIONAL.shares(free, demands, gpus)
+        counts = [s.gpus for s in whole.slices]
+        cpus = _parts([demand.cpus for demand in demands], [s.cpus for s in whole.slices], counts)
+        memory = _parts([d.memory_bytes for d in demands], [s.memory_bytes for s in whole.slices], counts)
+        machines = whole.machines
+        parts = [
+            Allocation(tuple(map(Slice, machines, counts, *both))) for both in zip(cpus, memory, strict=True)
+        ]
+        total = Allocation(tuple(map(_sum, zip(*(part.slices for part in parts), strict=True))))
+        return Shares(total, parts) if free.fits(without_gpus(total)) else None
 
 
 class OwnFill(Fill):
@@ -174,6 +197,20 @@ def divided(amount: int, counts: Iterable[int]) -> list[int]:
     """
     ends = list(accumulate(map(int, counts), initial=0))
     return [amount * b // ends[-1] - amount * a // ends[-1] for a, b in pairwise(ends)]
+
+
+def _parts(asked: Sequence[int], share: Sequence[int], counts: Sequence[int]) -> list[list[int]]:
+    """Return what each colocated job has of one resource by machine: as asked, or of the rest of a share.
+
+    >>> _parts([6, 0, 0], [10, 4], [2, 1])
+    [[4, 2], [3, 1], [3, 1]]
+    """
+    given = [divided(amount, counts) for amount in asked]
+    silent = max(1, asked.count(0))
+    rest = [
+        max(0, part - sum(one)) // silent for part, one in zip(share, zip(*given, strict=True), strict=True)
+    ]
+    return [one if amount else rest for amount, one in zip(asked, given, strict=True)]
 
 
 def _max_on(gpus: Ints, machines: int) -> int:

@@ -117,7 +117,7 @@ class Pollux:
         self.knows_performance = True
         self._genetic = Genetic(self.population, self.generations, self.patience)
         self._rng = child_generator(self.seed, "pollux")
-        self._placer = placer_of(self.placement, "proportional")
+        self._placer = placer_of(self.placement, "as_asked")
         self._table = SpeedupTable()
         self._expected = cache(_expected)
 

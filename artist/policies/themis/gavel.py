@@ -57,7 +57,7 @@ class ThemisGavel:
     on_events: bool = False
     interval_s: float | None = Field(default=360, ge=0.001, le=4e9)
     placement: AnyChooser = "consolidate_machine"
-    fill: AnyFill = "proportional"
+    fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:

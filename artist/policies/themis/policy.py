@@ -85,7 +85,7 @@ class Themis:
     fairness_knob: float = Field(default=0.8, ge=0, lt=1)
     newcomers_break_leases: bool = True
     placement: AnyChooser = "consolidate"
-    fill: AnyFill = "proportional"
+    fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:

@@ -64,7 +64,7 @@ class Tiresias:
     backfill: bool = True
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
-    fill: AnyFill = "proportional"
+    fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
