@@ -35,7 +35,13 @@ from artist.performance.placed import PlacedPerformance
 from artist.run.config import CONTENTION_PACKETS, Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
 from artist.run.lost_time import warn_of_pace, watched
-from artist.run.notes import log_notes, warn_of_unused_settings, warn_without_links, warn_without_needs
+from artist.run.notes import (
+    log_notes,
+    warn_of_requests,
+    warn_of_unused_settings,
+    warn_without_links,
+    warn_without_needs,
+)
 from artist.run.parts import part, parts
 from artist.run.pools import check_fits, check_pools
 from artist.run.setting import Setting, describe_run
@@ -177,6 +183,7 @@ def build(config: Config) -> Simulation:
     if config.performance.measured_with == "request":
         log_requests(jobs)
     log_notes(policy, cluster, jobs)
+    warn_of_requests(policy, jobs)
     warn_of_pace(config.policy, overheads, jobs)
     warn_without_links(config.performance, policy)
     series = part(config.signals, "signals", ("series",))

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from artist.core.cluster import Cluster
+from artist.core.compact_jobs import field_of
 from artist.core.job import JobSpec
 from artist.performance.profiling import OptimisticProfiling
 from artist.recording.inputs import InputColumns
@@ -22,6 +23,20 @@ def log_notes(policy: object, cluster: Cluster, jobs: Sequence[JobSpec]) -> None
     notes = getattr(policy, "notes", None)
     for note in notes(cluster, jobs) if callable(notes) else ():
         _log.info("policy %s: %s", type(policy).__name__, note, extra={"note": True})
+
+
+def warn_of_requests(policy: object, jobs: Sequence[JobSpec]) -> None:
+    """Warn of CPUs and memory that GPU jobs ask for where the policy gives others."""
+    if getattr(policy, "fill", None) == "proportional":
+        how = "shares are in proportion to GPUs; policy.fill=as_asked, where a policy has it, gives them"
+    elif getattr(policy, "decides_cpus", False):
+        how = "the policy decides on CPUs and memory"
+    else:
+        return
+    asks = [bool(d.cpus or d.memory_bytes) for d in field_of(jobs, "demand") if d.gpus]
+    if any(asks):
+        note = "%d of %d GPU jobs ask for CPUs or memory, and may get others: %s"
+        _log.warning(note, sum(asks), len(asks), how, extra={"note": True})
 
 
 def warn_of_jobs_without_cpus(topics: Sequence[Topic], jobs: Sequence[JobSpec]) -> None:

@@ -21,6 +21,7 @@ from artist.policies.dally.policy import Dally
 from artist.policies.gandiva.policy import Gandiva
 from artist.policies.muri.policy import Muri
 from artist.policies.network_aware.policy import NetworkAware
+from artist.policies.parts.fill import AsAsked
 from artist.policies.synergy.cpu_tuned import CpuTuned
 from artist.policies.synergy.division_rules import DivisionRule
 from artist.policies.synergy.policy import Synergy
@@ -427,16 +428,16 @@ def test_such_a_policy_knows_performance():
 @pytest.mark.parametrize(
     ("inside", "mechanism", "advice"),
     [
-        (lambda: Ordered(order="fifo"), "greedy", "policy.of.fill=as_asked"),
-        (lambda: Ordered(order="fifo", fill="as_asked"), "tune", "policy.of.fill=proportional"),
+        (lambda: Ordered(order="fifo", fill="proportional"), "greedy", "policy.of.fill=as_asked"),
+        (lambda: Ordered(order="fifo", fill=AsAsked()), "tune", "policy.of.fill=proportional or as_asked"),
         (lambda: Synergy(), "tune", "policy@policy.of=another policy"),
         (lambda: Coda(), "tune", "policy@policy.of=another policy"),
         (lambda: fifo("tune"), "opt", "policy@policy.of=another policy"),
     ],
-    ids=["greedy over shares", "tune over demands", "synergy", "coda", "cpu_tuned"],
+    ids=["greedy over shares", "tune over one of one's own", "synergy", "coda", "cpu_tuned"],
 )
 def test_a_policy_inside_whose_cpus_do_not_go_with_the_mechanism_is_refused(inside, mechanism, advice):
-    """Greedy needs demands that are met, the others shares; some policies decide on CPUs themselves."""
+    """Greedy needs demands that are met, the others a shipped fill; some policies decide on CPUs."""
     with pytest.raises(ValidationError, match=advice):
         CpuTuned(inside(), mechanism)
 

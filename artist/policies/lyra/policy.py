@@ -62,6 +62,7 @@ class Lyra:
     on_events = True
     remembers_places = True
     shares = (USE, NEXT_USE)
+    fill = "proportional"  # as the paper; no setting
 
     order: AnyOrder = "sjf"
     backfill: bool = True

@@ -200,7 +200,7 @@ def divided(amount: int, counts: Iterable[int]) -> list[int]:
 
 
 def _parts(asked: Sequence[int], share: Sequence[int], counts: Sequence[int]) -> list[list[int]]:
-    """Return what each colocated job has of one resource by machine: as asked, or of the rest of a share.
+    """Return the part of each colocated job in a resource, by machine: as asked, or of the rest of a share.
 
     >>> _parts([6, 0, 0], [10, 4], [2, 1])
     [[4, 2], [3, 1], [3, 1]]

@@ -3,9 +3,9 @@
 In plain words: the policy `of` plans the jobs that run and their GPUs as it does alone. `mechanism` decides
 CPUs and memory:
 
-- tune: `of` plans with shares in proportion to GPUs. Then the CPUs and memory of the machines whose jobs
-  changed are divided again among the jobs there: each has at least the lesser of its best case and its share,
-  and the rest is handed out to jobs that gain from it, in order of arrival.
+- tune: `of` plans with its own `fill`. Then the CPUs and memory of the machines whose jobs changed are
+  divided again among the jobs there: each has at least the lesser of its best case and its share, and the
+  rest is handed out to jobs that gain from it, in order of arrival.
 - opt: the same, but the rest is divided for the largest total gain: the sum of the jobs' throughputs relative
   to their shares, weighted by GPUs, is maximised by an integer program.
 - greedy: jobs ask for their best case and wait for it; they keep it as long as they run.
@@ -71,9 +71,9 @@ class CpuTuned(Around):
         if getattr(self.of, "decides_cpus", False):
             name = type(self.of).__name__
             raise ValueError(f"{name} decides CPUs and memory itself; policy@policy.of=another policy")
-        expected = "as_asked" if self.mechanism == "greedy" else "proportional"
-        if getattr(self.of, "fill", "proportional") != expected:
-            raise ValueError(f"mechanism and of.fill do not fit together; policy.of.fill={expected}")
+        fits = ("as_asked",) if self.mechanism == "greedy" else ("proportional", "as_asked")
+        if getattr(self.of, "fill", "proportional") not in fits:
+            raise ValueError(f"mechanism and of.fill do not fit together; policy.of.fill={' or '.join(fits)}")
 
     def decide(self, view: ClusterView) -> Plan:
         """Return the plan of the policy inside, with other CPUs and memory."""

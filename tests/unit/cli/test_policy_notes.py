@@ -94,3 +94,38 @@ def test_gpu_jobs_without_cpus_are_warned_about(
     (summary,) = Path("runs").rglob("summary.json")
     starts_with_none = told or sensitivity == "null"
     assert json.loads(summary.read_text())["kinds"]["without_cpus"] == starts_with_none
+
+
+PODS = """\
+name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
+pod-1,88000,16384,1,1000,,BE,Succeeded,100,3700,100
+pod-2,88000,16384,1,1000,,BE,Succeeded,100,7300,3700
+pod-3,88000,16384,1,1000,,BE,Succeeded,100,10900,7300
+"""
+SHARES = "3 of 3 GPU jobs ask for CPUs or memory, and may get others: "
+
+
+@pytest.mark.parametrize(
+    ("policy", "mean_h", "told"),
+    [
+        *[(name, 2.0, "") for name in ("fifo", "srtf", "tiresias", "dally", "gandiva", "themis", "antman")],
+        ("muri_l", 2.0, ""),
+        ("pollux", 2.0, ""),
+        ("fifo", 1.0, "shares are in proportion to GPUs; policy.fill=as_asked"),
+        ("lyra", 1.0, "shares are in proportion to GPUs; policy.fill=as_asked"),
+        ("synergy", 1.0, "the policy decides on CPUs and memory"),
+    ],
+)
+def test_pods_wait_for_the_cpus_that_they_ask_for(
+    artist: Callable[..., Any], policy: str, mean_h: float, told: str
+) -> None:
+    """Three pods of 88 CPUs and 1 h on a machine of 92: at 1, 2 and 3 h, or all at 1 h, which is said."""
+    Path("pods.csv").write_text(PODS)
+    fill = ["policy.fill=proportional"] if told and policy == "fifo" else []
+    machine = ("topology=v100_t4_cloud", "cluster.machines=[{type: t4_8gpu, count: 1}]", "network=zero")
+    source = ("workload=openb", "workload.path=pods.csv", "workload.cpus=keep")
+    result = artist(f"policy={policy}", *fill, *machine, *source, tiny=False)
+    assert result.code == 0, result.err
+    (summary,) = Path("runs").rglob("summary.json")
+    assert json.loads(summary.read_text())["jct_s"]["mean"] == pytest.approx(3600 * mean_h, rel=1e-6)
+    assert (SHARES + told in result.err) == bool(told)

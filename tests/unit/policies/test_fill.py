@@ -115,3 +115,22 @@ def test_a_fill_of_ones_own_defines_one_method():
     assert placer.place(free((4, 4), (13, 28)), Demand(1)) is None  # where the chooser says, or not at all
     shares = placer.fill.shares(free((4, 4), (28, 28)), [Demand(1)] * 2, {0: 1})
     assert shares == (on((0, 1, 28)), [on((0, 1, 14))] * 2)
+
+
+def test_jobs_that_ask_for_nothing_have_their_share_whatever_the_fill():
+    """As asked is then in proportion: alone, colocated, and when a colocated job has left, 7 CPUs to 28."""
+    silent, where = Demand(4), {0: 4}
+    for fill in (AS_ASKED, PROPORTIONAL):
+        assert fill.fill(free((4, 4), (20, 28)), silent, where) == on((0, 4, 20, 80))
+        assert fill.shares(free((4, 4), (28, 28)), [silent] * 2, where).parts == [on((0, 4, 14, 40))] * 2
+        assert fill.refilled(free((0, 4), (21, 28)), silent, on((0, 4, 7, 80))) == on((0, 4, 28, 80))
+    assert AS_ASKED.refilled(free((0, 4), (21, 28)), Demand(4, cpus=7), on((0, 4, 7, 80))) == on(
+        (0, 4, 7, 80)
+    )
+
+
+def test_colocated_jobs_that_ask_for_nothing_divide_the_rest():
+    """Of 28 CPUs one job asks for 8, so two others have 10 each; of 80 bytes, none asked, each has 26."""
+    shares = AS_ASKED.shares(free((4, 4), (28, 28)), [Demand(4), Demand(4, cpus=8), Demand(4)], {0: 4})
+    assert shares.parts == [on((0, 4, 10, 26)), on((0, 4, 8, 26)), on((0, 4, 10, 26))]
+    assert shares.whole == on((0, 4, 28, 78))
