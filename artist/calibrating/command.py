@@ -15,7 +15,7 @@ from artist.bad_input.records import Strict, validated
 from artist.calibrating.fabric import Named, check_machine, doubts, fitted, topology_text, weak_points
 from artist.calibrating.fabric_views import fabric_figure, fabric_table
 from artist.calibrating.gpus import KnownGpu, known_gpu
-from artist.calibrating.layers import layers_table, measured_model, read_layers, sent_bytes
+from artist.calibrating.layers import layers_table, measured_model, named_model, read_layers, sent_bytes
 from artist.calibrating.measured import Measured, measured_file, read_measured
 from artist.calibrating.table import fit_table
 from artist.calibrating.trace import read_trace
@@ -49,6 +49,7 @@ _EXAMPLES = """\
                                                               the same, of machines that you name
   artist-calibrate measure OUT --models VGG11                 layers and overheads of your GPUs; needs PyTorch
   artist-calibrate layers=OUT/layers.csv                      profiles of these layers
+  artist-calibrate layers=workload.txt model=VGG11            a profile of a text workload of ASTRA-sim 1.0
   artist-calibrate trace=run.json.gz model=ResNet50           a profile of a trace of torch.profiler
 """
 
@@ -207,17 +208,15 @@ def _write_layers(config: CalibrateConfig, topology: Topology) -> None:
     check_outputs((("out", out),), inputs)
     gpu = None
     if config.layers is not None:
-        models = read_layers(config.layers)
+        models = read_layers(config.layers, config.model)
         source = config.layers
     else:
         assert config.trace is not None
-        if config.model is None:
-            found, allowed = str(config.trace), "model=NAME, as job traces call it"
-            raise InputError("a trace does not name its model", where="model", found=found, allowed=allowed)
+        name = named_model(config.model, config.trace)
         trace = read_trace(config.trace, config.iterations, config.gradients)
         _print_notes(trace.notes)
         gpu = known_gpu(trace.gpu, topology) if trace.gpu else None
-        models = {config.model: measured_model(trace.layers, config.trace.name, str(config.trace))}
+        models = {name: measured_model(trace.layers, config.trace.name, str(config.trace))}
         source = config.trace
     speed = config.machine.speed or (gpu.speed if gpu is not None else 1.0)
     of = f"{gpu.gpu_type}, " if gpu is not None and not config.machine.speed else ""

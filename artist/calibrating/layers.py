@@ -1,14 +1,16 @@
 """Measured layers: the table of `artist-calibrate measure`, and profiles of them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artist.errors import InputError
-from artist.tables.files import read_csv
+from artist.tables.files import read_csv, read_text
 from artist.tables.grid import Grid
 from netmodels.calibration.calibrated import CalibratedLayer, CalibratedModel
 from netmodels.inputs.naming import allowed_names
+from netmodels.profiles.workload_text import layers_of, parallelism_of
 
 if TYPE_CHECKING:
     from artist.tables.rows import Table
@@ -25,14 +27,28 @@ _HEADS = (
 )
 
 
-def read_layers(path: Path) -> dict[str, CalibratedModel]:
-    """Return the models of a table, one row per layer: model, layer, times in ns, bytes; source is optional.
+def read_layers(path: Path, model: str | None) -> dict[str, CalibratedModel]:
+    """Return the models of a table, or the one of a text workload of ASTRA-sim 1.0.
+
+    A table has one row per layer: model, layer, times in ns, bytes; source is optional.
+
+    Parameters
+    ----------
+    path
+        The file.
+    model
+        Name of the model of a text workload.
 
     Raises
     ------
     InputError
         With file and line, the value found and the allowed ones.
     """
+    text = read_text(path, "layers")
+    if parallelism_of(text):
+        workload = layers_of(text, str(path))
+        whole = [CalibratedLayer(**asdict(layer)) for layer in workload]
+        return {named_model(model, path): measured_model(whole, path.name, str(path))}
     table = _read(path, "layers", _REQUIRED)
     models: dict[str, list[CalibratedLayer]] = {}
     sources: dict[str, str] = {}
@@ -52,6 +68,20 @@ def read_layers(path: Path) -> dict[str, CalibratedModel]:
     return {
         name: measured_model(layers, sources[name] or path.name, str(path)) for name, layers in models.items()
     }
+
+
+def named_model(model: str | None, path: Path) -> str:
+    """Return the name of the model of a file.
+
+    Raises
+    ------
+    InputError
+        If it is not given.
+    """
+    if model is None:
+        allowed = "model=NAME, as job traces call it"
+        raise InputError("the file does not name its model", where="model", found=str(path), allowed=allowed)
+    return model
 
 
 def _read(path: Path, kind: str, columns: Sequence[str]) -> "Table":
@@ -117,6 +147,7 @@ def layers_table(models: Mapping[str, CalibratedModel]) -> str:
         layers = model.layers or ()
         forward = sum(layer.forward_ns for layer in layers)
         backward = sum(layer.input_gradient_ns + layer.weight_gradient_ns for layer in layers)
+        backward -= layers[0].input_gradient_ns if layers else 0  # never computed
         times = (f"{time_ns / 1e6:,.3f}" for time_ns in (forward, backward))
         rows.append((name, str(len(layers)), *times, f"{sent_bytes(model) / 1e6:,.3f}"))
     return Grid(_HEADS, tuple(rows), 1).text()

@@ -16,9 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, Validat
 
 from netmodels.calibration.fit import MAX_LAUNCH_NS, Method
 from netmodels.inputs.errors import InputError
+from netmodels.inputs.files import read_text
 from netmodels.inputs.schema import first_problem, read_yaml
 from netmodels.profiles.layers import Layer, Profile
 from netmodels.profiles.profile import get_profile
+from netmodels.profiles.workload_text import parallelism_of
 
 Fraction = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 
@@ -38,6 +40,7 @@ class CalibratedLayer(_Part):
     input_gradient_ns: _Whole
     weight_gradient_ns: _Whole
     gradient_bytes: _Whole
+    update_ns: _Whole | None = None
 
 
 class CalibratedModel(_Part):
@@ -141,6 +144,11 @@ def read_calibrated(path: Path) -> CalibratedProfiles:
     InputError
         With file, field, the value found and the allowed values.
     """
+    text = read_text(path, "calibration")
+    if parallelism_of(text):
+        allowed = f"artist-calibrate layers={path} model=NAME, and the file that it writes"
+        what = "a text workload of ASTRA-sim 1.0"
+        raise InputError(what, where=str(path), found=text.partition("\n")[0], allowed=allowed)
     content = read_yaml(path, "calibration")
     try:
         file = CalibratedFile.model_validate(content)
@@ -171,4 +179,4 @@ def _profile(name: str, model: CalibratedModel, path: Path) -> Profile:
 
 
 def _layers(layers: Sequence[CalibratedLayer]) -> tuple[Layer, ...]:
-    return tuple(Layer(**layer.model_dump()) for layer in layers)
+    return tuple(Layer(**layer.model_dump(exclude_none=True)) for layer in layers)

@@ -7,7 +7,9 @@ import pytest
 import yaml
 
 from netmodels.api import IterationTime, Layer, Profile, SystemSettings
+from netmodels.inputs.errors import InputError
 from netmodels.models.analytical import iteration_on
+from netmodels.profiles.workload_text import layers_of
 
 TOY = Profile(
     "toy of recorded/README.md",
@@ -182,3 +184,37 @@ def test_exposed_communication_has_a_column_beside_the_total(accuracy):
     hidden = accuracy.of_iteration("toy", IterationTime(99, 1, 0), {}, 99, 0)
     line = accuracy.table([hidden]).splitlines()[-1]
     assert line.split()[2:10] == ["+0.000%"] * 4 + ["-"] * 4
+
+
+@pytest.mark.parametrize(
+    ("file", "stated"),
+    [
+        ("resnet18_B512", 21),
+        ("resnet50_B512", 54),
+        ("alexnet_B512", 8),
+        ("vgg11_B256", 11),
+        ("BERT-large_B256", 145),
+    ],
+)
+def test_text_workloads_give_the_recorded_nanoseconds(accuracy, reference, file, stated):
+    """Rings without chunks of the congestion-unaware back end; BERT's file states 145 layers and has 66."""
+    (path,) = (reference / "workloads").glob(f"{file}_*")
+    text = path.read_text()
+    if file.startswith("BERT"):
+        with pytest.raises(InputError, match="not as many layers") as caught:
+            layers_of(text, "BERT.csv")
+        assert (caught.value.found, caught.value.allowed) == (66, "145 lines of 12 cells")
+        return
+    profile = Profile(file, layers_of(text, file)).with_update(0)
+    assert len(profile.layers) == stated
+    rows = [
+        row
+        for row in accuracy.rows_of(reference / "results.csv")
+        if (row["model"], row["backend"], row["rc"], row["implementation"]) == (file, "unaware", "0", "ring")
+        and row["preferred_dataset_splits"] == "1"
+    ]
+    assert rows
+    for row in rows[:5]:
+        scaled = profile.scaled(float(row["compute_scale"]))
+        answer = iteration_on(scaled, accuracy.dims_of_row(row), accuracy.system_of(row))
+        assert answer.total_ns == int(row["total_time_ns"])

@@ -352,3 +352,59 @@ def test_figures_that_no_layer_has_are_refused(calibrate):
     assert "layers.csv, line 2, forward_ns" in calibrate("layers=layers.csv").err
     long = [{**event, "ts": event["ts"] * 1e9, "dur": event["dur"] * 1e9} for event in iteration(0, 0)]
     assert "too much for a layer" in calibrate(write(long), "model=Mine").err
+
+
+WORKLOAD = """DATA
+2
+conv1\t-1\t5000.9\tNONE\t0\t7000\tNONE\t0\t6000\tALLREDUCE\t38000\t10
+fc\t-1\t9000\tNONE\t0\t8000\tNONE\t0\t9000\tALLREDUCE\t8192000\t20
+14000
+"""
+
+
+def test_a_text_workload_of_astra_sim_becomes_a_profile(calibrate):
+    """Forward 5 + 9 us, backward 6 + 8 + 9 (the first input gradient is never computed); delays by layer."""
+    Path("w.txt").write_text(WORKLOAD)
+    result = calibrate("layers=w.txt", "model=Mine")
+    assert result.code == 0, result.err
+    assert profile() == (
+        Layer("conv1", 5000, 7000, 6000, 38_000, 10),
+        Layer("fc", 9000, 8000, 9000, 8_192_000, 20),
+    )
+    assert result.rows["Mine"] == ["2", "0.014", "0.023", "8.230"]
+    assert read_calibrated(Path("calibrated.yaml"))("Mine").compute_ns == 37_000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "DATA",
+            "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8",
+            "HYBRID_TRANSFORMER_FWD_IN_BCKWD",
+        ),
+        ("DATA", "MODEL", "found 'MODEL'"),
+        ("DATA", "HYBRID_DATA_MODEL", "HYBRID_DATA_MODEL"),
+        ("\n2\n", "\n3\n", "w.txt, line 2: not as many layers"),
+        ("\n2\n", "\n1\n", "w.txt, line 2: not as many layers"),
+        ("5000.9\tNONE", "5000.9\tALLGATHER", "w.txt, line 3: a collective of activations"),
+        ("ALLREDUCE\t38000", "ALLTOALL\t38000", "found 'ALLTOALL'"),
+        ("5000.9", "nan", "found 'nan'"),
+        ("\t20\n", "\n", "w.txt, line 4: a layer of 11 cells"),
+    ],
+)
+def test_a_text_workload_that_is_no_profile_is_refused(calibrate, old, new, told):
+    """Other parallelisms by name, lines with their number."""
+    Path("w.txt").write_text(WORKLOAD.replace(old, new))
+    result = calibrate("layers=w.txt", "model=Mine")
+    assert (result.code, len(result.err.splitlines())) == (2, 2)
+    assert told in result.err
+
+
+def test_a_text_workload_as_profiles_is_named(called, tmp_path, monkeypatch):
+    """`network.profiles` takes the file that artist-calibrate makes of it."""
+    monkeypatch.chdir(tmp_path)
+    Path("w.txt").write_text(WORKLOAD)
+    code, _, err = called(artist.pricing.command.main, "network.profiles=w.txt", "model=VGG11", "shape=8")
+    assert (code, len(err.splitlines())) == (2, 2)
+    assert "artist-calibrate layers=w.txt model=NAME" in err
