@@ -53,6 +53,8 @@ _STEP = 1e-3
 """Relative difference of two times from which on they differ."""
 _MAX_EVENTS = 20_000
 """Events at flow level: 0.1 s. Only jobs some 50 times as quick as another one have more of them."""
+_MAX_ITERATIONS = 10_000
+"""Iterations of all jobs together: what is followed at flow level has fewer anyhow."""
 _MAX_KEPT = 50_000  # answers, and likewise jobs
 _BUFFER_BYTES = 1 << 22
 """Bytes that a port of a switch queues before it pauses their sender: in ns-3 an eighth of 32 MiB."""
@@ -371,7 +373,9 @@ class Contention:
         shift_ns: Ints,
     ) -> _Answer:
         """Return together / alone of the jobs of a component followed in time; see `_mean_field`."""
-        if len(placed) > MAX_JOBS:
+        alone_ns = times * (waiting_ns + [job.alone_ns for job, _ in placed])
+        until_ns = followed_ns(alone_ns.tolist(), ITERATIONS)
+        if len(placed) > MAX_JOBS or (until_ns / alone_ns).sum() > _MAX_ITERATIONS:
             return _NOT_FOLLOWED
         members = []
         each_job = zip(placed, times.tolist(), waiting_ns.tolist(), shift_ns.tolist(), strict=True)

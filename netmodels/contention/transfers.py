@@ -44,11 +44,14 @@ class RingLayers(NamedTuple):
     peaks: tuple[float, ...]
 
     def stretched(self, factor: float, waiting_ns: int) -> "RingLayers":
-        """Return the iteration with all times and bytes multiplied; see `JobTraffic.stretched`."""
+        """Return the iteration with all times and bytes multiplied; see `JobTraffic.stretched`.
+
+        A message keeps a byte, so that no iteration takes no time.
+        """
         layers = [
             layer._replace(
                 compute_ns=round(layer.compute_ns * factor),
-                bytes=round(layer.bytes * factor),
+                bytes=max(round(layer.bytes * factor), min(layer.bytes, 1)),
                 launch_ns=round(layer.launch_ns * factor),
                 add_ns=round(layer.add_ns * factor),
                 update_ns=round(layer.update_ns * factor),

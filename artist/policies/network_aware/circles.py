@@ -7,7 +7,9 @@ is shifting its iterations. The score of a link is 1 - the mean excess of the to
 capacity, in multiples of the capacity: 1 if nothing collides.
 
 Time is counted in steps: 120 (of 3 degrees) in the shortest iteration of a link, and iterations take whole
-numbers of them. Of a larger common multiple only the first 64 of the shortest iteration count.
+numbers of them. Of a larger common multiple only the first 64 of the shortest iteration count. Steps are
+longer beside an iteration of more than 64 of the shortest, which then takes 64 x 120 of them; a job whose
+iteration takes less than a step sends at its mean share.
 
 Source: Rajasekaran et al., CASSINI, NSDI 2024, the geometric abstraction.
 
@@ -73,12 +75,13 @@ def score(link: LinkName, jobs: Tied) -> float:
 
 
 def _step_ns(tied: Sequence[Tied]) -> float:
-    return min(use.iteration_ns for jobs in tied for use, _ in jobs) / _STEPS
+    iterations_ns = [use.iteration_ns for jobs in tied for use, _ in jobs]
+    return max(min(iterations_ns) / _STEPS, max(iterations_ns) / _MAX_STEPS)
 
 
 def _common(perimeters: Sequence[int]) -> int:
     """Return the common perimeter of circles, in steps: their least common multiple, bounded."""
-    return min(lcm(*perimeters), max(_MAX_STEPS, *perimeters))
+    return min(lcm(*perimeters), _MAX_STEPS)
 
 
 def _circle(link: LinkName, jobs: Tied, step_ns: float) -> Floats:

@@ -67,6 +67,17 @@ def test_three_jobs_fit_where_their_times_do():
     assert all(later - earlier > 30 for earlier, later in zip(gaps, [*gaps[1:], 100], strict=True))
 
 
+@pytest.mark.parametrize("quick_ns", [1, 10**6, 7 * 10**9])
+def test_iterations_of_1_ns_beside_500_s_take_no_more_memory(quick_ns):
+    """One always sends at half of the capacity, the other at all of it for 250 of 500 s: half too much then.
+
+    1 - 0.5 x 0.5, whatever the shifts; with 120 steps per ns the circle of the other would take terabytes.
+    """
+    quick = LinkUse(quick_ns, {LINK: (Span(0, quick_ns, 0.5),)})
+    slow = sends(250_000, 500_000)
+    assert turned(quick, slow)[1:] == (pytest.approx(0.75), pytest.approx(0.75))
+
+
 def test_jobs_whose_iterations_share_no_short_multiple_are_left_alone():
     """120 and 119 steps meet at every distance in turn: no turn is better than another."""
     result, before, after = turned(sends(30, 120), sends(30, 119))

@@ -56,6 +56,18 @@ def test_two_equal_jobs_on_one_uplink_take_exactly_twice_as_long(way):
     assert slower(shared, *[(BARE, on(m, m + 4)) for m in range(3)]) == [3, 3, 3]
 
 
+@pytest.mark.parametrize("way", ["mean_field", "flow_level", "packets"])
+@pytest.mark.parametrize("other", [1e-3, 1.0, 5e3, 1e11])
+def test_iterations_from_1_ns_to_1e5_s_share_an_uplink(way, other):
+    """Both send all the time, one for 1 ns an iteration: each gets half, however long the other's iterations.
+
+    Alone they take 1000 ns; with 64 iterations of each on average 1e14 of the short ones would be followed.
+    """
+    jobs = [links(way).traffic(BARE, on(m, m + 4)) for m in range(2)]
+    times = links(way).together(jobs, stretch=[1e-3, other])
+    assert times == [pytest.approx(2 * 1000 * stretch, rel=0.01) for stretch in (1e-3, other)]
+
+
 @pytest.mark.parametrize("way", ["mean_field", "flow_level"])
 def test_two_jobs_on_one_machine_share_its_port(way):
     """Machine 1 is in both: half of its port each; a third on machines 2 and 3 alone is not affected."""
