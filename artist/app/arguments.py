@@ -3,6 +3,8 @@
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from artist.data import data_path
 from artist.errors import InputError
@@ -34,6 +36,8 @@ def _word(argument: str) -> str:
     if not re.match(r"[+~]{0,2}[^\W\d]", key):
         raise InputError("no name before `=`", where="command line", found=argument, allowed="key=value")
     name = key.lstrip("+~")
+    if name == "topology" and Path(value).suffix and os.path.isfile(value):
+        _refuse_file(Path(value))
     group = name in ("topology", "hydra/launcher") or (
         name.isidentifier() and data_path("conf", name).is_dir()
     )
@@ -41,6 +45,16 @@ def _word(argument: str) -> str:
         what = "a group takes the name of one choice"
         raise InputError(what, where=name, found=value, allowed=f"{name}=NAME; -m {name}=A,B for a sweep")
     return f"{key}={_PIECE.sub(lambda piece: _quoted(piece[0]), value)}"
+
+
+def _refuse_file(path: Path) -> NoReturn:
+    """Raise InputError for a file as a topology: its fault if it is none, else how to name it."""
+    from netmodels.api import load_topology
+
+    load_topology(path)
+    allowed = f"--config-dir FOLDER topology={path.stem}, with the file at FOLDER/topology/{path.stem}.yaml"
+    what = "a group takes the name of one choice"
+    raise InputError(what, where="topology", found=str(path), allowed=allowed)
 
 
 def _quoted(piece: str) -> str:

@@ -17,10 +17,12 @@ from pydantic import (
 
 from netmodels.fabric.fabric import Dimension, DimensionKind, Fabric, Links, MachineType, Tiers, Topology
 from netmodels.fabric.nccl import NcclFabric, NcclTier
+from netmodels.fabric.other_formats import check_mapping, check_text
 from netmodels.fabric.oversubscription import Oversubscription, oversubscribed
 from netmodels.fabric.shape import TIERS, Tier
 from netmodels.fabric.system import SystemSettings, merge_system
 from netmodels.inputs.errors import InputError
+from netmodels.inputs.files import read_text
 from netmodels.inputs.naming import allowed_names
 from netmodels.inputs.schema import first_problem, read_yaml
 
@@ -223,9 +225,13 @@ def load_topology(raw: Mapping[str, object] | Path, machines_per_rack: int | Non
     InputError
         With file, field, the value found and the allowed values.
     """
+    if isinstance(raw, Path):
+        check_text(read_text(raw, "topology"), str(raw))
     content = read_yaml(raw, "topology") if isinstance(raw, Path) else dict(raw)
     name = content.get("name") if isinstance(content, dict) else None
     where = raw.name if isinstance(raw, Path) else f"topology {name}" if isinstance(name, str) else "topology"
+    if isinstance(content, dict):
+        check_mapping(content, where)
     try:
         parsed = _Topology.model_validate(content)
     except ValidationError as problem:

@@ -67,6 +67,28 @@ def test_a_list_is_no_choice_of_a_group(refused: Refused, group: str) -> None:
     assert message.startswith(f"{group.lstrip('+')}: a group takes the name of one choice")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        (
+            "net.yml",
+            "topology: [Switch]\nnpus_count: [8]\nbandwidth: [450]\nlatency: [500]\n",
+            "of ASTRA-sim 2.x",
+        ),
+        ("topology.conf", "SwitchName=a Nodes=g[1-4]\n", "Slurm's topology.conf"),
+        (
+            "mine.yaml",
+            data_path("topologies", "pcie_10g.yaml").read_text(),
+            "--config-dir FOLDER topology=mine",
+        ),
+    ],
+)
+def test_a_file_is_no_choice_of_a_topology(refused: Refused, name: str, text: str, told: str) -> None:
+    """Formats of other programs are named; a topology has its place in a folder."""
+    write(name, text)
+    assert told in refused(f"topology={name}")
+
+
 @pytest.mark.parametrize("override", ["policy@x=", "policy@x=fifo", "policy@=fifo"])
 def test_a_group_stays_in_its_place(refused: Refused, override: str) -> None:
     """Hydra has packages, `group@package=choice`, and speaks of its defaults list."""

@@ -1,6 +1,7 @@
 """Topology files: what they say, and what is refused."""
 
 import copy
+import json
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,74 @@ def test_mistakes_in_a_machine_type_s_fabric_are_found():
     with pytest.raises(InputError) as error:
         load_topology(topology)
     assert error.value.where == "topology tiny, machine_types.box.fabric.rack.0.size"
+
+
+ASTRA2 = "topology: [ Switch, Ring ]\nnpus_count: [ 8, 2 ]\nbandwidth: [ 450, 25 ]\nlatency: [ 500, 1000 ]\n"
+ASTRA1 = {
+    "topology-name": "Hierarchical",
+    "topologies-per-dim": ["FullyConnected", "Ring", "Switch"],
+    "units-count": [4, 4, 2],
+    "links-count": [6, 3, 2],
+    "link-latency": [500, 700, 5000],
+    "link-bandwidth": [100, 30, 25],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        (ASTRA2, "net.yml", [("switch", 450, 500), ("ring", 25, 1000), ("ring", 25, 1000)]),
+        # 6 links of 100 to 3 others; 3 links in a ring are one each way; two links to a switch
+        (
+            json.dumps(ASTRA1),
+            "net.json",
+            [("fully_connected", 200, 500), ("ring", 60, 700), ("switch", 50, 5000)],
+        ),
+    ],
+)
+def test_a_network_file_of_astra_sim_is_named_with_its_fabric(tmp_path, text, name, expected):
+    """The fabric of the advice is one of a topology: kind, GiB/s and ns of the three tiers."""
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match="a network file of ASTRA-sim") as caught:
+        load_topology(path)
+    advice = yaml.safe_load("{" + caught.value.allowed.partition(";")[0] + "}")
+    fabric = load_topology(TINY | {"fabric": advice["fabric"]}).fabric
+    tiers = [
+        (tier[0].kind, tier[0].bandwidth_bytes_per_ns, tier[0].latency_ns) for _, tier in fabric.tiers("box")
+    ]
+    assert tiers == [(kind, gib_s * 2**30 / 1e9, latency_ns) for kind, gib_s, latency_ns in expected]
+    assert (advice["gpus"], advice["machines_per_rack"]) == ((8, 2) if name == "net.yml" else (4, 4))
+
+
+@pytest.mark.parametrize("changed", [{"npus_count": 8}, {"latency": None}, {"topology": ["Torus2D", "Ring"]}])
+def test_a_network_file_that_no_fabric_has_is_named(changed):
+    """Without a fabric in the advice, and without a traceback."""
+    with pytest.raises(InputError, match="a network file of ASTRA-sim 2"):
+        load_topology(yaml.safe_load(ASTRA2) | changed)
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "allowed"),
+    [
+        (
+            "SwitchName=a Nodes=g[001-016]\nswitchname=b nodes=g[017-030],\\\n h[1,2]\nSwitchName=c",
+            "2 racks of 16 machines",
+            "cluster.racks=2 cluster.machines_per_rack=16",
+        ),
+        (
+            "SwitchName=a Nodes=r[0-1]n[0-3]\nSwitchName=b Nodes=x #Nodes=y\n",
+            "2 racks of 1 or 8 machines",
+            "cluster.machines=9 cluster.machines_per_rack=8",
+        ),
+        ("BlockName=a Nodes=g[1-4]\nBlockSizes=4\n", "1 racks of 4 machines", "cluster.racks=1"),
+    ],
+)
+def test_a_topology_of_slurm_is_named_with_its_racks(tmp_path, text, found, allowed):
+    """Hosts are counted by their ranges: 16; 14 + 2; 2 x 4 and one."""
+    path = tmp_path / "topology.conf"
+    path.write_text(text)
+    with pytest.raises(InputError, match="Slurm's topology") as caught:
+        load_topology(path)
+    assert caught.value.found == found
+    assert caught.value.allowed.startswith(allowed)
