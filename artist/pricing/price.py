@@ -21,6 +21,7 @@ from netmodels.api import (
     Topology,
 )
 from netmodels.fabric.shape import gpus, tier
+from netmodels.models.analytical import PortBound
 from netmodels.models.cache import Origin
 from netmodels.nccl.runs import bus_factor
 
@@ -45,6 +46,8 @@ class Price:
         Values of further columns, such as the topology.
     origin
         Origin of the answer.
+    bound
+        The least time of its communication where that is faster than the ports; else None.
     """
 
     model: str
@@ -57,6 +60,7 @@ class Price:
     sent_bytes: dict[Tier, int]
     lead: tuple[str, ...] = field(default=())
     origin: Origin = "model"
+    bound: PortBound | None = None
 
     @property
     def total_ns(self) -> int:
@@ -85,7 +89,7 @@ class CollectivePrice:
         Size of the whole tensor.
     time_ns
         Its duration.
-    lead
+    lead, bound
         As for `Price`.
     """
 
@@ -96,6 +100,7 @@ class CollectivePrice:
     bytes: int
     time_ns: int
     lead: tuple[str, ...] = field(default=())
+    bound: PortBound | None = None
 
     @property
     def algorithm_gb_s(self) -> float:
@@ -133,13 +138,16 @@ def price_iterations(
                 answer = network.iteration(*question)
                 spans = answer.spans
                 _check_ns(scaled.compute_ns, answer.comm_ns, answer.total_ns)
-            origin: Origin = network.origin(*question) if isinstance(network, CachedModel) else "model"
+            origin: Origin = "model"
+            bound = None
+            if isinstance(network, CachedModel):
+                origin, bound = network.origin(*question), network.above_port(*question)
             sent: dict[Tier, int] = {}
             for span in spans:
                 sent[span.tier] = sent.get(span.tier, 0) + span.bytes
             times = (answer.compute_ns, answer.comm_ns, answer.exposed_ns)
             place = (show_shape(shape, topology), gpus(shape), tier(shape))
-            prices.append(Price(profile.name, *place, *times, sent, lead, origin))
+            prices.append(Price(profile.name, *place, *times, sent, lead, origin, bound))
     return prices
 
 
@@ -166,15 +174,18 @@ def price_collectives(
     if collective == "send_receive" and system.collectives != "nccl":
         what, allowed = "only NCCL sends from each GPU to the next", "network.system.collectives=nccl"
         raise InputError(what, where="collective", found=collective, allowed=allowed)
+    above_port = getattr(network, "collective_above_port", None)
     prices = []
     for shape in shapes:
         count = gpus(shape)
         start_bytes = -(-bytes_ // count) if collective == "all_gather" else bytes_
         with within_64_bits():
-            time_ns = model(collective, start_bytes, shape, topology.fabric, system)
+            question = (collective, start_bytes, shape, topology.fabric, system)
+            time_ns = model(*question)
             _check_ns(time_ns)
+            bound = above_port(*question) if above_port is not None else None
         place = (show_shape(shape, topology), count, tier(shape))
-        prices.append(CollectivePrice(collective, *place, bytes_, time_ns, lead))
+        prices.append(CollectivePrice(collective, *place, bytes_, time_ns, lead, bound))
     return prices
 
 

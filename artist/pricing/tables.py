@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from artist.pricing.price import CollectivePrice, Price
 from artist.pricing.together import JobPrice, LinkPrice
-from artist.results.stand_ins import CARRIED, FALLBACK
+from artist.results.stand_ins import ABOVE_PORT, CARRIED, FALLBACK
 from artist.tables.grid import Grid, csv_text, percent
 from netmodels.api import TIERS
 
@@ -15,7 +15,8 @@ _NO_LINKS = "no link could be overloaded, even if all jobs sent their most at on
 def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
     """Return the table of iterations as aligned text; times in ms, bytes sent by each GPU in MB.
 
-    If the network's program has not answered for a placement itself, a last column and notes give the origin.
+    If the network's program has not answered for a placement itself, or answers are above the port, a last
+    column and notes give the reason.
 
     Parameters
     ----------
@@ -26,6 +27,8 @@ def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
     """
     tiers = [tier for tier in TIERS if any(tier in price.sent_bytes for price in prices)]
     notes = [f"{name}: {why}" for name, why in _STAND_INS if any(price.origin == name for price in prices)]
+    answers = any(price.bound for price in prices) or bool(notes)
+    notes += _above_notes(prices)
     heads = [
         *(("", "", lead) for lead in leads),
         ("", "", "model"),
@@ -38,7 +41,7 @@ def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
         ("", "total", "ms"),
         ("over-", "head", "%"),
         *(("sent", tier, "MB") for tier in tiers),
-        *[("", "", "answer")] * bool(notes),
+        *[("", "", "answer")] * answers,
     ]
     rows = tuple(
         (
@@ -53,11 +56,24 @@ def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
             ),
             percent(price.overhead),
             *(_mb(price.sent_bytes[tier]) if tier in price.sent_bytes else "-" for tier in tiers),
-            *["" if price.origin == "model" else price.origin] * bool(notes),
+            *[_answer(price)] * answers,
         )
         for price in prices
     )
     return Grid(tuple(heads), rows, len(leads) + 3, "\n".join(notes)).text()
+
+
+def _answer(price: Price) -> str:
+    words: list[str] = [] if price.origin == "model" else [price.origin]
+    if price.bound is not None:
+        words.append(f"above the port: {_ms(price.bound.comm_ns)} for {_ms(price.bound.by_port_ns)} ms")
+    return ", ".join(words)
+
+
+def _above_notes(prices: Sequence[Price] | Sequence[CollectivePrice]) -> list[str]:
+    """Return the note on prices with collectives faster than their ports, if there are any."""
+    above = any(price.bound is not None for price in prices)
+    return [f"above the port: {ABOVE_PORT}; its time for the least by the port"] * above
 
 
 def together_table(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: Sequence[str]) -> str:
@@ -109,6 +125,8 @@ def together_table(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: 
 def collective_table(prices: Sequence[CollectivePrice], leads: Sequence[str]) -> str:
     """Return the table of collectives as aligned text; bandwidths as nccl-tests define them.
 
+    If some are above the port, a last column and a note give the least time by the port.
+
     Parameters
     ----------
     prices
@@ -116,6 +134,7 @@ def collective_table(prices: Sequence[CollectivePrice], leads: Sequence[str]) ->
     leads
         Headings of the further columns.
     """
+    notes = _above_notes(prices)
     heads = [
         *(("", lead) for lead in leads),
         ("", "collective"),
@@ -126,6 +145,7 @@ def collective_table(prices: Sequence[CollectivePrice], leads: Sequence[str]) ->
         ("time", "us"),
         ("algorithm", "GB/s"),
         ("bus", "GB/s"),
+        *[("", "answer")] * bool(notes),
     ]
     rows = tuple(
         (
@@ -138,25 +158,33 @@ def collective_table(prices: Sequence[CollectivePrice], leads: Sequence[str]) ->
             f"{price.time_ns / 1e3:,.3f}",
             f"{price.algorithm_gb_s:.2f}",
             f"{price.bus_gb_s:.2f}",
+            *[_above(price)] * bool(notes),
         )
         for price in prices
     )
-    return Grid(tuple(("", *head) for head in heads), rows, len(leads) + 3).text().lstrip("\n")
+    grid = Grid(tuple(("", *head) for head in heads), rows, len(leads) + 3, "\n".join(notes))
+    return grid.text().lstrip("\n")
+
+
+def _above(price: CollectivePrice) -> str:
+    return "" if price.bound is None else f"above the port: at least {price.bound.by_port_ns / 1e3:,.3f} us"
 
 
 def price_csv(prices: Sequence[Price], leads: Sequence[str]) -> str:
-    """Return the table of iterations as CSV, units in the headings."""
+    """Return the table of iterations as CSV, units in the headings; least times where above the port."""
     names = (*leads, "model", "placement", "tier", "gpus", "compute_ns", "comm_ns", "exposed_ns", "total_ns")
     rows = [
         (
             *(*price.lead, price.model, price.placement, price.tier, price.gpus, price.compute_ns),
             *(price.comm_ns, price.exposed_ns, price.total_ns, repr(price.overhead)),
             *(price.sent_bytes.get(tier, 0) for tier in TIERS),
+            "" if price.bound is None else price.bound.by_port_ns,
             price.origin,
         )
         for price in prices
     ]
-    return csv_text([(*names, "overhead", *(f"sent_{tier}_bytes" for tier in TIERS), "answer"), *rows])
+    sent = (f"sent_{tier}_bytes" for tier in TIERS)
+    return csv_text([(*names, "overhead", *sent, "above_port_least_ns", "answer"), *rows])
 
 
 def together_csv(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: Sequence[str]) -> str:
@@ -177,16 +205,17 @@ def together_csv(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: Se
 
 
 def collective_csv(prices: Sequence[CollectivePrice], leads: Sequence[str]) -> str:
-    """Return the table of collectives as CSV, units in the headings."""
+    """Return the table of collectives as CSV, units in the headings; least times where above the port."""
     names = ("collective", "placement", "tier", "gpus", "bytes", "time_ns", "algorithm_gb_s", "bus_gb_s")
     rows = [
         (
             *(*price.lead, price.collective, price.placement, price.tier, price.gpus),
             *(price.bytes, price.time_ns, repr(price.algorithm_gb_s), repr(price.bus_gb_s)),
+            "" if price.bound is None else price.bound.by_port_ns,
         )
         for price in prices
     ]
-    return csv_text([(*leads, *names), *rows])
+    return csv_text([(*leads, *names, "above_port_least_ns"), *rows])
 
 
 def _ms(time_ns: float) -> str:

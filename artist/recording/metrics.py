@@ -23,6 +23,7 @@ def summarise(
     network_fallbacks: int = 0,
     network_carried: int = 0,
     network_back_ends: Mapping[str, int] = MappingProxyType({}),
+    above_port: Mapping[str, Any] | None = None,
     topics: Sequence[Topic] = (),
     setting: Mapping[str, Mapping[str, str]] | None = None,
     run: dict[str, Any],
@@ -45,6 +46,9 @@ def summarise(
         For how many of them the answer was carried over from a placement that the model can express.
     network_back_ends
         How many of them each back end of a network program answered itself, beside `carried` and `fallback`.
+    above_port
+        Answers in which collectives are faster than their ports: `questions`, their number; `worst`, model
+        and GPUs; `comm_s`, its communication, and `least_s`, that by the ports. None if there are none.
     topics
         Closed, in the order of their entries.
     setting
@@ -79,6 +83,7 @@ def summarise(
         "network_fallbacks": network_fallbacks,
         "network_carried": network_carried,
         **({"network_back_ends": dict(network_back_ends)} if network_back_ends else {}),
+        **({"above_port": dict(above_port)} if above_port else {}),
         "events": result.events,
         "seed": seed,
         **({"setting": setting} if setting else {}),

@@ -80,7 +80,7 @@ class Metric:
 
 # Of runs with a recording on request, jobs that need CPUs and memory, or machines in pools.
 _OPTIONAL = {"measured", "resources", BLOCKING, "shares", "relative_throughput", "pools", "reclaims"} | {
-    "inference_short", "jct_short_s", "jct_long_s", "kinds", "contention",
+    "inference_short", "jct_short_s", "jct_long_s", "kinds", "contention", "above_port",
 }  # fmt: skip
 _MEANS = ("mean", "median", "p95", "p99")
 _BEYOND = ("mean_beyond_p95", "mean_beyond_p99")
@@ -221,6 +221,7 @@ STAND_INS = (
     _row(
         "network_fallbacks_share", "network|fallback", "network_fallbacks", "fraction", per="network_distinct"
     ),
+    _row("above_port_share", "above|the port", "above_port.questions", "fraction", per="network_distinct"),
 )
 BY_NAME = {metric.name: metric for metric in ALL_METRICS}
 

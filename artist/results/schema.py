@@ -81,6 +81,7 @@ _FIELDS: dict[str, Any] = {
     "network_distinct": (int, ...),
     **dict.fromkeys(("network_fallbacks", "network_carried"), (int, 0)),
     "network_back_ends": (dict[str, int], {}),
+    "above_port": (_section("AbovePort", "comm_s least_s", "questions", worst=(str, ...)) | None, None),
     **dict.fromkeys(("events", "seed"), (int, ...)),
     "setting": (dict[str, dict[str, str]], {}),
     "run": (dict[str, object], ...),

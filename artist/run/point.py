@@ -42,6 +42,9 @@ from artist.run.lock import LOCKS
 from artist.run.lost_time import note_losses
 from artist.run.notes import warn_of_jobs_without_cpus
 from artist.run.user_folder import check_targets, put_on_path, python_files
+from artist.units import ns_to_seconds
+from netmodels.api import CachedModel
+from netmodels.fabric.shape import gpus
 
 log = logging.getLogger("artist")
 
@@ -155,6 +158,22 @@ def _check_kept(request: Request) -> None:
         raise InputError("holds the run of another configuration", where=str(request.folder), allowed=allowed)
 
 
+def _above_port(network: CachedModel) -> dict[str, Any] | None:
+    """Return the entry of the summary on answers with collectives faster than their ports."""
+    asked = ((question, network.above_port(*question)) for question in network.questions)
+    above = [(question, bound) for question, bound in asked if bound is not None]
+    if not above:
+        return None
+    (profile, shape, *_), worst = max(above, key=lambda pair: pair[1].by_port_ns / pair[1].comm_ns)
+    machines = sum(map(len, shape))
+    return {
+        "questions": len({(question[0].name, question[1]) for question, _ in above}),
+        "worst": f"{profile.name} on {gpus(shape)} GPUs of {machines} machine{'s' * (machines > 1)}",
+        "comm_s": ns_to_seconds(worst.comm_ns),
+        "least_s": ns_to_seconds(worst.by_port_ns),
+    }
+
+
 def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[str, Any]:
     config, network = simulation.config, simulation.network
     modules = [path for folder in request.user_folders for path in python_files(folder)]
@@ -196,6 +215,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
         network_fallbacks=network.fallbacks,
         network_carried=network.carried,
         network_back_ends=network.back_ends,
+        above_port=_above_port(network),
         topics=topics,
         setting=simulation.setting,
         run={

@@ -23,7 +23,7 @@ from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape
 from netmodels.fabric.system import SystemSettings
 from netmodels.inputs.errors import InputError
-from netmodels.models.analytical import iteration_in
+from netmodels.models.analytical import AnalyticalModel, PortBound, iteration_in
 from netmodels.profiles.buckets import bucketed
 from netmodels.profiles.layers import Profile
 
@@ -184,6 +184,22 @@ class AstraSim:
         """Return the back end that is asked about a placement."""
         asks_ns3 = self._ns3 is not None and self._carries(shape, fabric, system)
         return "ns3" if asks_ns3 else self.program.backend
+
+    def above_port(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> PortBound | None:
+        """Return the times of collectives faster than their ports; only of back ends without congestion.
+
+        By the closed forms that their answers equal (`AnalyticalModel.above_port`).
+
+        Parameters
+        ----------
+        profile, shape, fabric, system
+            As for `iteration`.
+        """
+        if self.backend_of(shape, fabric, system) not in ("unaware", "version1"):
+            return None
+        return AnalyticalModel().above_port(profile, shape, fabric, system)
 
     def _carries(self, shape: Shape, fabric: Fabric, system: SystemSettings) -> bool:
         """Return whether the program cannot be asked about a placement itself."""

@@ -75,6 +75,18 @@ def sent_bytes(collective: Collective, ring: Ring, chunk_bytes: Ints, system: Sy
     return (steps * _message(collective, ring, chunk_bytes)).astype(np.int64)
 
 
+def by_port_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: SystemSettings) -> Floats:
+    """Return the least time in which the narrowest link carries the bytes of chunks, shape (n,)."""
+    if system.across_machines == "tree" and collective == "all_reduce":
+        passed, ns_per_byte = chunk_bytes, _tree_hops(ring, system)[1]
+    else:
+        passed, ns_per_byte = (
+            sent_bytes(collective, ring, chunk_bytes, system),
+            ring.hop.narrowest_ns_per_byte,
+        )
+    return passed.astype(np.float64) * ns_per_byte
+
+
 def _steps(collective: Collective, gpus: int) -> float:
     return {"all_reduce": 2 * (gpus - 1), "all_to_all": gpus * (gpus - 1) / 2}.get(collective, gpus - 1)
 

@@ -29,7 +29,8 @@ a collective takes, beside its delays,
 
 The S of an all-gather is the size at one member, else the size at every member at the start. A direct
 collective sends all its messages at once, each at the full bandwidth: right for a mesh (fully connected), too
-fast by up to n - 1 for a switch or a ring. A tree passes the whole message up and down unpipelined.
+fast by up to n - 1 for a switch or a ring, as in ASTRA-sim (`AnalyticalModel.above_port`). A tree passes the
+whole message up and down unpipelined.
 
 Rings and direct collectives accept fractional n (`netmodels.collectives.dimensions`): the forms hold for
 them. If n is not a power of two, halving-doubling and trees cost the same as with the next one. Collectives
@@ -132,6 +133,17 @@ def link_bandwidth_bytes_per_ns(dimension: Dimension, members: float) -> float:
     elif dimension.kind == "fully_connected":
         links = members // max(1, members - 1)
     return dimension.bandwidth_bytes_per_ns * links
+
+
+def port_bytes_per_ns(algorithm: Algorithm, dimension: Dimension, members: float) -> float:
+    """Return the bandwidth of all links over which an algorithm sends from one member.
+
+    A ring sends to one neighbour. Other algorithms reach every member: over one link to a switch, one link to
+    each in a mesh, two links of a ring.
+    """
+    links = {"switch": 1.0, "ring": 2.0, "fully_connected": members - 1}[dimension.kind]
+    bandwidth = link_bandwidth_bytes_per_ns(dimension, members)
+    return bandwidth if algorithm == "ring" else bandwidth * max(1.0, links)
 
 
 def _whole(value: Any) -> Any:

@@ -8,9 +8,10 @@ from math import ceil, floor, prod
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from netmodels.collectives.across_machines import across_ns, sent_bytes
-from netmodels.collectives.algorithms import Collective, Ints
+from netmodels.collectives.across_machines import across_ns, by_port_ns, sent_bytes
+from netmodels.collectives.algorithms import Collective, Ints, port_bytes_per_ns
 from netmodels.collectives.collectives import Phase, chunks_of, gate_ns, phases_of
 from netmodels.collectives.dimensions import Level, View, views_of
 from netmodels.collectives.iteration_time import IterationTime
@@ -27,7 +28,7 @@ from netmodels.collectives.timeline import (
     through_one_queue,
 )
 from netmodels.fabric.fabric import Dimension, Fabric
-from netmodels.fabric.shape import Shape, Tier, tier
+from netmodels.fabric.shape import TIERS, Shape, Tier, gpus, tier
 from netmodels.fabric.system import SystemSettings
 from netmodels.nccl.iteration import NcclModel
 from netmodels.profiles.buckets import bucketed
@@ -37,6 +38,21 @@ Seen = View | Ring
 """A placement as its dimensions, or as one ring through all GPUs."""
 
 _MANY_BYTES = 2**50  # enough that roundings do not affect the time per byte
+
+
+class PortBound(NamedTuple):
+    """Collectives that are faster than the ports that carry them.
+
+    Parameters
+    ----------
+    comm_ns
+        Their time, each alone; of an iteration the sum over all of its all-reduces.
+    by_port_ns
+        The same where none is faster than its ports.
+    """
+
+    comm_ns: int
+    by_port_ns: int
 
 
 class AnalyticalModel:
@@ -94,6 +110,48 @@ class AnalyticalModel:
             return self._nccl.collective_ns(collective, size_bytes, shape, fabric)
         seen = _seen(shape, fabric, system)
         return max(_collective_ns(collective, view, size_bytes, system) for view in seen)
+
+    def above_port(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> PortBound | None:
+        """Return the times of an iteration's all-reduces if any is faster than its ports; else None.
+
+        Messages of direct collectives, and chunks in flight, do not share a port, as in ASTRA-sim.
+
+        Parameters
+        ----------
+        profile, shape, fabric, system
+            As for `iteration`.
+        """
+        if not _ignores_ports("all_reduce", system):
+            return None
+        profile = bucketed(profile, system.bucket_bytes)
+        issues = issues_of(profile)
+        if not len(issues.sizes) or gpus(shape) < 2:
+            return None
+        seen = _seen(shape, fabric, system)
+        slowest = max(seen, key=lambda view: self._remembered(profile, view, system).total_ns)
+        comm_ns, least = _bounded("all_reduce", slowest, issues.sizes, system)
+        times = (int(ns[issues.which].sum()) for ns in (comm_ns, np.maximum(comm_ns, least)))
+        return PortBound(*times) if _is_above(comm_ns, least).any() else None
+
+    def collective_above_port(
+        self, collective: Collective, size_bytes: int, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> PortBound | None:
+        """Return the time of one collective alone if it is faster than its ports; else None.
+
+        Parameters
+        ----------
+        collective, size_bytes, shape, fabric, system
+            As for `collective_ns`.
+        """
+        if not _ignores_ports(collective, system) or gpus(shape) < 2:
+            return None
+        sizes = np.array([size_bytes], dtype=np.int64)
+        answers = (_bounded(collective, view, sizes, system) for view in _seen(shape, fabric, system))
+        comm_ns, least = (max(int(ns[0]) for ns in times) for times in zip(*answers, strict=True))
+        above = _is_above(np.array([comm_ns]), np.array([least])).any()
+        return PortBound(comm_ns, least) if above else None
 
     def parts(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
@@ -321,6 +379,37 @@ def _alone_ns(priced: _Priced, view: Seen, system: SystemSettings) -> Ints:
     return np.array(
         [alone(collective, system)[1] for collective in _collectives(priced, view)], dtype=np.int64
     )
+
+
+def _ignores_ports(collective: Collective, system: SystemSettings) -> bool:
+    """Return whether messages of a collective may send at once without sharing their port."""
+    if system.collectives != "astra_sim":
+        return False
+    algorithms = {system.algorithm_of(tier) for tier in TIERS}
+    direct = "direct" in algorithms or (collective == "all_to_all" and algorithms != {"ring"})
+    return direct or (system.chunks > 1 and system.chunks_in_flight > 1)
+
+
+def _bounded(collective: Collective, view: Seen, sizes: Ints, system: SystemSettings) -> tuple[Ints, Ints]:
+    """Return the times of collectives, each alone, and the least times in which ports carry their bytes."""
+    priced = _priced(collective, view, sizes, system)
+    chunk_bytes, chunks = chunks_of(collective, view.gpus, sizes, system)
+    if isinstance(view, Ring):
+        least: Floats = by_port_ns(collective, view, chunk_bytes, system) * chunks
+    else:
+        busy = np.zeros((len(view.levels), len(sizes)))  # time of the ports of each dimension
+        for phase in priced.phases:
+            level = view.levels[phase.dimension]
+            rate = port_bytes_per_ns(system.algorithm_of(level.tier), level.dimension, level.members)
+            busy[phase.dimension] += phase.sent_bytes * chunks / rate
+        least = np.where(chunks == 1, busy.sum(axis=0), busy.max(axis=0))  # chunks follow each other
+        least = np.maximum(least, gate_ns(collective, view.gates, view.gpus, chunk_bytes) * chunks)
+    return _alone_ns(priced, view, system), np.ceil(least).astype(np.int64)
+
+
+def _is_above(comm_ns: Ints, least: Ints) -> npt.NDArray[np.bool_]:
+    """Return True for collectives faster than their ports by more than truncated nanoseconds, shape (n,)."""
+    return least > 1.01 * comm_ns + 2
 
 
 def _chunks_ns(

@@ -25,6 +25,7 @@ from netmodels.fabric.shape import Shape, gpus
 from netmodels.fabric.system import SystemSettings, system_record
 from netmodels.inputs.digest import canonical, digest_of, sources_of
 from netmodels.inputs.errors import InputError
+from netmodels.models.analytical import PortBound
 from netmodels.models.network_model import NetworkModel
 from netmodels.profiles.layers import Profile
 
@@ -94,6 +95,15 @@ class CachedModel:
     def carried(self) -> int:
         """Distinct questions whose answer the model carries over from a placement that it can express."""
         return sum(self.origin(*question) == "carried" for question in self._known)
+
+    def above_port(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> PortBound | None:
+        """Return the times of collectives faster than their ports in the answer to an earlier question."""
+        question = (profile, shape, fabric, system)
+        model = self._fallback if question in self._by_fallback else self.model
+        bound: Callable[..., PortBound | None] | None = getattr(model, "above_port", None)
+        return None if bound is None else bound(*question)
 
     @property
     def back_ends(self) -> dict[str, int]:

@@ -20,6 +20,7 @@ _NOT_OURS = (
     "network_fallbacks",
     "network_carried",
     "network_back_ends",
+    "above_port",
     "contention_answers",
     "setting",  # sentences on the configuration
     "run",

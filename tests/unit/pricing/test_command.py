@@ -65,7 +65,7 @@ def test_lists_are_priced_one_after_the_other(network):
     assert {row[0] for row in result.rows} == {"dgx_h100_3tier", "pcie_10g"}
     settings = network("model=VGG16", "gpus=8", "network.system.collective_algorithm=ring,direct")
     assert settings.out.splitlines()[2].split()[0] == "collective_algorithm"
-    assert [row[0] for row in settings.rows] == ["ring"] * 3 + ["direct"] * 3
+    assert [row[0] for row in settings.rows] == ["ring"] * 3 + ["direct"] * 3 + ["above"]  # the port: a note
 
 
 def test_all_models(network):
@@ -273,3 +273,18 @@ def test_packets_without_effect_are_named_as_they_were_written(network, monkeypa
 def test_a_bare_setting_is_led_to_its_place(network):
     """Files list the settings without their group."""
     assert "did you mean 'network.system.across_machines'?" in network("across_machines=tree").err
+
+
+def test_answers_above_the_port_have_a_column_and_a_note(network):
+    """Direct: 100 MB on 8 GPUs need 2 x 7/8 x 100 MB / 450 GB/s = 388.9 us; a ring's 397 us are no news."""
+    options = ("collective=all_reduce", "bytes=1e8", "shape=8", "network.system.local_memory_gb_s=0")
+    direct = "network.system.collective_algorithm=direct"
+    *_, row, note = network(*options, direct, "csv=c.csv").out.splitlines()
+    assert row.endswith("56.784    1761.06  3081.85  above the port: at least 388.889 us")
+    assert note.startswith("above the port: messages do not share their port")
+    assert Path("c.csv").read_text().splitlines()[1].endswith(",388889")
+    assert "port" not in network(*options).out
+    *_, row, note = network("model=VGG16", "shape=8", direct, "csv=p.csv").out.splitlines()
+    assert "above the port: 0.389 for 2.154 ms" in row
+    assert note.startswith("above the port: ")
+    assert Path("p.csv").read_text().splitlines()[1].endswith(",2154473,model")

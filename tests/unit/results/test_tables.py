@@ -54,6 +54,15 @@ def test_carried_over_answers_have_a_column(summary: dict[str, Any]) -> None:
     assert (carried, fallback.partition(":")[0]) == (note, "network fallback")
 
 
+def test_answers_above_the_port_are_shown_with_the_worst(summary: dict[str, Any]) -> None:
+    """1 of 2 questions: 50.0 %; 0.4 ms for at least 2 ms."""
+    above = {"questions": 1, "worst": "VGG16 on 8 GPUs of 1 machine", "comm_s": 4e-4, "least_s": 2e-3}
+    *lines, note = run_table(summary | {"above_port": above}).splitlines()
+    assert lines[-1].split()[-1] == "50.0"
+    assert note.startswith("above the port: messages do not share their port")
+    assert note.endswith("VGG16 on 8 GPUs of 1 machine communicates for 0.4 ms, by the ports at least 2 ms")
+
+
 def test_replicates_show_the_mean_share_of_carried_over_answers(replicates: list[Run]) -> None:
     """0 and 1 of 2 questions with the two seeds of fifo: 25.0 %; tiresias has none."""
     replicates[1].summary["network_carried"] = 1
