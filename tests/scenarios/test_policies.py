@@ -147,22 +147,23 @@ def test_two_dimensional_las_counts_gpus():
 
 
 def test_no_job_is_stopped_in_vain():
-    """B (2 GPUs, on one machine) comes first by time; by count stopping d would do, but it does not.
+    """B (2 GPUs, on one machine) comes before c and d: by count stopping d would do, but it does not.
 
-    m0: a and a free GPU, m1: c and d. Without d one GPU is free on each machine: b cannot be placed, so
-    d stays and b waits for a, whose end at 20 empties m0.
+    m0: a and x, m1: c and d; x ends at 1. At 2 one GPU is free on m0 and a, before b by its 1 s left, keeps
+    the other; only without c and d is there room: c moves to m0, d stops, and b runs 2-5. If a job with less
+    time left than b is on m1 (a2 for c), no machine can be emptied for b: no job stops, and b starts when a
+    ends at 3.
     """
-    jobs = [
-        job("a", 1, 20),
-        job("x", 1, 1),
-        job("c", 1, 30, at=0.5),
-        job("d", 1, 40, at=0.6),
-        job("b", 2, 3, at=2),
-    ]
     policy = Ordered(order="srtf", preemptive=True, backfill=True, placement="consolidate_machine")
-    result, log = run_checked(jobs, tiny_cluster(), policy)
+    first = [job("a", 1, 3), job("x", 1, 1)]
+    b, d = job("b", 2, 3, at=2), job("d", 1, 40, at=0.6)
+    result, log = run_checked([*first, job("c", 1, 30, at=0.5), d, b], tiny_cluster(), policy)
+    assert [e.job for e in log if isinstance(e, Stop)] == [3]
+    assert result.columns["migrations"].tolist() == [0, 0, 1, 0, 0]
+    assert seconds(result, "first_start_ns")[-1] == 2
+    result, log = run_checked([*first, job("a2", 1, 4, at=0.5), d, b], tiny_cluster(), policy)
     assert not [e for e in log if isinstance(e, Stop)]
-    assert seconds(result, "first_start_ns")[-1] == 20
+    assert seconds(result, "first_start_ns")[-1] == 3
 
 
 def test_a_job_on_a_leaving_machine_is_neither_stopped_nor_counted():
@@ -341,12 +342,12 @@ def test_a_demoted_job_goes_behind_those_that_wait():
     assert finishes(jobs, tiny_cluster(1, 1), policy) == [16, 23, 30]
 
 
-@pytest.mark.parametrize(("skip", "starts"), [(True, [0, 0, 20, 1]), (False, [0, 0, 10, 10])])
+@pytest.mark.parametrize(("skip", "starts"), [(True, [0, 0, 10, 1]), (False, [0, 0, 10, 10])])
 def test_gpus_that_a_refused_job_leaves_are_offered_under_backfill(skip, starts):
     """A (10 s) is on m0, b (20 s) on m1; at 1 s c needs 2 GPUs of one machine, then d 1 GPU for 40 s.
 
-    The GPUs suffice for c, but no machine has both: d takes one on m0 at 1 s, so c waits for m1; or d waits
-    behind c, which has m0 when a ends.
+    The GPUs suffice for c, but no machine has both, and a and b have less time left: d takes one on m0 at 1 s
+    and moves to m1 when a ends, as c comes before it by 30 s to 31; or d waits behind c. C has m0 at 10 s.
     """
     c = job("c", 2, 30, at=1, max_machines=1)
     jobs = [job("a", 1, 10), job("b", 1, 20), c, job("d", 1, 40, at=1)]

@@ -1,6 +1,6 @@
 """Run the first jobs of a ranking and preempt the others. Shared by the policies."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
 from artist.policies.parts.placement import gpus_to_place
 from artist.policies.parts.placer import Packing, Placer
+from artist.policies.parts.room import find_room
 
 
 def take_first(gpus: Ints, capacity: int, *, backfill: bool) -> Bools:
@@ -59,15 +60,21 @@ def run_first(
     placer: Callable[[int], Placer],
     *,
     backfill: bool,
+    lenient: Placer | None = None,
 ) -> None:
     """Plan to run the first jobs of a ranking; those of them that already run keep their places.
 
-    Running jobs that are no longer among the first make room, then the others are placed in order. If the
-    placement leaves GPUs over, the rest of the ranking is offered them: a job that was to make room stays if
-    its GPUs are still free or moves to others, and with `backfill` waiting jobs start. Room is made only by
-    the number of GPUs (of each type): a job that its placement refuses because GPUs are not close together,
-    or for lack of CPUs, waits. CPU-only jobs are placed last, in order, where CPUs are free; they are never
-    stopped.
+    Running jobs that are not among the first that fit together, by the number of GPUs (of each type), make
+    room; the others are placed in order. If the placement leaves GPUs over, the rest of the ranking is
+    offered them: a job that was to make room stays if its GPUs are still free or moves to others, and with
+    `backfill` waiting jobs start.
+
+    If the placement refuses one of the first, because GPUs are not where it may use them or for lack of CPUs,
+    jobs get GPUs in order instead: those that are free, else also those of the fewest jobs later in the
+    ranking without which the placement finds some (`artist.policies.parts.room`). No job is stopped for one
+    that still finds none.
+
+    CPU-only jobs are placed last, in order, where CPUs are free; they are never stopped.
 
     Parameters
     ----------
@@ -78,43 +85,146 @@ def run_first(
         Returns the placer of a job number.
     backfill
         Whether jobs may overtake one that does not fit.
+    lenient
+        A job that this places waits for GPUs that its own placer prefers, and no job is stopped for it.
     """
     if not view.n_waiting:
         return
     room_for_all = view.cluster.uniform and view.waiting_gpus <= view.free_gpus
     columns = view.waiting if room_for_all else view.jobs  # with room for all, running jobs do not matter
-    ranked = _without_pinned(view, columns, rank(columns))
-    cpu_jobs: list[int] = []
-    if np.count_nonzero(columns.gpus) < len(columns):
-        by_cpu = columns.gpus[ranked] == 0
-        cpu_jobs = columns.job[ranked[by_cpu & ~columns.running[ranked]]].tolist()
-        ranked = ranked[~by_cpu]
+    ranked, cpu_jobs = _ranked(view, columns, rank)
     jobs = columns.job[ranked]
-    if room_for_all:
-        packing = Packing(view.free())
-        _place(view, plan, packing, jobs.tolist(), placer, backfill=backfill)
-        start_cpu_jobs(view, plan, packing.free, cpu_jobs, backfill=backfill)
-        return
-    held = columns.held_gpus[ranked]
-    running = held > 0
-    wanted = _wanted(view, columns, ranked, held, backfill=backfill)
-    stopped, started = jobs[running > wanted].tolist(), jobs[wanted > running].tolist()
+    stopped, started, rest = list[int](), jobs.tolist(), None
+    if not room_for_all:
+        held = columns.held_gpus[ranked]
+        running = held > 0
+        wanted = _wanted(view, columns, ranked, held, backfill=backfill)
+        stopped, started = jobs[running > wanted].tolist(), jobs[wanted > running].tolist()
+        rest = ~wanted if backfill else running > wanted
     if not (cpu_jobs or stopped or started):
         return
-    packing = Packing(view.free())
-    victims, free = dict[int, Allocation](), packing.free
+    packing, victims = Packing(view.free()), _held(view, stopped)
+    for allocation in victims.values():
+        packing.free.give(allocation)
+    placed = _placed(view, packing, started, placer, lenient, backfill=backfill)
+    if placed is None:
+        if room_for_all:
+            jobs = view.jobs.job[_ranked(view, view.jobs, rank)[0]]
+        in_order = _InOrder(view, plan, jobs.tolist(), lenient)
+        in_order.run(placer, backfill=backfill)
+        start_cpu_jobs(view, plan, in_order.free, cpu_jobs, backfill=backfill)
+        return
     for job in stopped:
-        allocation = view.allocation(job)
-        assert allocation is not None
-        victims[job] = allocation
-        free.give(allocation)
         plan.stop(job)
-    _place(view, plan, packing, started, placer, backfill=backfill)
-    if packing.free.total_gpus:  # placed jobs are taken from it only now
-        others = ~wanted if backfill else running > wanted
-        rest = jobs[others & (columns.min_feasible_gpus[ranked] <= free.total_gpus)]
-        _use_leftovers(view, plan, packing, victims, rest.tolist(), placer)
+    for job, allocation in placed.items():
+        plan.place(job, allocation)
+    if rest is not None and packing.free.total_gpus:  # placed jobs are taken from it only now
+        rest &= columns.min_feasible_gpus[ranked] <= packing.free.total_gpus
+        _use_leftovers(view, plan, packing, victims, jobs[rest].tolist(), placer)
     start_cpu_jobs(view, plan, packing.free, cpu_jobs, backfill=backfill)
+
+
+def _ranked(
+    view: ClusterView, columns: JobColumns, rank: Callable[[JobColumns], Ints]
+) -> tuple[Ints, list[int]]:
+    """Return the rows of GPU jobs, ranked, and the waiting CPU-only jobs in order."""
+    ranked = _without_pinned(view, columns, rank(columns))
+    if np.count_nonzero(columns.gpus) == len(columns):
+        return ranked, []
+    by_cpu = columns.gpus[ranked] == 0
+    return ranked[~by_cpu], columns.job[ranked[by_cpu & ~columns.running[ranked]]].tolist()
+
+
+def _held(view: ClusterView, jobs: Iterable[int]) -> dict[int, Allocation]:
+    """Return the allocations of the running ones of some jobs."""
+    return {job: held for job in jobs if (held := view.allocation(job)) is not None}
+
+
+def _placed(
+    view: ClusterView,
+    packing: Packing,
+    jobs: Sequence[int],
+    placer: Callable[[int], Placer],
+    lenient: Placer | None,
+    *,
+    backfill: bool,
+) -> dict[int, Allocation] | None:
+    """Return the allocations of waiting jobs; None if room has to be made for one of them."""
+    placed: dict[int, Allocation] = {}
+    for job in jobs:
+        demand = view.demand(job)
+        allocation = packing.place(demand, placer(job))
+        if allocation is not None:
+            placed[job] = allocation
+        elif lenient is None or lenient.place(packing.free, demand) is None:
+            return None
+        elif not backfill:
+            break
+    return placed
+
+
+class _InOrder:
+    """GPUs for one job after the other: free ones, else those of running jobs later in the order."""
+
+    def __init__(
+        self, view: ClusterView, plan: PlanBuilder, jobs: Sequence[int], lenient: Placer | None
+    ) -> None:
+        self.free = view.free()
+        self._view, self._plan, self._jobs, self._lenient = view, plan, jobs, lenient
+        self._later = _held(view, jobs)
+        self._reach = view.free()  # what is free, and what those jobs hold
+        for allocation in self._later.values():
+            self._reach.give(allocation)
+        self._stopped: dict[int, Allocation] = {}
+        self._refused: dict[tuple[int, int], tuple[Demand, Placer]] = {}  # by identity, as in `Packing`
+
+    def run(self, placer: Callable[[int], Placer], *, backfill: bool) -> None:
+        """Plan to give GPUs to the jobs, as `run_first` does."""
+        for job in self._jobs:
+            if not self._reach.total_gpus:
+                return
+            if job in self._later:
+                self._reach.take(self._later.pop(job))
+                continue
+            before = self._stopped.get(job)
+            if before is not None and self.free.fits(before):
+                self._plan.keep(job)
+                allocation: Allocation | None = before
+            elif backfill or before is not None or not self._refused:
+                allocation = self._place(job, placer(job))
+            else:
+                allocation = None
+            if allocation is not None:
+                self.free.take(allocation)
+                self._reach.take(allocation)
+
+    def _place(self, job: int, placer: Placer) -> Allocation | None:
+        """Plan to start or move a job, and to stop others for it; return its allocation."""
+        demand = self._view.demand(job)
+        key = id(demand), id(placer)
+        if key in self._refused:
+            return None
+        allocation = placer.place(self.free, demand)
+        if allocation is None and not (self._lenient and self._lenient.place(self.free, demand)):
+            allocation = self._make_room(demand, placer)
+        if allocation is None:
+            self._refused[key] = demand, placer
+        else:
+            self._plan.place(job, allocation)
+        return allocation
+
+    def _make_room(self, demand: Demand, placer: Placer) -> Allocation | None:
+        """Stop the fewest jobs later in the order for a demand; None if that is no help."""
+        if placer.place(self._reach, demand) is None:
+            return None
+        room = find_room(self.free, demand, placer, dict(reversed(self._later.items())))
+        if room is None:
+            return None
+        for job in room.victims:
+            self._plan.stop(job)
+            self._stopped[job] = self._later.pop(job)
+            self.free.give(self._stopped[job])
+        return room.allocation
 
 
 def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, held: Ints, *, backfill: bool) -> Bools:
@@ -173,24 +283,6 @@ def ways(free: Free, demand: Demand, left: Mapping[str, int]) -> list[dict[str, 
         if not need:
             ways.append(mix)
     return ways
-
-
-def _place(
-    view: ClusterView,
-    plan: PlanBuilder,
-    packing: Packing,
-    jobs: Sequence[int],
-    placer: Callable[[int], Placer],
-    *,
-    backfill: bool,
-) -> None:
-    """Place waiting jobs in order; without `backfill`, stop at the first that is refused."""
-    for job in jobs:
-        placed = packing.place(view.demand(job), placer(job))
-        if placed is not None:
-            plan.place(job, placed)
-        elif not backfill:
-            return
 
 
 def _use_leftovers(

@@ -37,9 +37,10 @@ from pydantic.dataclasses import dataclass
 
 from artist.core.arrays import Ints
 from artist.core.buckets import ALL
-from artist.core.cluster import Cluster
+from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Arrival, Finish, MachineEvent
 from artist.core.free import Free
+from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.errors import InputError
@@ -132,7 +133,7 @@ class Synergy:
         chosen = self._chosen(view, jobs, rows, free)
         if chosen != self._last or cpu_jobs:
             self._last = chosen
-            self._pack(view, plan, free, jobs.job[rows[jobs.running[rows]]].tolist())
+            self._pack(view, plan, free, rows)
             if cpu_jobs:
                 start_cpu_jobs(view, plan, free, cpu_jobs)
         return plan.done()
@@ -188,13 +189,15 @@ class Synergy:
             needs[gpus, among] = need
         return need
 
-    def _pack(self, view: ClusterView, plan: PlanBuilder, free: Free, running: Sequence[int]) -> None:
+    def _pack(self, view: ClusterView, plan: PlanBuilder, free: Free, rows: Ints) -> None:
         """Plan the mechanism's allocations, and take them from `free`, unless the cluster is whole."""
-        needs = [self._need(view, *choice) for choice in self._last or ()]
-        if self.pack_order != "policy" and not self._mechanism.takes_all:
-            needs.sort(key=_descending if self.pack_order == "descending" else _ascending)
-        packed = self._mechanism.pack(needs, free, view)
-        for job in running:
+        chosen = self._last or []
+        packed = self._packed(view, free, chosen)
+        if not self._mechanism.takes_all and len(packed) < len(chosen):
+            self._last = None  # GPUs that no job may use are no longer kept for it
+            packed = self._packed(view, free, self._placeable(view, rows, free, chosen))
+        jobs = view.jobs
+        for job in jobs.job[rows[jobs.running[rows]]].tolist():
             if job not in packed:
                 plan.stop(job)
         for job, allocation in packed.items():
@@ -202,6 +205,27 @@ class Synergy:
                 plan.place(job, allocation)
             if free is not self._whole:
                 free.take(allocation)
+
+    def _packed(self, view: ClusterView, free: Free, chosen: Sequence[Choice]) -> dict[int, Allocation]:
+        """Return the mechanism's allocations."""
+        needs = [self._need(view, *choice) for choice in chosen]
+        if self.pack_order != "policy" and not self._mechanism.takes_all:
+            needs.sort(key=_descending if self.pack_order == "descending" else _ascending)
+        return dict(self._mechanism.pack(needs, free, view))
+
+    def _placeable(self, view: ClusterView, rows: Ints, free: Free, chosen: list[Choice]) -> list[Choice]:
+        """Return the first jobs whose GPUs are where they may use them, if placed in order."""
+        in_order, refused = Proportional(), dict[Demand, None]()
+        while True:
+            needs = [self._need(view, *choice) for choice in chosen]
+            placed = in_order.pack(needs, free, view)
+            more = [need.demand for need in needs if need.job not in placed]
+            if not more:
+                return chosen
+            refused |= dict.fromkeys(more)
+            ranked = view.jobs.job[rows].tolist()
+            rows = rows[[job in placed or view.demand(job) not in refused for job in ranked]]
+            chosen = self._chosen(view, view.jobs, rows, free)
 
 
 def _by_type(view: ClusterView, jobs: Sequence[int], free: Free, *, takes_all: bool) -> list[Choice]:

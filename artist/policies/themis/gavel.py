@@ -10,7 +10,8 @@ or finishes, each job is given the share of the time that makes the largest rho 
 where a job is isolated for iterations done x iteration time / (part of the time that 1/N of the GPUs is for
 it), with N at that time; iterations that a failure undoes no longer count. Every `interval_s` the jobs run
 that have received least of their share: jobs are ranked by share / rounds received, those that received none
-first, and the first that together fit the cluster run. With `on_events` decisions are not rounds of equal
+first, and the first that together fit the cluster run; no job is stopped for one that only waits for fewer
+machines. With `on_events` decisions are not rounds of equal
 length, so the time held stands for the rounds.
 
 Source: Narayanan et al., Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads (Gavel),
@@ -62,6 +63,7 @@ class ThemisGavel:
 
     def __post_init__(self) -> None:
         self._placer = placer_of(self.placement, self.fill, self.seed)
+        self._anywhere = placer_of("best_fit", self.fill)
         self._alone = Alone()
         self._shares: dict[int, float] = {}  # by job, like the dictionaries below
         self._rounds: dict[int, int] = {}
@@ -75,7 +77,8 @@ class ThemisGavel:
             self._share(view, view.columns(view.jobs.job[view.jobs.gpus > 0].tolist()))
         if view.n_waiting:
             ranked = self._ranked(view.jobs)
-            run_first(view, plan, in_order(ranked), lambda job: self._placer, backfill=True)
+            order, wider = in_order(ranked), self._anywhere
+            run_first(view, plan, order, lambda job: self._placer, backfill=True, lenient=wider)
         return plan.done()
 
     def _follow(self, view: ClusterView) -> bool:

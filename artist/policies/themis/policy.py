@@ -14,7 +14,8 @@ valuations (`artist.policies.themis.auction`). GPUs left are given to the others
 loses the auction is stopped; one that wins it again stays where it is.
 
 A job that never ran need not wait for the end of a lease: once it is worse off than all running jobs, it gets
-its GPUs, and the jobs that are best off lose the leases on as many as it lacks. Without this rule the worst
+its GPUs, and the jobs that are best off lose the leases on as many as it lacks, or, if those are not where it
+may use them, the fewest jobs without which it finds some. Without this rule the worst
 rho is that of jobs shorter than a lease, which wait for its end whatever the auction does: on Muri's 400
 testbed jobs 36 with leases of 600 s (3.3 with 60 s), and the same under SRTF if it decides every 600 s
 (60 s). With it, it is 2.0 for both leases; SRTF has 3.0 and `themis_gavel` 2.0 if they decide at every event.
@@ -52,6 +53,7 @@ Differs from the paper:
 - The remaining work is known; there each app estimates it from its training curves.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +67,7 @@ from artist.policies.parts.alone import Alone, in_turns
 from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
-from artist.policies.parts.placer import placer_of
+from artist.policies.parts.placer import Packing, placer_of
 from artist.policies.parts.preemption import in_order, run_first, waiting_after
 from artist.policies.themis.auction import winners
 from artist.units import seconds_to_ns
@@ -106,8 +108,10 @@ class Themis:
         broken = _best_off(view, jobs, leased, standing.rho, int(jobs.gpus[urgent].sum()))
         offered = view.free_gpus + int(jobs.held_gpus[~leased | broken].sum())
         if int(view.waiting.min_feasible_gpus.min()) <= offered:
-            won = urgent if broken.any() else self._won(jobs, standing, ~leased, offered)
-            claims = np.select([leased & ~broken, won, broken], [0, 1, 2], 3)
+            if broken.any() or (leased.any() and not self._fit(view, jobs.job[urgent].tolist())):
+                claims = np.select([urgent, leased & ~broken, broken], [0, 1, 2], 3)
+            else:
+                claims = np.select([leased, self._won(jobs, standing, ~leased, offered)], [0, 1], 2)
             ranked = jobs.job[np.lexsort((-standing.rho, claims))]
             run_first(view, plan, in_order(ranked.tolist()), lambda job: self._placer, backfill=True)
         if waiting_after(view, plan):
@@ -132,6 +136,11 @@ class Themis:
             self._auctioned_ns = now
             return np.zeros(len(jobs), dtype=np.bool_)
         return jobs.running
+
+    def _fit(self, view: ClusterView, jobs: Sequence[int]) -> bool:
+        """Return whether waiting jobs find free GPUs, one after the other."""
+        packing = Packing(view.free())
+        return all(packing.place(view.demand(job), self._placer) is not None for job in jobs)
 
     def _patience_ns(self, standing: "_Standing") -> int:
         """Return the time until the next newcomer is worse off than all running jobs, a lease at most."""

@@ -6,8 +6,9 @@ ones first, so none is preempted by others of its own queue, then waiting ones i
 entered it; one demoted while it runs follows those that wait. The first jobs that together fit the cluster
 run, the others are preempted. A job that crosses a threshold is ranked again at that very instant; with
 `on_events` false all wait for the next multiple of `interval_s`. Jobs of a model with high skew (largest
-tensor / model size) are placed on as few machines as possible and wait for them without limit; the others go
-anywhere, with `placement_low_skew: consolidate` as near to each other as they can.
+tensor / model size) are placed on as few machines as possible and wait for them without limit: no job is
+stopped for one that could run as if its skew were low. The others go anywhere, with
+`placement_low_skew: consolidate` as near to each other as they can.
 
 With `gittins`, jobs of one queue are ordered by the Gittins index over the services of the jobs finished so
 far, once there are `gittins_sample` of them; it is evaluated on events. `continuous` replaces the queues by
@@ -94,7 +95,8 @@ class Tiresias:
         """Run the jobs of the first queues."""
         plan = view.plan()
         self._follow(view)
-        run_first(view, plan, self._rank, self._placers.__getitem__, backfill=self.backfill)
+        placer = self._placers.__getitem__
+        run_first(view, plan, self._rank, placer, backfill=self.backfill, lenient=self._low)
         if self.on_events and not self.continuous and view.n_waiting:
             self._wake_at_next_threshold(view, plan)
         return plan.done()
