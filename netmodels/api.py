@@ -12,7 +12,7 @@ Shapes
     `shape_of` makes a `Shape` of a placement's slices; `TIERS` and `Tier` name the tiers.
 Profiles
     `get_profile` by name (`profile_names`), or a `Profile` of `Layer`s of your own; `calibrate` fits one to a
-    measured overhead.
+    measured overhead, and `too_large` compares one with the memory of GPUs.
 Models
     A `NetworkModel` answers with an `IterationTime` and its `Span`s: `AnalyticalModel`, `ZeroModel`,
     `MeasuredModel` (logs of nccl-tests), `AstraSim`, `Ns3Model`; `CachedModel` remembers answers of any.
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from netmodels.nccl.runs import MeasuredRun
     from netmodels.ns3.model import Ns3Model
     from netmodels.profiles.layers import Layer, Profile
+    from netmodels.profiles.memory import too_large
     from netmodels.profiles.profile import get_profile, profile_names
 
 __all__ = ["FULL", "MAX_JOBS", "TIERS"]
@@ -71,7 +72,7 @@ __all__ += [
 __all__ += ["NcclFabric", "NcclTier", "NetworkModel", "Ns3Model", "Profile", "Shape"]
 __all__ += ["SharedLinks", "Slice", "Span", "SystemSettings", "Tier", "Topology", "ZeroModel"]
 __all__ += ["calibrate", "collective_us", "fabric_graph", "fit_nccl", "get_profile", "load_topology"]
-__all__ += ["merge_system", "nccl_of", "profile_names", "shape_of"]
+__all__ += ["merge_system", "nccl_of", "profile_names", "shape_of", "too_large"]
 
 _HOMES = {
     "netmodels.astra_sim.model": "AstraSim",
@@ -99,6 +100,7 @@ _HOMES = {
     "netmodels.nccl.runs": "MeasuredRun",
     "netmodels.ns3.model": "Ns3Model",
     "netmodels.profiles.layers": "Layer Profile",
+    "netmodels.profiles.memory": "too_large",
     "netmodels.profiles.profile": "get_profile profile_names",
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}

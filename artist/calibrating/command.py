@@ -32,6 +32,7 @@ from netmodels.api import (
     calibrate,
     load_topology,
     shape_of,
+    too_large,
 )
 from netmodels.calibration.calibrated import CalibratedFile, CalibratedModel
 from netmodels.calibration.fit import Fit, Method
@@ -241,6 +242,7 @@ def _fit_profiles(config: CalibrateConfig, topology: Topology) -> None:
     rows = read_measured(path, topology)
     network, system = build_network(config.network, topology)
     fits = [_fit(config.method, row, network.model, topology, system) for row in rows]
+    _print_notes(filter(None, (too_large(row.profile, [row.machine]) for row in rows)))
     _print_notes([f"measured: {path.name}{' of the Dally paper' * (path.stem == 'dally_table1')}"])
     print(fit_table(rows, fits))
     file = CalibratedFile(

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -30,7 +30,7 @@ from artist.pricing.tables import (
 from artist.pricing.together import JobPrice, LinkPrice, parse_jobs, price_together
 from artist.run.build import build_network, check_packets, network_profiles
 from artist.run.config import NetworkConfig
-from netmodels.api import NcclCollective, Shape, Topology, load_topology, profile_names
+from netmodels.api import NcclCollective, Profile, Shape, Topology, load_topology, profile_names, too_large
 
 _FILES = ("csv", "plot", "draw")
 _GROUPS = ("topology", "network")
@@ -218,10 +218,25 @@ def _shapes(point: Point) -> list[Shape]:
 
 def _iterations(point: Point) -> list[Price]:
     network, system = build_network(point.config.network, point.topology)
-    models = [name for model in _listed(point.config.model) for name in _named(model)]
-    profile = network_profiles(point.config.network, point.topology)
-    profiles = [profile(name).scaled(point.config.compute_scale) for name in models]
-    return price_iterations(profiles, _shapes(point), network, point.topology, system, point.lead)
+    profile, shapes = network_profiles(point.config.network, point.topology), _shapes(point)
+    machines = dict.fromkeys(name for shape in shapes for rack in shape for name, _ in rack)
+    profiles = []
+    for model in _listed(point.config.model):
+        for one in map(profile, profile_names() if model == "all" else (model,)):
+            if _holds(one, machines, point.topology, skip=model == "all"):
+                profiles.append(one.scaled(point.config.compute_scale))
+    return price_iterations(profiles, shapes, network, point.topology, system, point.lead)
+
+
+def _holds(profile: Profile, machines: Iterable[str], topology: Topology, *, skip: bool) -> bool:
+    """Return whether GPUs hold a model; refuse one that they cannot, or report that it is left out."""
+    fault = too_large(profile, [topology.machine_type(name) for name in machines])
+    if fault and not skip:
+        what = f"{fault}, and prices are of data parallelism"
+        raise InputError(what, where="model", found=profile.name, allowed="a model that fits, or larger GPUs")
+    if fault:
+        print(f"left out: {fault}", file=sys.stderr)
+    return not fault
 
 
 def _together(point: Point, packets: str | None) -> tuple[list[JobPrice], list[LinkPrice]]:
@@ -231,13 +246,12 @@ def _together(point: Point, packets: str | None) -> tuple[list[JobPrice], list[L
         check_packets(packets, network.model, system, "contention_packets")
     jobs = parse_jobs(point.config.jobs or (), point.topology)
     profile = network_profiles(point.config.network, point.topology)
-    profiles = [profile(job.model).scaled(point.config.compute_scale) for job in jobs]
+    models = [profile(job.model) for job in jobs]
+    for model, job in zip(models, jobs, strict=True):
+        _holds(model, (name for _, name, _ in job.machines), point.topology, skip=False)
+    profiles = [model.scaled(point.config.compute_scale) for model in models]
     most = point.config.contention_packets
     return price_together(jobs, profiles, network.model, point.topology, system, point.lead, max_packets=most)
-
-
-def _named(model: str) -> tuple[str, ...]:
-    return profile_names() if model == "all" else (model,)
 
 
 def _collectives(point: Point) -> list[CollectivePrice]:

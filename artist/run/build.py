@@ -37,6 +37,7 @@ from artist.run.followed import check_signals
 from artist.run.lost_time import warn_of_pace, watched
 from artist.run.notes import (
     log_notes,
+    warn_of_memory,
     warn_of_requests,
     warn_of_unused_settings,
     warn_without_links,
@@ -192,6 +193,11 @@ def build(config: Config) -> Simulation:
     check_fits(policy, cluster, jobs, capacity_events, signals)
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
+    warn_of_memory(
+        jobs,
+        profiles,
+        [topology.machine_types[name] for name in dict.fromkeys(m.type for m in cluster.machines)],
+    )
     contention = build_contention(config.performance, network, topology.fabric, system, cluster)
     performance = build_performance(
         config.performance, network, topology.fabric, system, profiles, compute, stall, contention

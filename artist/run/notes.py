@@ -1,7 +1,8 @@
 """Notes for the user, logged once per run, on settings and policies without effect on these jobs."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 from artist.core.cluster import Cluster
 from artist.core.compact_jobs import field_of
@@ -11,7 +12,7 @@ from artist.recording.inputs import InputColumns
 from artist.recording.job_types import JobTypes
 from artist.recording.topic import Topic
 from artist.run.config import PerformanceConfig
-from netmodels.api import AnalyticalModel, SystemSettings
+from netmodels.api import AnalyticalModel, MachineType, Profile, SystemSettings, too_large
 from netmodels.fabric.system import idle_settings
 
 _log = logging.getLogger(__name__)
@@ -23,6 +24,23 @@ def log_notes(policy: object, cluster: Cluster, jobs: Sequence[JobSpec]) -> None
     notes = getattr(policy, "notes", None)
     for note in notes(cluster, jobs) if callable(notes) else ():
         _log.info("policy %s: %s", type(policy).__name__, note, extra={"note": True})
+
+
+def warn_of_memory(
+    jobs: Sequence[JobSpec],
+    profiles: Callable[[str], Profile],
+    machines: Sequence[MachineType],
+) -> None:
+    """Warn of models that a GPU cannot hold: jobs are data parallel."""
+    models = [model for model in dict.fromkeys(field_of(jobs, "model")) if model]
+    large = [model for model in models if too_large(profiles(model), machines)]
+    asked = zip(field_of(jobs, "model"), field_of(jobs, "demand"), strict=True) if large else ()
+    types = Counter((model, demand.gpu_types) for model, demand in asked if model in large and demand.gpus)
+    for (model, allowed), count in types.items():
+        usable = [machine for machine in machines if not allowed or machine.gpu_type in allowed]
+        if fault := too_large(profiles(model), usable):
+            note = "%s: %d of %d jobs are priced as data parallel on GPUs that cannot hold them"
+            _log.warning(note, fault, count, len(jobs), extra={"note": True})
 
 
 def warn_of_requests(policy: object, jobs: Sequence[JobSpec]) -> None:

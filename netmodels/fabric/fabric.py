@@ -38,6 +38,8 @@ class MachineType:
     worth
         Number of GPUs that profiles were measured on that one GPU replaces for a job that accepts either;
         0 means the speed.
+    gpu_memory_bytes
+        Memory of a GPU; 0 for not known.
     """
 
     name: str
@@ -48,6 +50,7 @@ class MachineType:
     memory_bytes: int
     memory_bandwidth_bytes_per_s: float
     worth: float = 0.0
+    gpu_memory_bytes: int = 0
 
     def __post_init__(self) -> None:
         if not self.worth:

@@ -168,6 +168,7 @@ class _Nccl(_Part):
 class _MachineType(_Part):
     gpus: Annotated[Many, Field(ge=0)]
     gpu_type: StrictStr
+    gpu_memory_gib: Much | None = None
     speed: Annotated[Number, Field(ge=1e-6, le=1e6)] = 1.0
     worth: Annotated[Number, Field(ge=1e-6, le=1e6)] | None = None
     cpus: Annotated[Many, Field(ge=1)]
@@ -186,6 +187,7 @@ class _MachineType(_Part):
             memory_bytes=round(self.memory_gib * _GIB),
             memory_bandwidth_bytes_per_s=self.memory_bandwidth_gb_s * 1e9,
             worth=self.worth or 0.0,
+            gpu_memory_bytes=round((self.gpu_memory_gib or 0) * _GIB),
         )
 
 

@@ -291,3 +291,12 @@ def test_artist_network_prices_calibrated_profiles(calibrate, called):
     machine, rack, network = pd.read_csv("prices.csv").overhead
     assert machine == pytest.approx(0.07, rel=1e-3)
     assert (rack, network) == (pytest.approx(1.08, rel=0.01), pytest.approx(25.8, rel=0.01))
+
+
+def test_a_model_that_the_gpus_cannot_hold_is_reported(calibrate):
+    """As artist-network: Llama-2-7B lacks 21.9 GB on H100."""
+    Path("mine.csv").write_text("model,gpus,overhead\nVGG16,8,0.1\nLlama-2-7B,8,0.1\n")
+    result = calibrate("measured=mine.csv")
+    assert result.code == 0, result.err
+    assert result.err.count("more than H100 GPUs have") == 1
+    assert "21.9 GB" in result.err

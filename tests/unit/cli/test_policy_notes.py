@@ -129,3 +129,14 @@ def test_pods_wait_for_the_cpus_that_they_ask_for(
     (summary,) = Path("runs").rglob("summary.json")
     assert json.loads(summary.read_text())["jct_s"]["mean"] == pytest.approx(3600 * mean_h, rel=1e-6)
     assert (SHARES + told in result.err) == bool(told)
+
+
+@pytest.mark.parametrize(("topology", "lacking"), [("dgx_h100_3tier", "21.9 GB more"), ("a3ultra_h200", "")])
+def test_jobs_that_no_gpu_holds_are_reported(artist: Callable[..., Any], topology: str, lacking: str) -> None:
+    """6.74e9 parameters x 16 bytes are 107.8 GB, of H100's 85.9 (80 GiB) and H200's 151.4."""
+    Path("jobs.csv").write_text("job_id,submit_s,gpus,duration_s,model\na,0,1,10,llama2-7b\nb,0,1,10,VGG16\n")
+    source = ("workload=csv", "workload.path=jobs.csv", f"topology={topology}")
+    result = artist("policy=fifo", *source, tiny=False)
+    assert result.code == 0, result.err
+    assert (f"{lacking} than H100 GPUs have: 1 of 2 jobs" in result.err) == bool(lacking)
+    assert ("Llama-2-7B takes" in result.err) == bool(lacking)

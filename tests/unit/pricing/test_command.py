@@ -69,11 +69,13 @@ def test_lists_are_priced_one_after_the_other(network):
 
 
 def test_all_models(network):
-    """Every profile can be priced on every shipped fabric, its own machines in mixed pools too."""
+    """Every profile can be priced on every shipped fabric whose GPUs hold it, on mixed pools too."""
     topologies = [path.stem for path in sorted(data_path("topologies").glob("*.yaml"))]
     result = network("model=all", f"topology={','.join(topologies)}", "gpus=4")
-    assert (result.code, result.err) == (0, "")
-    assert len(result.rows) == len(profile_names()) * 3 * len(topologies)
+    left_out = result.err.splitlines()
+    assert result.code == 0
+    assert {line.partition(" takes ")[0] for line in left_out} == {f"left out: Llama-2-{n}B" for n in (7, 70)}
+    assert len(result.rows) == 3 * (len(profile_names()) * len(topologies) - len(left_out))
     assert network("model=all", "topology=v100_t4_pools", "shape=8+8@t4_8gpu").code == 0
 
 
@@ -288,3 +290,17 @@ def test_answers_above_the_port_have_a_column_and_a_note(network):
     assert "above the port: 0.389 for 2.154 ms" in row
     assert note.startswith("above the port: ")
     assert Path("p.csv").read_text().splitlines()[1].endswith(",2154473,model")
+
+
+def test_a_model_that_the_gpus_cannot_hold_is_refused_and_left_out_of_all(network):
+    """6.74e9 x 16 bytes = 107.8e9, 80 GiB = 85.9e9: Llama-2-7B lacks 21.9 GB, alone or beside another job."""
+    lacking = "21.9 GB more than H100 GPUs have, and prices are of data parallelism\n  found 'Llama-2-7B'"
+    for arguments in (["model=VGG16,Llama-2-7B"], ["jobs=[VGG16 4|4,Llama-2-7B 4|4]"]):
+        result = network(*arguments)
+        assert (result.code, result.out) == (2, "")
+        assert lacking in result.err
+    result = network("model=all")
+    assert result.code == 0, result.err
+    assert {"VGG16", "BERT-large"} <= {row[0] for row in result.rows}
+    assert "Llama-2-7B" not in result.out
+    assert result.err.count("left out: Llama-2-") == 2
