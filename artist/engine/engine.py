@@ -41,9 +41,10 @@ from artist.engine.wakes import Wakes
 from artist.errors import InputError, PlanError
 from artist.performance.api import AsMeasured, Changed, Performance
 from artist.performance.estimates import Estimates, Exact
-from artist.units import ns_to_seconds, seconds_to_ns
+from artist.units import NS_PER_S, ns_to_seconds, seconds_to_ns
 
 _STORY_INSTANTS = 1000  # the last ones, whose events are kept for the story of a stuck job
+_YEAR_NS = 31_557_600 * NS_PER_S  # for which a job may keep a rate at which it would never end
 _MAX_ROUNDS = 10_000  # of one instant; beyond that a policy wakes itself forever
 
 
@@ -123,6 +124,7 @@ class Engine:
         self._rates = any(getattr(observer, "rates", False) for observer in observers)
         self._news: list[Event] = []  # events not caused by the policy, since its last call
         self._story: deque[Sequence[Event]] = deque(maxlen=_STORY_INSTANTS)
+        self._endless: dict[int, IterationParts] = {}  # of jobs too slow for the accounts, at their rate now
         self._n_events = 0
         self._last_tick = -1
         self._awaited_gpus = 0  # for which arrivals and finishes wait, by the last plan
@@ -206,6 +208,8 @@ class Engine:
                 events.append(Arrival(now, subject))
                 continue
             if entry == FINISH:
+                if subject in self._endless:
+                    raise _endless(self.jobs.specs[subject], self._endless[subject])
                 events.append(self._transitions.finish(subject, now))
                 if subject in self._window:
                     self._window_left -= 1
@@ -265,14 +269,25 @@ class Engine:
             if type(total_ns) is not int:  # numpy's would overflow in the accounts
                 parts = IterationParts(*map(index, parts))
                 total_ns = sum(parts)
-            if total_ns * jobs.iterations[job] * (jobs.held_gpus[job] or 1) > MAX_NS:
+            if total_ns > MAX_NS:
                 raise _endless(jobs.specs[job], parts)
             if job not in before:  # else it was settled when it changed
                 jobs.settle(job, now)
-            self._agenda.schedule(jobs.set_rate(job, parts, total_ns), FINISH, job)
+            finish = self._bounded(jobs.set_rate(job, parts, total_ns), job, parts, now)
+            self._agenda.schedule(finish, FINISH, job)
             if self._rates:
                 self._events.append(Reprice(now, job, parts))
                 self._n_events -= 1  # only for observers that ask: not counted
+
+    def _bounded(self, finish: int, job: int, parts: IterationParts, now: int) -> int:
+        """Return a job's finish; if its accounts would be full by then, the time up to which it may go on."""
+        self._endless.pop(job, None)
+        gpus = self.jobs.held_gpus[job] or 1
+        if finish * gpus <= MAX_NS:
+            return finish
+        self._endless[job] = parts
+        left_ns = (MAX_NS - self.jobs.attained_gpu_ns[job]) // gpus
+        return now + max(0, min(left_ns, _YEAR_NS))
 
     # --- observers
 

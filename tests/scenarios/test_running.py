@@ -1,6 +1,7 @@
 """Running jobs as passed to performance, and their bandwidth as passed to policies."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -123,6 +124,35 @@ def test_prices_that_never_end_are_bad_input(times):
         run_checked([job("a")], tiny_cluster(), script, endless)
     assert error.value.where == "job 'a'"
     assert error.value.found.startswith("exposed_ns of 1e")
+
+
+@pytest.mark.parametrize("times", [1e9, 1e8])
+def test_a_rate_that_does_not_last_is_no_end(times):
+    """10 iterations of 10^9 s are 317 years, but for 5 s only: moved to m1 it takes 10 s from there.
+
+    10^8 s are 32 years on one GPU: that fits the accounts.
+    """
+    slow = PlainPerformance(slow=lambda spec, allocation: 1 if allocation.machines == [1] else times)
+    moves = {0: lambda v, p: p.place(0, on((0, 1))), 5: lambda v, p: p.place(0, on((1, 1)))}
+    assert seconds(run_checked([job("a")], tiny_cluster(), Scripted(moves), slow)[0], "finish_ns") == [15]
+
+
+def test_a_job_too_slow_for_the_accounts_ends_the_run_after_a_year():
+    """A policy that is called once a week would be called 7,600 times in the 146 years of the accounts."""
+    slow, calls = PlainPerformance(slow=lambda spec, allocation: 1e9), []
+    weekly = SimpleNamespace(on_events=True, interval_s=604_800.0)
+
+    def decide(view):
+        calls.append(view.now_ns)
+        plan = view.plan()
+        if len(calls) == 1:
+            plan.place(0, on((0, 1)))
+        return plan.done()
+
+    weekly.decide = decide
+    with pytest.raises(InputError, match="would never end"):
+        run_checked([job("a")], tiny_cluster(), weekly, slow)
+    assert len(calls) == 53  # 365.25 days are 52.2 weeks, and 0
 
 
 def test_prices_are_counted_on_all_gpus():
