@@ -13,7 +13,7 @@ from typing import Literal
 
 from artist.core.cluster import TIERS, CapacityEvent, Cluster
 from artist.core.compact_jobs import CompactJobs
-from artist.core.events import Arrival, Event, Gauges, Observer, Reprice, Wake
+from artist.core.events import Arrival, Event, Finish, Gauges, Observer, Reprice, Wake
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
@@ -208,11 +208,7 @@ class Engine:
                 events.append(Arrival(now, subject))
                 continue
             if entry == FINISH:
-                if subject in self._endless:
-                    raise _endless(self.jobs.specs[subject], self._endless[subject])
-                events.append(self._transitions.finish(subject, now))
-                if subject in self._window:
-                    self._window_left -= 1
+                events.append(self._finish(subject, now))
                 continue
             self._awaited_gpus = 0
             if entry == TIMER:
@@ -227,6 +223,13 @@ class Engine:
             self._news += events[before:]  # the policy did not cause them, so it hears of them
             self._fruitless = 0
         return woken
+
+    def _finish(self, job: int, now: int) -> Finish:
+        """Finish a job, unless it would never end at its rate."""
+        if job in self._endless:
+            raise _endless(self.jobs.specs[job], self._endless[job])
+        self._window_left -= job in self._window
+        return self._transitions.finish(job, now)
 
     # --- the policy and the prices
 

@@ -373,9 +373,7 @@ class Contention:
         shift_ns: Ints,
     ) -> _Answer:
         """Return together / alone of the jobs of a component followed in time; see `_mean_field`."""
-        alone_ns = times * (waiting_ns + [job.alone_ns for job, _ in placed])
-        until_ns = followed_ns(alone_ns.tolist(), ITERATIONS)
-        if len(placed) > MAX_JOBS or (until_ns / alone_ns).sum() > _MAX_ITERATIONS:
+        if not _few(placed, times, waiting_ns):
             return _NOT_FOLLOWED
         members = []
         each_job = zip(placed, times.tolist(), waiting_ns.tolist(), shift_ns.tolist(), strict=True)
@@ -491,6 +489,13 @@ def _wider_ports(jobs: Sequence[JobTraffic], capacity: Mapping[Link, float]) -> 
         if job.ring
         for link, peak in zip(job.links, job.ring.peaks, strict=True)
     )
+
+
+def _few(placed: Sequence[_Placed], times: Floats, waiting_ns: Floats) -> bool:
+    """Return whether jobs, and their iterations until they have done enough, are few enough to follow."""
+    alone_ns = times * (waiting_ns + [job.alone_ns for job, _ in placed])
+    iterations = (followed_ns(alone_ns.tolist(), ITERATIONS) / alone_ns).sum()
+    return len(placed) <= MAX_JOBS and bool(iterations <= _MAX_ITERATIONS)
 
 
 def _events(jobs: Sequence[JobTraffic]) -> float:
