@@ -10,12 +10,17 @@ QUICK = (1, 35, 42, 44, 107, 124, 132, 139, 155, 164, 178, 191)
 WITHOUT_WINDOWS, CONGESTION_CONTROL = "i_no_window", "k_dcqcn"
 
 
+def slow_if(case, *slow):
+    """Return a case, marked if it is one of those that take long."""
+    return pytest.param(case, marks=pytest.mark.slow) if case in slow else case
+
+
 def cases(shared):
     """Return the cases of both tables, whose numbers differ."""
     return contention.cases_of(shared / "reference" / "contention")
 
 
-@pytest.mark.parametrize("case", QUICK)
+@pytest.mark.parametrize("case", [slow_if(case, 139, 164, 178) for case in QUICK])
 def test_jobs_together_are_as_in_ns3_to_the_ns(case, shared):
     """The end of the last iteration of each job: the first case's 3,639,982 and 3,640,878 ns, and so on."""
     (result,) = (item for item in cases(shared) if item.number == case)
@@ -59,7 +64,7 @@ def test_all_cases(kind, shared):
 PLACED = (1, 44, 107, 124, 139, 174)
 
 
-@pytest.mark.parametrize("case", PLACED)
+@pytest.mark.parametrize("case", [slow_if(case, 124, 139) for case in PLACED])
 def test_placed_jobs_follow_the_recorded_packets(case, shared):
     """From profile and placement to links and rings: together / alone is ns-3's to the last digit."""
     (result,) = (item for item in cases(shared) if item.number == case)

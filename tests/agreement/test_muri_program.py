@@ -14,6 +14,7 @@ def test_shipped_semantics_are_within_ten_percent(name, shared):
     assert ours.makespan_s == pytest.approx(theirs.makespan_s, rel=0.001)
 
 
+@pytest.mark.slow
 def test_overheads_at_every_instant_cost_time(shared):
     """Each running job loses its own at each arrival and completion: 76,371 s instead of 75,698 s."""
     policy, trace, _ = agreement_muri.CASES["muri-s"]

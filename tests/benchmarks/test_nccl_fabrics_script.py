@@ -81,7 +81,13 @@ def test_a_fabric_is_fitted_to_runs_that_were_seen() -> None:
 
 
 @pytest.mark.skipif(not REFERENCE.is_dir(), reason="the published runs are not part of the project")
-@pytest.mark.parametrize("name", FABRICS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in ("alps_gh200", "polaris_a100") else name
+        for name in FABRICS
+    ],
+)
 def test_shipped_sections_equal_the_fit(name: str) -> None:
     """Whoever changes the model or the fit writes the files again: nccl_fabrics.py FOLDER --write.
 

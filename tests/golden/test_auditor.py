@@ -228,6 +228,7 @@ def test_utilisation_is_recounted_where_no_trace_gives_gpu_use(source, folder):
     assert len(_faults(folder)) == (not reason)
 
 
+@pytest.mark.slow
 def test_utilisation_with_elastic_jobs_is_bounded(run_under):
     """Growing jobs compute on two numbers of GPUs; no file says how long on each. The trace says how busy."""
     told = [text for text in audit.audit(run_under("gandiva_full")).unknown if "gpu_utilization" in text]

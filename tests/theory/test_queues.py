@@ -123,6 +123,7 @@ def test_fifo_on_c_gpus_equals_the_recursion_of_kiefer_and_wolfowitz() -> None:
     assert sample.finish_ns.tolist() == expected
 
 
+@pytest.mark.slow
 def test_m_m_1_fifo() -> None:
     """Mean response 1 / (mu - lambda) = 1 / (1 - 0.5) = 2 s."""
     sample = simulate(60_000, 0.5, order="fifo")
@@ -141,6 +142,7 @@ def test_erlang_c_formula() -> None:
     assert erlang_c(2, 1.0) == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 def test_m_m_c_fifo() -> None:
     """Mean response 1 / mu + C(c, a) / (c mu - lambda); c = 3, a = 1.8: 1 + 0.3547 / 1.2 = 1.296 s."""
     rate = 3 * 0.6

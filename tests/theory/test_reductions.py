@@ -19,7 +19,9 @@ from artist.policies.tiresias.policy import Tiresias
 from artist.testing.conformance import generated_jobs
 from artist.testing.tiny import run_checked, tiny_cluster
 
-SEEDS = pytest.mark.parametrize("seed", range(4))
+SEEDS = pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
+)
 COSTS = Overheads(start_s=0.1, resume_s=0.4, restart_s=0.9)
 TUNED = {
     "srtf": lambda: Ordered(order="srtf", preemptive=True, backfill=True),

@@ -206,6 +206,7 @@ def test_all_run_none_slower_than_with_its_share_and_nothing_is_given_twice(
     assert all(relative(job, cluster, given[number]) >= 1 - 1e-6 for number, job in enumerate(jobs))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(Shapes, st.sampled_from([2, 3]), st.booleans())
 def test_opt_is_never_below_tune_on_one_merged_machine(shapes: list[Shape], machines: int, hand_out: bool):

@@ -165,6 +165,7 @@ def test_the_optimum_is_that_of_all_choices(instance):
     assert value(loaned, picked) == best_of_all(loaned, n)
 
 
+@pytest.mark.slow
 @given(instances())
 @settings(max_examples=300, deadline=None)
 def test_no_way_is_better_than_the_optimum(instance):

@@ -68,6 +68,7 @@ def test_lists_are_priced_one_after_the_other(network):
     assert [row[0] for row in settings.rows] == ["ring"] * 3 + ["direct"] * 3 + ["above"]  # the port: a note
 
 
+@pytest.mark.slow
 def test_all_models(network):
     """Every profile can be priced on every shipped fabric whose GPUs hold it, on mixed pools too."""
     topologies = [path.stem for path in sorted(data_path("topologies").glob("*.yaml"))]

@@ -154,7 +154,7 @@ def test_slower_gpus_compute_longer(network):
 
 def test_the_command_shows_jobs_and_links(network):
     """Alone as without others; a row for each job, then one for each link that they could overload."""
-    result = network("jobs=[GPT-2 4|4, VGG16 4|4]", "topology=cloud_ethernet")
+    result = network("jobs=[GPT-2 4|4, VGG16 4|4]", "topology=cloud_ethernet", "contention_packets=20_000")
     alone = network("model=GPT-2", "shape='4|4'", "topology=cloud_ethernet").rows[0]
     assert result.code == 0
     rows = result.rows
@@ -168,7 +168,12 @@ def test_the_command_shows_jobs_and_links(network):
 
 def test_lists_beside_jobs_are_priced_one_after_the_other(network):
     """The fabric is the first column of both tables."""
-    result = network("jobs=[GPT-2 4|4, VGG16 4|4]", "topology=v100_100g,cloud_ethernet", "csv=a.csv")
+    result = network(
+        "jobs=[GPT-2 4|4, VGG16 4|4]",
+        "topology=v100_100g,cloud_ethernet",
+        "contention_packets=0",
+        "csv=a.csv",
+    )
     assert result.code == 0
     assert [row[0] for row in result.rows[:4]] == ["v100_100g"] * 2 + ["cloud_ethernet"] * 2
     with Path("a.csv").open(newline="") as file:

@@ -102,7 +102,7 @@ def test_long_runs_are_averaged(elastic_run: Callable[..., Run]) -> None:
     assert "Averaged over short spans" in drawn([run])["elastic_jobs"].caption
 
 
-@pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
+@pytest.mark.parametrize("width_in", [pytest.param(WIDTH_IN, marks=pytest.mark.slow), NARROW_IN])
 def test_all_of_it_fits(elastic_run: Callable[..., Run], width_in: float) -> None:
     """Of seven rows six have a panel: the layouts hold (warnings are errors here)."""
     run = elastic_run()

@@ -145,7 +145,7 @@ def test_pictures_are_of_the_longest_queue(rows: Rows) -> None:
     assert chosen(*rows) == [0, 2]
 
 
-@pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
+@pytest.mark.parametrize("width_in", [pytest.param(WIDTH_IN, marks=pytest.mark.slow), NARROW_IN])
 def test_every_figure_can_be_drawn_at_both_widths(rows: Rows, compared: Comparison, width_in: float) -> None:
     """A desk and a phone: the layout holds (warnings are errors here) and nothing is wider than asked for."""
     for drawing in drawings(rows[0], compared, rows[1]):

@@ -234,7 +234,7 @@ def test_long_runs_are_averaged(kinds_run: Make) -> None:
     assert len(points(drawing.draw(WIDTH_IN).axes[1].get_lines()[0])[0]) == 120
 
 
-@pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
+@pytest.mark.parametrize("width_in", [pytest.param(WIDTH_IN, marks=pytest.mark.slow), NARROW_IN])
 def test_all_of_it_fits(kinds_run: Make, width_in: float) -> None:
     """Seven rows with long names, of which six are drawn: the layouts hold (warnings are errors here)."""
     figures = drawn([kinds_run(f"a_long_name_of_a_policy_number_{i}") for i in range(7)])

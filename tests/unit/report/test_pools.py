@@ -279,7 +279,7 @@ def test_of_many_rows_the_extremes_are_named(make: Make) -> None:
     assert "under p1 and for less under 1 other. " in result["Short pools"]
 
 
-@pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
+@pytest.mark.parametrize("width_in", [pytest.param(WIDTH_IN, marks=pytest.mark.slow), NARROW_IN])
 def test_all_of_it_fits(make: Make, width_in: float) -> None:
     """Of seven rows with pools six have a panel: the layouts hold (warnings are errors here)."""
     figures = drawn(compare([make(f"a_long_name_of_a_policy_number_{i}") for i in range(7)]))

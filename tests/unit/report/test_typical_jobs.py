@@ -84,7 +84,7 @@ def test_the_lowest_common_seed_is_shown(kinds_run: Make) -> None:
     assert first.own_s == (7.0, 60.0)
 
 
-@pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
+@pytest.mark.parametrize("width_in", [pytest.param(WIDTH_IN, marks=pytest.mark.slow), NARROW_IN])
 def test_all_of_it_fits(kinds_run: Make, width_in: float) -> None:
     """Three policies beside the baseline, twelve models: the layouts hold (warnings are errors here)."""
     many = [("ann", 1, 1, 1, 10.0 * i, f"a_model_of_a_long_name_{i}") for i in range(14)]

@@ -87,6 +87,7 @@ def test_use_keeps_all_gpu_time(paper_run: Run) -> None:
         assert used.sum() * 22.5 / bins == pytest.approx(78.0)
 
 
+@pytest.mark.slow
 def test_half_a_million_events_are_read_in_seconds(paper_run: Run) -> None:
     """A month of a large trace: 400,000 events of 100,000 jobs; measured 0.4 s, 5 s are allowed."""
     import time

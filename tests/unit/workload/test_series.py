@@ -224,7 +224,11 @@ AUTUMN = "venus_gpu_jobs_2020-09-01_2020-09-13.csv.gz"
 
 
 @pytest.mark.parametrize(
-    ("months", "near"), [((("2020-04", "2020-05"), ()), 0.3), ((("2020-06", "2020-07"), ("2020-09",)), 0.4)]
+    ("months", "near"),
+    [
+        pytest.param((("2020-04", "2020-05"), ()), 0.3, marks=pytest.mark.slow),
+        ((("2020-06", "2020-07"), ("2020-09",)), 0.4),
+    ],
 )
 def test_draws_are_like_the_months_that_were_fitted_and_like_the_others(
     traces: Path, like_venus: dict[str, float], months: tuple[tuple[str, ...], tuple[str, ...]], near: float
@@ -240,6 +244,7 @@ def test_draws_are_like_the_months_that_were_fitted_and_like_the_others(
         assert like_venus[name] == pytest.approx(value, rel=near), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("preset", "jobs", "days"), [("philly", 45_829, 31), ("muri", 992, 94.5)])
 def test_other_presets_are_in_series_too(preset: str, jobs: int, days: float) -> None:
     """Against independent jobs: four times the dispersion, and jobs that are like the next one.

@@ -111,6 +111,7 @@ def test_an_unknown_name_is_refused(write: Write) -> None:
         FileSignals(path=write(GOOD), names=["demand"]).series()
 
 
+@pytest.mark.slow
 def test_half_a_million_rows_are_read_at_once(write: Write) -> None:
     """A year of minutes: one vector expression a check; the last value is that of its row."""
     rows = "".join(f"{60 * i},{i % 7}\n" for i in range(525_600))

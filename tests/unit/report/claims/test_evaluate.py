@@ -225,6 +225,7 @@ def test_the_interval_of_the_best_is_wider(runs: Maker, held: Holder) -> None:
         assert ours.half == pytest.approx(t * 0.07071 / 5**0.5, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_best_of_several_is_seldom_shown_by_luck(runs: Maker, makespan_claim: Mapping[str, Any]) -> None:
     """Four places with exactly half of -50 %: shown for at most 2.5 % of samples, not for 4 times as many.
 
