@@ -81,7 +81,7 @@ def check_mapping(content: Mapping[str, Any], where: str) -> None:
         rows = list(zip(*(content[name] for name in names), links, strict=True))
         tiers = [_dimension(*row) for row in rows]
         gpus, *machines = (int(row[1]) for row in rows)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+    except (KeyError, TypeError, ValueError, ArithmeticError):
         tiers, gpus, machines = [], 0, []
     tiers += tiers[-1:] * (len(TIERS) - len(tiers))
     fabric = ", ".join(f"{tier}: [{text}]" for tier, text in zip(TIERS, tiers, strict=False))

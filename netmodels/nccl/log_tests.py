@@ -147,6 +147,8 @@ class Test:
         return 3 + named + rooted + 2 * len(BLOCK)
 
     def _row(self, words: tuple[str, ...], line: int) -> Row:
+        if not (words[0].isascii() and words[0].isdigit()):
+            raise self._bad(line, "not a size", words[0], "a whole number of bytes")
         columns = self.columns or _columns_like(words)
         cells = dict(zip(reversed(columns), reversed(words[3 : 3 + len(columns)]), strict=True))
         checks = [word for name, word in zip(columns, words[3:], strict=False) if name in ("#wrong", "error")]

@@ -136,11 +136,10 @@ def _rccl_tests(rows: Iterable[tuple[int, Mapping[str, str]]], path: str, unit: 
 
 def _machines(row: Mapping[str, str]) -> tuple[int, int] | None:
     """Return machines and GPUs per machine; None where a whole communicator counts as one machine."""
-    if "gpus" in row:  # built without MPI
-        return 1, _whole(row["gpus"])
-    machines = _whole(row.get("nodes"))
-    gpus = _whole(row.get("ranks")) * _whole(row.get("gpusperrank"))
-    if not machines or gpus % machines or (machines == 1 and gpus > _MAX_GPUS):
+    without_mpi = "gpus" in row
+    machines = 1 if without_mpi else _whole(row.get("nodes"))
+    gpus = _whole(row["gpus"]) if without_mpi else _whole(row.get("ranks")) * _whole(row.get("gpusperrank"))
+    if not (machines and gpus) or gpus % machines or (machines == 1 and gpus > _MAX_GPUS and not without_mpi):
         return None
     return machines, gpus // machines
 

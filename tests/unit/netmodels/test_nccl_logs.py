@@ -135,6 +135,7 @@ def test_json_results_in_place_only_of_the_cpu_or_unchecked_follow_the_rules_of_
     [
         ({"results": []}, "no row of nccl-tests"),
         ({"results": [{"size": 8}]}, "result 1"),
+        ({"results": [{"size": "8 B", "out_of_place": {}, "in_place": {}}]}, "result 1: not a size"),
         ({"results": [7]}, "result 1"),
         ({"config": None}, "does not name its machines"),
     ],
@@ -202,8 +203,13 @@ def test_a_report_that_counts_a_communicator_as_one_machine_asks_for_the_machine
     """`nodes` is 1 for any communicator of rccl-tests: 16 GPUs are more than a machine of AMD's has."""
     one = {"nodes": 1, "ranks": 16, "ranksPerNode": 16, "gpusPerRank": 1}
     text = rccl_texts(rccl_rows(one))[0]
-    with pytest.raises(InputError, match="does not name its machines"):
-        read(text)
+    for report in (
+        text,
+        text.replace('"ranks": 16', '"ranks": 0'),
+        text.replace('"nodes": 1', '"nodes": "x"'),
+    ):
+        with pytest.raises(InputError, match="does not name its machines"):
+            read(report)
     assert read(text, machines=2, gpus_per_machine=8).runs[0].machines == 2
 
 
