@@ -191,7 +191,9 @@ BEYOND = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("paper", ["muri", "synergy", "lyra", "coda"])
+@pytest.mark.parametrize(
+    "paper", ["muri", *(pytest.param(name, marks=pytest.mark.slow) for name in ("synergy", "lyra")), "coda"]
+)
 def test_every_claim_has_runs(paper, tmp_path):
     """Each number that a claim asks for comes from some point of the sweeps that its header names."""
     kinds, file = kinds_of(paper, tmp_path, without=BEYOND), read_claims(paper)
