@@ -124,7 +124,7 @@ class _CheckedFiles(FileConfigSource):
 
 
 class _ComposingOnce(Hydra):
-    """Reuses the configuration that was composed to decide between a run and a sweep, and the list of groups."""
+    """Composes once what decides between a run and a sweep, and lists the groups once."""
 
     _composed: DictConfig | Exception | None = None
     _groups: Sequence[str] | None = None

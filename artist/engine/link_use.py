@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from artist.core.link_use import LinkName, LinkUse, Span
-from netmodels.api import JobTraffic, Link
+
+if TYPE_CHECKING:
+    from netmodels.api import JobTraffic, Link
 
 
-def link_use(sending: JobTraffic, capacity: Mapping[Link, float], factor: float = 1.0) -> LinkUse:
+def link_use(sending: "JobTraffic", capacity: "Mapping[Link, float]", factor: float = 1.0) -> LinkUse:
     """Return the sending periods of a job on each link with a capacity, and its share of the link.
 
     Jobs are assumed to use the same one of parallel links, as in the test whether they share it.

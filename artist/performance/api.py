@@ -1,13 +1,15 @@
 """The one question that the engine asks of performance, and its answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
-from netmodels.api import JobTraffic, Link
+
+if TYPE_CHECKING:  # importing them imports the links that jobs share, which most runs do without
+    from netmodels.api import JobTraffic, Link
 
 
 class Changed(NamedTuple):
@@ -114,10 +116,10 @@ class OnLinks(Protocol):
     """A performance that knows the links that jobs share."""
 
     @property
-    def capacity(self) -> Mapping[Link, float]:
+    def capacity(self) -> Mapping["Link", float]:
         """Capacity of every link, byte/ns; inf where no link is shared."""
 
-    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> JobTraffic | None:
+    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> "JobTraffic | None":
         """Return the traffic on shared links of a job alone in an iteration where it is placed.
 
         None if it sends nothing there, or if jobs are priced as if each had all links to itself.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from copy import copy
 from functools import cache, partial
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from artist.performance.bandwidth import Models, drawn_bandwidth, drawn_by
 from artist.performance.couplings.api import Coupling
 from artist.performance.couplings.groups import Groups
 from artist.performance.couplings.interleaved import Interleaved
-from artist.performance.couplings.links import Links
 from artist.performance.couplings.machine import Machines
 from artist.performance.couplings.packed import Packed
 from artist.performance.effects.api import ByResources, Effect
@@ -25,7 +24,11 @@ from artist.performance.effects.communication import Communication
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stages import NetworkStage, StageTimes
-from netmodels.api import Fabric, JobTraffic, Link, NetworkModel, Profile, SharedLinks, SystemSettings
+from netmodels.api import Fabric, NetworkModel, Profile, SystemSettings
+
+if TYPE_CHECKING:
+    from artist.performance.couplings.links import Links
+    from netmodels.api import JobTraffic, Link, SharedLinks
 
 _FIELDS = IterationParts._fields
 _MAX_KEPT = 50_000
@@ -78,7 +81,7 @@ class PlacedPerformance:
         interleaved: Interleaved | None = None,
         network_stage: NetworkStage = "model",
         input_stall: InputStall | None = None,
-        contention: SharedLinks | None = None,
+        contention: "SharedLinks | None" = None,
         effects: Sequence[Effect] = (),
         couplings: Sequence[Coupling] = (),
     ) -> None:
@@ -89,7 +92,11 @@ class PlacedPerformance:
         self._others: tuple[Effect, ...] = (BandwidthCap(), communication, *effects)
         self._stages = StageTimes(self._compute, communication, network_stage)
         self._groups = partial(Groups, packed or Packed(), interleaved or Interleaved(), self._stages)
-        self._links = None if contention is None else Links(contention, profile, self._compute)
+        self._links: Links | None = None
+        if contention is not None:
+            from artist.performance.couplings import links  # most runs do without
+
+            self._links = links.Links(contention, profile, self._compute)
         self.capacity: Mapping[Link, float] = {} if contention is None else contention.capacity
         self.answers: Mapping[str, int] = {} if contention is None else contention.answers
         self._own_couplings = tuple(couplings)
@@ -123,7 +130,7 @@ class PlacedPerformance:
         """Return the time for which an iteration of a job uses each resource where it is placed."""
         return self._stages(spec, allocation, cluster)
 
-    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> JobTraffic | None:
+    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> "JobTraffic | None":
         """Return the traffic of a job alone on shared links where it is placed; None if it has none."""
         if self._links is None:
             return None

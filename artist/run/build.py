@@ -53,7 +53,6 @@ from netmodels.api import (
     Fabric,
     NetworkModel,
     Profile,
-    SharedLinks,
     SystemSettings,
     Topology,
     ZeroModel,
@@ -64,6 +63,7 @@ from netmodels.api import (
 
 if TYPE_CHECKING:
     from artist.workload.measured import Stretch
+    from netmodels.api import SharedLinks
 
 log = logging.getLogger("artist")
 
@@ -373,7 +373,7 @@ def build_contention(
     fabric: Fabric,
     system: SystemSettings,
     cluster: Cluster,
-) -> SharedLinks | None:
+) -> "SharedLinks | None":
     """Make the links that jobs share; None if each is priced as if it had them to itself.
 
     The traffic of jobs is priced by the network model if it prices the parts of a collective, else here.
@@ -408,7 +408,7 @@ def build_performance(
     profiles: Callable[[str], Profile],
     compute: Compute,
     input_stall: InputStall | None,
-    contention: SharedLinks | None = None,
+    contention: "SharedLinks | None" = None,
 ) -> PlacedPerformance:
     """Build the source of iteration times.
 

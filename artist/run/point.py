@@ -33,7 +33,6 @@ from artist.recording.pools import Pools, has_pools
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
 from artist.recording.topic import Observing, Topic
-from artist.recording.traffic import Traffic
 from artist.run.ahead import ask_ahead
 from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
@@ -248,6 +247,8 @@ def _topics(simulation: Simulation, recorder: Recorder) -> list[Topic]:
         min_cpus_per_gpu = getattr(simulation.policy, "min_cpus_per_gpu", None)
         topics.append(JobTypes(jobs, cluster, performance.drawn, min_cpus_per_gpu))
     if simulation.config.performance.contention != "none":
+        from artist.recording.traffic import Traffic  # most runs do without
+
         topics.append(Traffic(jobs, cluster, performance.sending, performance.capacity, performance.answers))
     return topics
 

@@ -1,5 +1,7 @@
 """Drawn use of an inference pool: the published figures whatever the seed, and what comes after."""
 
+from functools import partial
+from operator import sub
 from typing import Any
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from artist.errors import InputError
 from artist.units import NS_PER_S
-from artist.workload.inference_use import InferenceUse
+from artist.workload.inference_use import InferenceUse, _root
 
 
 def drawn(**parameters: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -72,3 +74,10 @@ def test_a_drawn_series_that_cannot_be_is_refused(parameters: dict[str, Any], to
         drawn(**parameters)
     for words in told:
         assert words in str(error.value)
+
+
+def test_a_root_is_found_to_the_last_digit() -> None:
+    """X^2 - 2 has its root at 1.41421356...; without a change of sign the end nearer to 0 is the answer."""
+    assert _root(lambda x: x * x - 2, 0, 8) == pytest.approx(2**0.5, rel=1e-15)
+    assert _root(lambda x: 2 - x * x, 0, 8) == pytest.approx(2**0.5, rel=1e-15)
+    assert [_root(partial(sub, end), 0, 8) for end in (-1, 0, 8, 9)] == pytest.approx([0, 0, 8, 8])
