@@ -1,5 +1,7 @@
 """Errors with a message for the user: problem, place, value found, allowed values."""
 
+from typing import Any
+
 from netmodels.inputs.errors import InputError, regular
 
 __all__ = ["InputError", "PlanError", "RunError", "Stopped", "StuckError", "out_of_memory", "regular"]
@@ -14,7 +16,17 @@ class PlanError(Exception):
 
 
 class StuckError(Exception):
-    """Jobs wait forever: nothing runs, nothing is due, and the policy changes nothing."""
+    """Jobs wait forever: nothing runs, nothing is due, and the policy changes nothing.
+
+    Attributes
+    ----------
+    result
+        `artist.core.result.RunResult` of the run up to there.
+    """
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class RunError(Exception):

@@ -140,9 +140,12 @@ def _report(task: _Task) -> int:
     good = [outcome.folder for outcome in outcomes if outcome.summary is not None]
     if not task.is_sweep:
         outcome = outcomes[0]
-        if outcome.summary is None:
+        if outcome.message:
             print(outcome.message + _traceback(outcome), file=sys.stderr)
+            if outcome.summary is not None:
+                print(f"the run up to there is written to {_short(outcome.folder)}", file=sys.stderr)
             return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
+        assert outcome.summary is not None
         print(run_table(outcome.summary).rstrip(), flush=True)
         _print_notes(outcomes)
         print(f"written to {_short(outcome.folder)}", file=sys.stderr)
@@ -165,7 +168,7 @@ def _print_notes(outcomes: Sequence["Outcome"]) -> None:
 def _report_points(points: Sequence[Point], outcomes: Sequence["Outcome"]) -> int:
     kept = sum(outcome.status == "kept" for outcome in outcomes)
     done = sum(outcome.status == "finished" for outcome in outcomes)
-    failed = [point for point in points if point.outcome.summary is None]
+    failed = [point for point in points if point.outcome.message]
     place = _short(outcomes[0].folder.parent)
     print(f"{done} run now, {kept} kept, {len(failed)} failed; written to {place}", file=sys.stderr)
     _print_notes(outcomes)

@@ -59,7 +59,7 @@ def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str
         outcome = run_point(request)
     for note in outcome.notes:
         warn(note, stacklevel=2)
-    if outcome.summary is None:
+    if outcome.message:
         raise RunError(outcome.message)
     return read_run(outcome.folder)
 

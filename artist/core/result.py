@@ -10,6 +10,7 @@ import numpy.typing as npt
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 
+StoppedBy = Literal["finished", "window", "time", "stuck"]
 PART_COLUMNS = (  # of running_ns, in the order of IterationParts
     "compute_ns",
     "input_stall_ns",
@@ -52,7 +53,7 @@ class RunResult:
         One int64 array of shape (n_jobs,) per name of JOB_COLUMNS. Jobs still waiting or running at
         the end have their time up to `end_ns` in queueing, running and overhead.
     stopped_by
-        "finished", "window" or "time".
+        "finished", "window", "time", or "stuck": jobs wait forever.
     end_ns
         End of the run; a finish may be noticed later.
     busy_gpu_ns, capacity_gpu_ns
@@ -72,7 +73,7 @@ class RunResult:
     jobs: Sequence[JobSpec]
     cluster: Cluster
     columns: Mapping[str, npt.NDArray[np.int64]]
-    stopped_by: Literal["finished", "window", "time"]
+    stopped_by: StoppedBy
     end_ns: int
     busy_gpu_ns: int
     capacity_gpu_ns: int

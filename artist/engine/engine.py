@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import index
-from typing import Literal
 
 from artist.core.cluster import TIERS, CapacityEvent, Cluster
 from artist.core.compact_jobs import CompactJobs
@@ -17,7 +16,7 @@ from artist.core.events import Arrival, Event, Finish, Gauges, Observer, Reprice
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
-from artist.core.result import RunResult
+from artist.core.result import RunResult, StoppedBy
 from artist.core.view import Policy, Signal
 from artist.engine.admission import MAX_NS, check_jobs
 from artist.engine.agenda import ARRIVAL, DEADLINE, FINISH, TIMER, Agenda
@@ -34,11 +33,11 @@ from artist.engine.overheads import Overheads
 from artist.engine.profiled import Profiled
 from artist.engine.running import RunningJobs
 from artist.engine.stopping import StopRule
-from artist.engine.story import stuck_error
+from artist.engine.story import stuck_story
 from artist.engine.transitions import Transitions
 from artist.engine.view import State, View
 from artist.engine.wakes import Wakes
-from artist.errors import InputError, PlanError
+from artist.errors import InputError, PlanError, StuckError
 from artist.performance.api import AsMeasured, Changed, Performance
 from artist.performance.estimates import Estimates, Exact
 from artist.units import NS_PER_S, ns_to_seconds, seconds_to_ns
@@ -145,7 +144,7 @@ class Engine:
         StuckError
             If jobs wait forever.
         """
-        stopped_by: Literal["finished", "window", "time"] = "finished"
+        stopped_by: StoppedBy = "finished"
         due = self._agenda.next_time()  # whatever the policy's interval
         while self.jobs.n_arrived < self.jobs.n or self.jobs.n_unfinished:
             if not self._window_left:
@@ -166,7 +165,8 @@ class Engine:
         """Return the time of the next instant."""
         self._idle = due is None and not self.jobs.n_running
         if self._idle and self._fruitless >= 2:
-            raise stuck_error(self.jobs, self.jobs.unfinished().tolist(), chain(*self._story), self.now)
+            story = stuck_story(self.jobs, self.jobs.unfinished().tolist(), chain(*self._story), self.now)
+            raise StuckError(story, self._result("stuck"))
         if self._interval is not None and self.jobs.n_unfinished:
             tick = -(-self.now // self._interval) * self._interval
             tick = tick if tick > self._last_tick else tick + self._interval
@@ -307,7 +307,7 @@ class Engine:
         for observer in self._observers:
             observer.observe(now, events, gauges)
 
-    def _result(self, stopped_by: Literal["finished", "window", "time"]) -> RunResult:
+    def _result(self, stopped_by: StoppedBy) -> RunResult:
         columns = self.jobs.result_columns(self.now)
         machines = self.machines
         return RunResult(

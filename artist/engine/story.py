@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 from artist.core.events import Event
 from artist.engine.jobs import JobTable
-from artist.errors import StuckError
 from artist.units import ns_to_seconds
 
 
@@ -25,11 +24,11 @@ def story(jobs: JobTable, job: int, events: Iterable[Event]) -> list[str]:
     return lines
 
 
-def stuck_error(jobs: JobTable, waiting: Sequence[int], events: Iterable[Event], now: int) -> StuckError:
-    """Return the error for jobs that wait forever, with the story of the first."""
+def stuck_story(jobs: JobTable, waiting: Sequence[int], events: Iterable[Event], now: int) -> str:
+    """Return the message for jobs that wait forever, with the story of the first."""
     first = waiting[0]
     lines = "\n  ".join(story(jobs, first, events))
-    return StuckError(
+    return (
         f"stuck at {ns_to_seconds(now)} s: {len(waiting)} jobs wait, nothing runs, nothing is due, "
         f"and the policy changes nothing; the first is {jobs.specs[first].job_id!r}:\n  {lines}"
     )

@@ -26,6 +26,7 @@ def summarise(
     above_port: Mapping[str, Any] | None = None,
     topics: Sequence[Topic] = (),
     setting: Mapping[str, Mapping[str, str]] | None = None,
+    stuck: str = "",
     run: dict[str, Any],
 ) -> dict[str, Any]:
     """Return summary.json.
@@ -53,6 +54,8 @@ def summarise(
         Closed, in the order of their entries.
     setting
         Sentences on the run, by topic and part.
+    stuck
+        Message of the error if jobs wait forever.
     run
         Facts that may differ between equal runs: wall_s, network, network_calls, cache_hits, version, code,
         host.
@@ -67,6 +70,7 @@ def summarise(
         "jobs": len(result.jobs),
         "finished": int((columns["finish_ns"] >= 0).sum()),
         "stopped_by": result.stopped_by,
+        **({"stuck": stuck} if stuck else {}),
         "measured": {"jobs": len(finish), "finished": int(finished.sum())},
         "makespan_s": ns_to_seconds(int(finish.max()) - int(submit.min())) if finished.any() else None,
         "jct_s": distribution((finish - submit)[finished]),

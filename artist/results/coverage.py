@@ -51,4 +51,6 @@ def coverage_notes(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
     shown = ", ".join(counts[:_MOST]) + ", ..." * (len(counts) > _MOST)
     window = f"window: JCT, queue and makespan are those of {sizes} jobs"
     partial = f"*: means over the measured jobs that had finished, {shown}: {PARTIAL}"
-    return [window] * bool(sizes) + [partial] * bool(short)
+    stuck = sum(summary["stopped_by"] == "stuck" for summary in summaries)
+    waits = f"stuck: {stuck} of these {len(summaries)} runs, where jobs wait forever (stuck in summary.json)"
+    return [window] * bool(sizes) + [partial] * bool(short) + [waits] * bool(stuck)

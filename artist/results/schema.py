@@ -70,6 +70,7 @@ _FIELDS: dict[str, Any] = {
     "policy": (str, ...),
     **dict.fromkeys(("jobs", "finished"), (int, ...)),
     "stopped_by": (str, ...),
+    "stuck": (str | None, None),
     "measured": (_section("Measured", "", "jobs finished") | None, None),
     "makespan_s": (float | None, ...),
     **dict.fromkeys(("jct_s", "queueing_s", "exposed_s"), (_DISTRIBUTION, ...)),

@@ -83,7 +83,7 @@ class Outcome:
     Attributes
     ----------
     status
-        Finished now; kept because it was finished before; bad input; failed.
+        Finished now; kept because it was finished before; stuck, now or before; bad input; failed.
     message
         Reason that it did not finish.
     log
@@ -92,7 +92,7 @@ class Outcome:
         Notes for the user on a run that was done now.
     """
 
-    status: Literal["finished", "kept", "bad_input", "failed"]
+    status: Literal["finished", "kept", "stuck", "bad_input", "failed"]
     folder: Path
     summary: dict[str, Any] | None = None
     message: str = ""
@@ -114,7 +114,7 @@ def run_point(request: Request) -> Outcome:
             return replace(_finish(request, folder, lines), notes=tuple(notes.kept))
         except InputError as error:
             outcome = Outcome("bad_input", request.folder, message=two_lines(error))
-        except (PlanError, StuckError) as error:
+        except PlanError as error:
             outcome = Outcome("failed", request.folder, message=f"{type(error).__name__}: {error}")
         except BaseException as error:
             if _is_interruption(error):
@@ -142,9 +142,16 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
                 summary = _simulate(request, simulation, scratch)
                 (scratch / CONFIG).write_text(_as_yaml(request.config), encoding="utf-8")
                 (scratch / LOG).write_text(lines.getvalue(), encoding="utf-8")
-                return Outcome("finished", request.folder, summary)
+                return _ended("finished", request.folder, summary)
         kept = folder.summary()
-    return Outcome("kept", request.folder, kept)
+    return _ended("kept", request.folder, kept)
+
+
+def _ended(status: Literal["finished", "kept"], folder: Path, summary: dict[str, Any] | None) -> Outcome:
+    """Return the outcome of a run that was written; a stuck one is no finished one."""
+    if summary is None or not (stuck := summary.get("stuck")):
+        return Outcome(status, folder, summary)
+    return Outcome("stuck", folder, summary, f"StuckError: {stuck}")
 
 
 def _check_kept(request: Request) -> None:
@@ -195,7 +202,10 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
             from artist.run.progress import ProgressBar
 
             observers.append(stack.enter_context(ProgressBar(len(jobs))))
-        result = simulation.run(observers)
+        try:
+            result, stuck = simulation.run(observers), ""
+        except StuckError as error:
+            result, stuck = error.result, str(error)
     for topic in topics:
         if isinstance(topic, Observing):
             topic.close(result.end_ns)
@@ -217,6 +227,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
         above_port=_above_port(network),
         topics=topics,
         setting=simulation.setting,
+        stuck=stuck,
         run={
             "wall_s": round(wall_s, 3),
             "network": f"{type(network.model).__name__} {network.version}",

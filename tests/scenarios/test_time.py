@@ -254,8 +254,10 @@ def test_stop_time_ends_the_run_and_books_finished_iterations():
 def test_a_policy_that_never_starts_anything_is_reported_with_the_job_s_story():
     """Jobs that wait for ever end the run with an error that names the first one, after two calls."""
     policy = Scripted({})
-    with pytest.raises(StuckError, match=r"(?s)stuck at 1\.0 s: 1 jobs wait.*'a'.*asks for 2 GPUs.*arrival"):
+    expected = r"(?s)stuck at 1\.0 s: 1 jobs wait.*'a'.*asks for 2 GPUs.*arrival"
+    with pytest.raises(StuckError, match=expected) as error:
         run_checked([job("a", 2, 4, at=1)], tiny_cluster(), policy)
+    assert (error.value.result.stopped_by, error.value.result.end_ns) == ("stuck", seconds_to_ns(1))
     assert policy.calls == [1, 1]
 
 

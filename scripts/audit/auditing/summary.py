@@ -106,7 +106,9 @@ def _stopped_by(run: RunFiles, accounts: Sequence[Account]) -> str:
     if all(account.finish_ns is not None for account in accounts):
         return "finished"
     window = run.config["stop"]["jobs"]
-    return "window" if window and all(a.finish_ns is not None for a in accounts[slice(*window)]) else "time"
+    if window and all(a.finish_ns is not None for a in accounts[slice(*window)]):
+        return "window"
+    return "stuck" if run.config["stop"]["time_s"] is None else "time"
 
 
 def _chosen(run: RunFiles, accounts: Sequence[Account]) -> range:

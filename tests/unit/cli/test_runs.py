@@ -163,6 +163,27 @@ def test_the_window_and_the_clock_stop_a_run(artist: Artist) -> None:
     assert stopped == {"a": "time", "b": "window"}
 
 
+@pytest.mark.parametrize("sweep", [(), ("-m", "policy=fifo,srtf", "output.name=s")])
+def test_a_stuck_run_is_written_up_to_there_and_marked(artist: Artist, sweep: tuple[str, ...]) -> None:
+    """Job b of 12 GPUs waits for m0 of two machines, which failed at 20 s, when a had run for 10 s.
+
+    The run is no finished one, now or when it is found again: exit code 1, and a mark where it is compared.
+    """
+    Path("jobs.csv").write_text("job_id,submit_s,gpus,duration_s,model\na,0,1,10,VGG11\nb,21,12,30,VGG11\n")
+    Path("events.csv").write_text("time_s,kind,machine,deadline_s\n20,fail,m0,\n")
+    given = "workload.path=jobs.csv", "cluster.machines=2", "cluster.events=events.csv", "hydra.run.dir=one"
+    for _ in range(2):
+        result = artist(*(sweep or ("policy=fifo",)), *given)
+        assert result.code == 1
+        assert "StuckError: stuck at 21.0 s: 1 jobs wait" in result.err
+        assert ("1*" in result.out) == ("stuck: 2 of these 2 runs" in result.out) == bool(sweep)
+    for folder in Path("runs/sweeps/s").iterdir() if sweep else [Path("one")]:
+        summary = json.loads((folder / "summary.json").read_text())
+        assert (summary["stopped_by"], summary["finished"]) == ("stuck", 1)
+        assert summary["stuck"].startswith("stuck at 21.0 s: 1 jobs wait")
+        assert pd.read_parquet(folder / "jobs.parquet")["finish_s"].tolist()[0] == pytest.approx(10)
+
+
 def test_results_do_not_depend_on_the_process(tmp_path: Path) -> None:
     """Same config and seed: identical bytes under two PYTHONHASHSEEDs, with and without a progress bar."""
     runs = []
