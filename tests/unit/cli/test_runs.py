@@ -177,11 +177,11 @@ def test_a_stuck_run_is_written_up_to_there_and_marked(artist: Artist, sweep: tu
         assert result.code == 1
         assert "StuckError: stuck at 21.0 s: 1 jobs wait" in result.err
         assert ("1*" in result.out) == ("stuck: 2 of these 2 runs" in result.out) == bool(sweep)
-    for folder in Path("runs/sweeps/s").iterdir() if sweep else [Path("one")]:
-        summary = json.loads((folder / "summary.json").read_text())
+    for path in Path("runs/sweeps/s" if sweep else "one").rglob("summary.json"):
+        summary = json.loads(path.read_text())
         assert (summary["stopped_by"], summary["finished"]) == ("stuck", 1)
         assert summary["stuck"].startswith("stuck at 21.0 s: 1 jobs wait")
-        assert pd.read_parquet(folder / "jobs.parquet")["finish_s"].tolist()[0] == pytest.approx(10)
+        assert pd.read_parquet(path.parent / "jobs.parquet")["finish_s"][0] == pytest.approx(10)
 
 
 def test_results_do_not_depend_on_the_process(tmp_path: Path) -> None:
