@@ -52,6 +52,9 @@ _KINDS = _section(
     cpu=(_JOBS, ...),
     without_cpus=(int, 0),
 )
+_ABOVE_PORT = _section(
+    "AbovePort", "", "questions", worst=(str, ...), comm_s=(float, ...), least_s=(float, ...)
+)
 _SOME: dict[str, Any] = {  # sections that only some runs have
     "resources": _section("Resources", "storage cpu gpu network"),
     "blocking_index": float,
@@ -82,7 +85,7 @@ _FIELDS: dict[str, Any] = {
     "network_distinct": (int, ...),
     **dict.fromkeys(("network_fallbacks", "network_carried"), (int, 0)),
     "network_back_ends": (dict[str, int], {}),
-    "above_port": (_section("AbovePort", "comm_s least_s", "questions", worst=(str, ...)) | None, None),
+    "above_port": (_ABOVE_PORT | None, None),
     **dict.fromkeys(("events", "seed"), (int, ...)),
     "setting": (dict[str, dict[str, str]], {}),
     "run": (dict[str, object], ...),

@@ -30,7 +30,7 @@ def stand_in_notes(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
         note = f"{' '.join(metric.title)}: {_WHY[metric]} (of the pairs of model and placement that came up)"
         bounds = [summary["above_port"] for summary in summaries if "above_port" in summary]
         if _WHY[metric] is ABOVE_PORT:
-            worst = max(bounds, key=lambda bound: bound["least_s"] / bound["comm_s"])
+            worst = max(bounds, key=lambda bound: bound["least_s"] - bound["comm_s"])
             times = f"{1e3 * worst['comm_s']:.4g} ms, by the ports at least {1e3 * worst['least_s']:.4g} ms"
             note += f"; {worst['worst']} communicates for {times}"
         notes.append(note)

@@ -170,7 +170,7 @@ def _above_port(network: CachedModel) -> dict[str, Any] | None:
     above = [(question, bound) for question, bound in asked if bound is not None]
     if not above:
         return None
-    (profile, shape, *_), worst = max(above, key=lambda pair: pair[1].by_port_ns / pair[1].comm_ns)
+    (profile, shape, *_), worst = max(above, key=lambda pair: pair[1].by_port_ns - pair[1].comm_ns)
     machines = sum(map(len, shape))
     return {
         "questions": len({(question[0].name, question[1]) for question, _ in above}),
