@@ -53,6 +53,7 @@ def test_keys_are_those_of_the_contract_in_its_order(summary: dict[str, Any]) ->
     of_some_runs += ("contention", "contention_answers")  # where jobs on the same links affect each other
     of_some_runs += ("kinds",)  # where jobs are CPU-only
     of_some_runs += ("network_back_ends", "above_port")  # of a network program; faster than a port
+    of_some_runs += ("stuck",)  # where jobs wait forever
     of_some_runs += ("setting",)  # of those whose parts describe themselves
     assert list(summary) == [name for name in SummaryFile.model_fields if name not in of_some_runs]
     SummaryFile.model_validate(summary)
