@@ -36,7 +36,7 @@ from artist.engine.stopping import StopRule
 from artist.engine.story import stuck_story
 from artist.engine.transitions import Transitions
 from artist.engine.view import State, View
-from artist.engine.wakes import Wakes
+from artist.engine.wakes import Futile, Wakes
 from artist.errors import InputError, PlanError, StuckError
 from artist.performance.api import AsMeasured, Changed, Performance
 from artist.performance.estimates import Estimates, Exact
@@ -129,7 +129,7 @@ class Engine:
         self._awaited_gpus = 0  # for which arrivals and finishes wait, by the last plan
         self._fruitless = 0  # consecutive calls that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
-        self._wakes = Wakes(known.policy)
+        self._wakes, self._futile = Wakes(known.policy), Futile(known.policy)
         self.now = 0
 
     # --- the loop
@@ -222,6 +222,8 @@ class Engine:
         if len(events) > before:
             self._news += events[before:]  # the policy did not cause them, so it hears of them
             self._fruitless = 0
+            if len(events) - before > woken:
+                self._futile.restart()
         return woken
 
     def _finish(self, job: int, now: int) -> Finish:
@@ -245,6 +247,8 @@ class Engine:
         self._check.check(plan, now)
         changed = bool(plan.changes or plan.assigns or plan.shifts) and self._transitions.carry_out(plan, now)
         self._fruitless = 0 if changed else self._fruitless + 1
+        if changed and self._futile.many():
+            self._futile.check(now, self.jobs.progress_ns(now))
         self._awaited_gpus = plan.awaited_gpus
         if plan.wake_ns is not None:
             self._agenda.schedule(plan.wake_ns, TIMER)

@@ -270,6 +270,11 @@ class JobTable:
         left = self.iterations[job] - self.done[job]
         return self.progress_from_ns[job] + progress.time_left(remaining, left, new)
 
+    def progress_ns(self, now: int) -> Ints:
+        """Return the running time of each job whose progress is not lost, shape (n,)."""
+        since = np.maximum(now - vector(self.progress_from_ns), 0)
+        return vector(self.running_ns) - vector(self.lost_ns) + since
+
     def shift(self, job: int, shift_ns: int) -> bool:
         """Set the shift of a running job's iterations; return whether it changed."""
         assert self.status[job] == RUNNING, self.specs[job].job_id

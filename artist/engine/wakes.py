@@ -1,11 +1,16 @@
-"""Detection of a policy that wakes itself endlessly while nothing changes: such a run would not end."""
+"""Detection of a policy that wakes itself or stops jobs endlessly, for nothing: such a run would not end."""
 
+import numpy as np
+
+from artist.core.arrays import Ints
 from artist.errors import PlanError
 from artist.units import ns_to_seconds, seconds_to_ns
 
 _MANY = 100_000
 _SHORT_NS = seconds_to_ns(1)  # no cluster is scheduled every 10 microseconds
-_PATIENCE = 10  # times _MANY where nothing runs and nothing is due: eleven days at a wake-up per second
+_A_CHECK = 1_000  # changes of allocations
+_NO_PROGRESS_NS = seconds_to_ns(0.1)  # in ten checks: as in `_SHORT_NS`
+_PATIENCE = 10  # times _A_CHECK; times _MANY where nothing is due: eleven days at a wake-up per second
 
 
 class Wakes:
@@ -59,3 +64,53 @@ class Wakes:
             f"{ns_to_seconds(took_ns)} s, and changed nothing, at {ns_to_seconds(now)} s; {ahead}; "
             "wake_at takes nanoseconds"
         )
+
+
+class Futile:
+    """Counts consecutive changes of allocations in which no job gets further, and nothing else happens.
+
+    Parameters
+    ----------
+    policy
+        Its name, for the message.
+    """
+
+    def __init__(self, policy: str) -> None:
+        self._policy = policy
+        self.restart()
+
+    def restart(self) -> None:
+        """Count anew: a job arrived or finished, or a machine changed."""
+        self._changes = self._since = 0
+        self._furthest: Ints | None = None
+
+    def many(self) -> bool:
+        """Count a change; return whether it is time for a check."""
+        self._changes += 1
+        return self._changes % _A_CHECK == 0
+
+    def check(self, now: int, progress_ns: Ints) -> None:
+        """Refuse many changes in a row in which no job got further than it ever was.
+
+        Parameters
+        ----------
+        now
+            The time, in nanoseconds.
+        progress_ns
+            Running time of jobs that is not lost, shape (n_jobs,).
+
+        Raises
+        ------
+        PlanError
+            If jobs got no further in ten checks in a row.
+        """
+        furthest = self._furthest
+        if furthest is None or (progress_ns > furthest + _NO_PROGRESS_NS).any():
+            self._since = self._changes
+            self._furthest = progress_ns if furthest is None else np.maximum(furthest, progress_ns)
+        elif (row := self._changes - self._since) >= _PATIENCE * _A_CHECK:
+            raise PlanError(
+                f"policy {self._policy} changed allocations {row:,} times in a row without progress of any "
+                f"job, at {ns_to_seconds(now)} s; let a job hold its GPUs for more than a start's delay and "
+                "an iteration before it is stopped or moved"
+            )

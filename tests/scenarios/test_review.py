@@ -160,6 +160,70 @@ def test_a_policy_that_polls_for_nothing_is_stopped(monkeypatch):
         run_checked(later, tiny_cluster(), Polling(60 * NS_PER_S, places=False))
 
 
+class Churning:
+    """Stops the job that runs at one call and starts the next at another, or moves it to the next machine."""
+
+    def __init__(self, every_ns, machines=1):
+        self.every_ns, self.machines, self.turn = every_ns, machines, 0
+
+    def decide(self, view):
+        plan = view.plan()
+        running = view.jobs.job[view.jobs.running].tolist()
+        self.turn += 1
+        if self.machines > 1 and running:
+            plan.place(running[0], on((self.turn % self.machines, 1)))
+        elif running:
+            plan.stop(running[0])
+        else:
+            waiting = view.jobs.job.tolist()
+            plan.place(waiting[self.turn // 2 % len(waiting)], on((0, 1)))
+        plan.wake_at(view.now_ns + self.every_ns)
+        return plan.done()
+
+
+@pytest.mark.parametrize(
+    ("every_ns", "machines", "options"),
+    [
+        (0, 1, {}),  # at one instant
+        (1, 1, {}),
+        (NS_PER_S // 2, 1, {}),  # half of an iteration, and it is lost
+        (NS_PER_S // 2, 2, {}),  # moves do so, too
+        (5 * NS_PER_S, 1, {"overheads": Overheads(start_s=9, restart_s=9, resume_s=9)}),
+        (3 * NS_PER_S, 1, {"overheads": Overheads(on_stop="lose_all")}),
+        (1, 1, {"overheads": Overheads(on_stop="keep")}),  # 10 s would take 20 billion calls
+    ],
+)
+def test_a_policy_that_preempts_without_progress_is_stopped(every_ns, machines, options):
+    """Two jobs of 10 iterations of 1 s stop or move again before one gets further than before."""
+    with pytest.raises(PlanError, match=r"without progress of any job, at |forever at 0") as error:
+        run_checked([job("a"), job("b")], tiny_cluster(2), Churning(every_ns, machines), **options)
+    assert "Churning" in str(error.value)
+
+
+def test_a_policy_that_preempts_often_but_to_some_end_is_not_stopped():
+    """Turns of 0.25 ms that keep their progress: two jobs of 1 s need 8,000 turns, and as many stops."""
+    jobs, keep = [job("a", seconds=1), job("b", seconds=1)], Overheads(on_stop="keep")
+    result, _ = run_checked(jobs, tiny_cluster(), Churning(NS_PER_S // 4000), overheads=keep)
+    assert result.columns["preemptions"].sum() > 7_000
+
+
+def test_changes_are_counted_anew_when_a_job_arrives(monkeypatch):
+    """280 starts and stops, half a second each, are 28 checks; a job comes each 10 s, after two of them.
+
+    From 140 s on turns last for 1.5 s, and all complete their one iteration.
+    """
+    monkeypatch.setattr("artist.engine.wakes._A_CHECK", 10)
+
+    class Second(Churning):
+        def decide(self, view):
+            self.every_ns = NS_PER_S * (3 if view.now_ns >= 140 * NS_PER_S else 1) // 2
+            return super().decide(view)
+
+    jobs = [job(f"j{i}", seconds=1, at=10 * i) for i in range(15)]
+    result, _ = run_checked(jobs, tiny_cluster(), Second(0))
+    assert result.columns["preemptions"].sum() > 100
+
+
 def test_assigning_the_pool_that_it_has_changes_nothing():
     """No event, and it does not keep a stuck run alive."""
     from artist.errors import StuckError
@@ -406,14 +470,13 @@ def test_groups_count_in_whole_numbers():
 
 
 def test_a_job_that_makes_room_moves_rather_than_waits_beside_free_gpus():
-    """At 1 w1 (4 GPUs on one machine) comes first by time; by count v has to make room for w1 and w2.
+    """At 2 r1 has 3 GPUs of m0, where x has left one, and v one of m1; w (4 GPUs of one machine) precedes v.
 
-    m0: r1 (3) and v (1), m1: r2 (1) and 3 free. w1 is refused, w2 takes v's GPU, and v goes on on m1 at once.
+    V makes room on m1, and goes on on m0 at once.
     """
-    jobs = [job("r1", 3, 600), job("v", 1, 1000, at=0.1), job("r2", 1, 600, at=0.2)]
-    jobs += [job("w1", 4, 700, at=1), job("w2", 1, 800, at=1)]
+    jobs = [job("r1", 3, 600), job("x", 1, 1, at=0.05), job("v", 1, 1000, at=0.1), job("w", 4, 700, at=2)]
     policy = Ordered(order="srtf", preemptive=True, backfill=True, placement="consolidate_machine")
     result, _ = run_checked(jobs, tiny_cluster(2, 4), policy)
     by_id = dict(zip((s.job_id for s in result.jobs), seconds(result, "queueing_ns"), strict=True))
-    assert by_id["v"] == 0
-    assert result.columns["migrations"].tolist()[1] == 1
+    assert by_id["v"] == by_id["w"] == 0
+    assert result.columns["migrations"].tolist() == [0, 0, 1, 0]
