@@ -56,7 +56,9 @@ def audit(folder: Path) -> Findings:
     replay = Replay(run, findings)
     replay.run()
     one_type = len({machine.gpu_type for machine in run.machines}) == 1
+    performance = run.config["performance"]
     own_speed = one_type and run.config["workload"].get("measured_on") == "cluster"
+    own_speed = own_speed and not performance["tuned_jobs"]  # whose batches change with their workers
     untold = dict.fromkeys(("ideal_s", *NAMES), 0)
     for row in run.jobs.to_dict("records"):
         account = replay.accounts[row["job_id"]]

@@ -48,6 +48,7 @@ def test_no_two_presets_have_the_same_schedule():
         ("srtf", "stop.time_s=50000"),
         ("las", "stop.jobs=[20,60]"),
         ("srtf", "output={rates:false,resources:true}"),
+        ("srtf", "performance.tuned_jobs=true"),
     ],
 )
 def test_runs_with_other_settings_are_recounted(preset, setting, run_under):
