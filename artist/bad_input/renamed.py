@@ -36,6 +36,7 @@ _REPLACEMENTS = {  # end of a field, field=value or group=preset of an earlier v
     "policy=themis_muri_events": "policy=themis_muri policy.on_events=true policy.interval_s=null",
     "policy=tiresias_360": f"policy=tiresias_open {_TICKS}",
     "promote_knob": "leave it out: no job that starves is promoted, as with null before",
+    "workload.utc_offset_h": "workload.time_zone, such as Asia/Shanghai, or Etc/GMT-8 for 8 h east of UTC",
     "skip": "backfill, its new name",
 }
 

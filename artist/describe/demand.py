@@ -23,7 +23,8 @@ from artist.describe.series import Floats, mean_in_use
 from artist.errors import InputError
 from artist.tables.files import read_csv
 from artist.tables.rows import Table, to_numbers
-from artist.workload.readers.rules import parse_instants, seconds_between
+from artist.workload.readers.instants import read_times
+from artist.workload.readers.rules import seconds_between
 from artist.workload.table import refuse
 
 _log = logging.getLogger(__name__)
@@ -111,7 +112,7 @@ def _requests(raw: Table, path: Path, step_s: float) -> DemandSeries:
     if pending.any():
         _log.warning("%s: left out %d of %d requests: PENDING", path, int(pending.sum()), len(raw))
     raw = raw.take(~pending)
-    dates = parse_instants(raw, "gmt_create", str(path), 0.0)
+    (dates,) = read_times(raw, ["gmt_create"], str(path))
     allowed = "a date such as 2024-11-15 16:57:50"
     refuse(raw, np.isnat(dates), str(path), "gmt_create", "is not a date", allowed)
     if not len(raw):

@@ -33,9 +33,9 @@ def check_jobs(
             raise InputError(
                 "not a sound job", where=where, found=values, allowed="submit >= 0, the others >= 1"
             )
-        if not 0 < spec.gpu_utilization <= 1:
+        if not 0 <= spec.gpu_utilization <= 1:
             value = f"GPU utilization {spec.gpu_utilization}"
-            raise InputError("not a sound job", where=where, found=value, allowed="above 0 to 1")
+            raise InputError("not a sound job", where=where, found=value, allowed="0 to 1")
         if spec.stages is not None and min(spec.stages) < 0:
             values = f"stages {tuple(spec.stages)} ns"
             raise InputError("not a sound job", where=where, found=values, allowed="stages of 0 ns or more")

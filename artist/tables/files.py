@@ -11,12 +11,66 @@ from typing import Any
 
 import numpy as np
 
-from artist.errors import InputError
-from artist.tables.rows import BadRowsError, Table
+from artist.errors import InputError, regular
+from artist.tables.rows import BadRowsError, Column, Table
 from netmodels.inputs.files import read_text as read_text
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_PARQUET = b"PAR1"
 _END = 'end"'  # not what it says if the last quotation is open
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether a file is a Parquet table, by its first bytes; False if it cannot be read."""
+    try:
+        with regular(path.expanduser()).open("rb") as file:
+            return file.read(len(_PARQUET)) == _PARQUET
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def read_parquet(path: Path) -> Table:
+    """Return a Parquet table; all values as text, dates ISO, spans in seconds, lists as a|b.
+
+    Raises
+    ------
+    InputError
+        If it is broken, or has no rows.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path.expanduser())
+    except (pa.ArrowException, OSError) as error:
+        problem = str(error).partition("\n")[0]
+        raise InputError(
+            "broken Parquet table", where=str(path), found=problem, allowed="a whole file"
+        ) from None
+    if not table.num_rows:
+        raise InputError("no jobs", where=str(path), found="0 rows", allowed="at least one job")
+    names = checked_names(table.column_names, str(path))
+    return Table({name: _as_text(table.column(at)) for at, name in enumerate(names)})
+
+
+def _as_text(column: Any) -> Column:
+    """Return a column of Parquet as text; missing values are empty."""
+    values = column.to_pandas(date_as_object=True)
+    if values.dtype.kind in "mM":
+        values = values.dt.total_seconds() if values.dtype.kind == "m" else values.astype(str)
+    elif values.dtype.kind == "b":
+        values = values.astype(int)
+    return np.fromiter(map(_cell, values.tolist()), object, len(values))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list | tuple | np.ndarray):
+        return "|".join(map(str, value))
+    if isinstance(value, bool):
+        return str(int(value))
+    if value is None or value != value:
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def read_csv(path: Path, kind: str = "trace") -> Table:

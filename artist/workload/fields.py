@@ -140,7 +140,7 @@ def _types(text: str) -> tuple[str, ...]:
 
 Field = Text | Number
 FIELDS: tuple[Field, ...] = (
-    Text("job_id", required=True),  # unique
+    Text("job_id"),  # unique; job-<place in the file> where missing
     Number("submit_s", 0, MAX_S, unit="time"),  # from any origin
     _gpus("gpus", default=None),  # 0 for a CPU-only job, which then needs cpus
     Number("duration_s", 0, MAX_S, above=True, default=np.nan, unit="time"),  # run time without waiting
@@ -155,7 +155,7 @@ FIELDS: tuple[Field, ...] = (
     _gpus("min_gpus"),  # bounds of an elastic job; both 0 if not elastic
     _gpus("max_gpus"),
     Number("gpu_utilization", 0, 1, "gpu_utilization",
-           above=True, default=1, value=float, unit="share"),  # of compute time in which the GPUs are busy
+           default=1, value=float, unit="share"),  # of compute time in which the GPUs are busy
     Number("guaranteed", 0, 1, "guaranteed", whole=True, default=1, value=bool),  # 0: takes idle GPU time
     *map(_stage, ("storage_s", "cpu_s", "gpu_s", "network_s")),  # of an iteration; all four or none
     Number("step", 1, _MAX_GPUS, "demand.step", whole=True, default=1, optional=True),  # from min_gpus on

@@ -17,11 +17,10 @@ from artist.errors import InputError
 from artist.tables.rows import BadRowsError, Column, Table, coded, is_constant, repeated, texts, to_numbers
 from artist.units import MAX_S
 from artist.workload.fields import FIELDS, NUMBERS, REQUIRED, STAGE_COLUMNS, TEXTS, Number, Text
+from artist.workload.missing import is_missing, known_texts, without_fillers
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_MISSING = ("", "NA", "N/A", "null", "NULL", "None")
 
 
 def typed(rows: "Table | pd.DataFrame", where: str, fields: Mapping[str, str] | None = None) -> Table:
@@ -52,11 +51,14 @@ def typed(rows: "Table | pd.DataFrame", where: str, fields: Mapping[str, str] | 
     for field in FIELDS:
         if field.name in table:
             if isinstance(field, Text):
-                columns[field.name] = texts(table[field.name])
+                columns[field.name] = known_texts(texts(table[field.name]))
             else:
                 columns[field.name] = _numbers(table, field, where, fields)
         elif not field.optional:
             columns[field.name] = "" if isinstance(field, Text) else float(field.default or 0)
+    names = columns["job_id"].tolist() if "job_id" in table else [""] * len(table)
+    if "" in names:
+        columns["job_id"] = [name or f"job-{at}" for name, at in zip(names, table.places, strict=True)]
     if "submit_date" in table:
         columns["submit_date"] = table["submit_date"]
     return Table(columns, table.places, table.unit)
@@ -130,20 +132,17 @@ def _numbers(table: Table, number: Number, where: str, fields: Mapping[str, str]
     """Return a column as numbers; missing values become the default."""
     name, column = fields.get(number.name, number.name), table[number.name]
     values = to_numbers(column)
+    wrong = np.isnan(values)
+    if column.dtype == object:  # as the file has them, not computed
+        values = without_fillers(values, number.most, time=number.unit == "time")
     gaps = np.isnan(values)
     if not gaps.any():
         return values
-    wrong = gaps.copy()
-    wrong[gaps] = [not _is_missing(value) for value in column[gaps].tolist()]
+    wrong[wrong] = [not is_missing(value) for value in column[wrong].tolist()]
     refuse(table, wrong, where, name, "is not a number", number.allowed, column=number.name)
     if number.default is None:
         refuse(table, gaps, where, name, "is missing", number.allowed, column=number.name)
     return np.where(gaps, float(number.default or 0), values)
-
-
-def _is_missing(value: object) -> bool:
-    """Return whether a value means none, rather than something that is not a number."""
-    return value is None or value != value or value in _MISSING or str(value).lower() == "nan"
 
 
 def _check_range(table: Table, number: Number, where: str, fields: Mapping[str, str]) -> None:
@@ -160,9 +159,7 @@ def _check_range(table: Table, number: Number, where: str, fields: Mapping[str, 
 
 
 def _check_ids(table: Table, where: str, fields: Mapping[str, str]) -> None:
-    name = fields.get("job_id", "job_id")
-    job_id = table["job_id"]
-    refuse(table, job_id == "", where, name, "is missing", "a unique name", column="job_id")
+    name, job_id = fields.get("job_id", "job_id"), table["job_id"]
     again = repeated(job_id)
     if again.any():
         first = int(np.argmax(job_id == job_id[np.argmax(again)]))

@@ -44,7 +44,8 @@ def _restored(what: str, fields: dict[str, Any]) -> InputError:
     return InputError(what, **fields)
 
 
-def _short(value: object, limit: int = 200) -> str:
+def _short(value: object) -> str:
+    limit = 60 if isinstance(value, str) else 200
     text = " ".join(repr(value).split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
 

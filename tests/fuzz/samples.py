@@ -48,7 +48,7 @@ _ORIGINS = (None, "2020-06-01 00:00:00", "9999-12-31 23:00:00", "0001-01-01 00:0
 _ZERO = {"zero_duration": ("drop", "one_second")}
 _CPUS = {"cpus": ("ignore", "keep"), "cpu_jobs": ("drop", "keep")}
 _PARTS = {"fractional_gpus": ("round_up", "drop")}
-_OFFSETS = {"utc_offset_h": (-14, 0.5, 8)}
+_OFFSETS = {"time_zone": ("Etc/GMT+12", "Asia/Kolkata", "Europe/Berlin")}
 _ATTEMPTS = [
     {
         "start_time": "2017-10-07 00:00:10",

@@ -1,14 +1,15 @@
 """Reader of the Acme traces, Seren and Kalos (Shanghai AI Lab), Hu et al., NSDI'24 (InternLM/AcmeTrace)."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import numpy as np
-from pydantic import Field
 
 from artist.errors import InputError
 from artist.tables.rows import Column, Table, to_numbers
 from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
+from artist.workload.readers.instants import TimeZone, arrivals, read_times, run_times
 from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, refuse, typed
 
@@ -42,7 +43,7 @@ _CONVERTED_FIELDS = {
     "gpus": "gpu_workers",
     "duration_s": "num_iteration",
 }
-_CONVERTED_ORIGIN = datetime(2023, 5, 17, 11, 30, 13)  # UTC, checked against 82 jobs of the sample
+_CONVERTED_ORIGIN = datetime(2023, 5, 17, 11, 30, 13, tzinfo=UTC)  # checked against 82 jobs of the sample
 
 
 class AcmeTrace(TraceReader):
@@ -60,7 +61,7 @@ class AcmeTrace(TraceReader):
     Rules:
 
     - Dates carry a time zone, +08:00 in Seren and +00:00 in Kalos; all become the wall clock of
-      `utc_offset_h`, 8 by default, the zone of both clusters.
+      `time_zone`, by default that of both clusters.
     - The run time of the original is end_time - start_time: in Kalos, duration is from submission to the
       end. Jobs without a start or an end (RUNNING, or cancelled in the queue) are left out.
     - The sample's e2e_latency_s is that duration, so the run time is e2e_latency_s - queue_wait_s.
@@ -82,7 +83,7 @@ class AcmeTrace(TraceReader):
         cpu_jobs: rules.CpuJobs = "drop"
         cpus: rules.UseCpus = "ignore"
         zero_duration: rules.ZeroDuration = "drop"
-        utc_offset_h: float = Field(default=8.0, ge=-14, le=14)
+        time_zone: TimeZone = "Asia/Shanghai"
 
     parameters: Parameters
 
@@ -102,12 +103,13 @@ class AcmeTrace(TraceReader):
 
     def _from_log(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
-        submitted, started, ended = (
-            rules.parse_instants(raw, name, str(path), chosen.utc_offset_h)
-            for name in ("submit_time", "start_time", "end_time")
-        )
-        table = rules.renamed(raw, _LOG_FIELDS).assign(duration_s=rules.seconds_between(started, ended))
-        table = self._with_dates(table, submitted, _LOG_FIELDS)
+        names = ("submit_time", "start_time", "end_time")
+        times = read_times(raw, names, str(path), chosen.time_zone)
+        submitted, started, ended = times
+        unknown = np.full(len(raw), np.nan)
+        run_s = run_times(raw, str(path), names, submitted, started, ended, unknown)
+        table = rules.renamed(raw, _LOG_FIELDS).assign(duration_s=run_s)
+        table = self._with_dates(table, times[0], _LOG_FIELDS)
         table = rules.keep_states(table, raw, "state", chosen.states, path)
         table = rules.keep_values(table, raw, "type", chosen.types, path)
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
@@ -118,7 +120,7 @@ class AcmeTrace(TraceReader):
         path = str(self.parameters.path)
         queue_s = to_numbers(raw["queue_wait_s"])
         refuse(raw, ~(queue_s >= 0), path, "queue_wait_s", "is no wait", "seconds, 0 or more")
-        submitted = rules.parse_instants(raw, "timestamp", path, self.parameters.utc_offset_h)
+        (submitted,) = read_times(raw, ["timestamp"], path, self.parameters.time_zone)
         table = self._with_dates(rules.renamed(raw, _SAMPLE_FIELDS), submitted, _SAMPLE_FIELDS)
         return self._finished(table.assign(duration_s=table["duration_s"] - queue_s), _SAMPLE_FIELDS)
 
@@ -128,14 +130,14 @@ class AcmeTrace(TraceReader):
         per_worker, iteration_s = (to_numbers(raw[n]) for n in ("gpu_per_worker", "iteration_computing_time"))
         refuse(raw, ~(per_worker > 0), path, "gpu_per_worker", "is no number of GPUs", "a number above 0")
         refuse(raw, ~(iteration_s > 0), path, "iteration_computing_time", "is no time", "seconds above 0")
-        origin = _CONVERTED_ORIGIN + timedelta(hours=self.parameters.utc_offset_h)
+        origin = _CONVERTED_ORIGIN.astimezone(ZoneInfo(self.parameters.time_zone)).replace(tzinfo=None)
         table = table.assign(gpus=table["gpus"] * per_worker, duration_s=table["duration_s"] * iteration_s)
         return self._finished(rules.dated(table, origin), _CONVERTED_FIELDS)
 
     def _with_dates(self, table: Table, dates: Column, fields: dict[str, str]) -> Table:
         path = str(self.parameters.path)
-        refuse(table, np.isnat(dates), path, fields["submit_s"], "is missing", "a date", column="submit_s")
-        return typed(table.assign(submit_s=rules.seconds_after_first(dates), submit_date=dates), path, fields)
+        dated = arrivals(table, fields["submit_s"], path, dates, self.parameters.time_zone)
+        return typed(table.assign(**dated), path, fields)
 
     def _finished(self, table: Table, fields: dict[str, str]) -> Table:
         path = self.parameters.path

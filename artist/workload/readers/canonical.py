@@ -6,7 +6,7 @@ from artist.errors import InputError
 from artist.tables.rows import Table
 from artist.workload.api import TypedFileParameters
 from artist.workload.fields import COLUMNS, OPTIONAL_COLUMNS
-from artist.workload.readers import rules
+from artist.workload.readers.instants import read_times
 from artist.workload.readers.trace import BadRowsRule, TraceParameters, TraceReader
 from artist.workload.table import check
 
@@ -36,5 +36,6 @@ class CanonicalCsv(TraceReader):
                 raise InputError("unknown column", where=f"{path}, line 1", found=column, allowed=allowed)
         table = check(raw, str(path))
         if "submit_date" in raw:
-            table = table.assign(submit_date=rules.parse_dates(raw, "submit_date", str(path)))
+            (dates,) = read_times(raw, ["submit_date"], str(path))
+            table = table.assign(submit_date=dates)
         return table

@@ -7,25 +7,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, NaiveDatetime, create_model, model_validator
+from pydantic import NaiveDatetime, create_model, model_validator
 
 from artist.bad_input.records import Strict
 from artist.errors import InputError
-from artist.tables.rows import Column, Table, repeated, to_numbers
+from artist.tables.files import is_parquet, read_parquet
+from artist.tables.rows import BadRowsError, Column, Table, coded, repeated, to_numbers
 from artist.workload.api import TypedFileParameters
-from artist.workload.fields import FIELDS, Unit
+from artist.workload.fields import FIELDS, NUMBERS, TEXTS, Unit
+from artist.workload.missing import is_missing, known_texts, without_fillers
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
+from artist.workload.readers.instants import TimeZone, arrivals, begun, read_times, run_times
 from artist.workload.readers.trace import BadRowsRule, TraceParameters, TraceReader
 from artist.workload.table import check, refuse, typed
 
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+BYTES |= {"tb": 10**12, "tib": 2**40}
 SHARES = {"fraction": 1.0, "percent": 0.01}
 Duplicates = Literal["refuse", "first", "number"]
 _SCALES: dict[str, Mapping[str, float]] = {"time": SECONDS, "bytes": BYTES, "share": SHARES}
 _OURS = {"time": "s", "bytes": "b", "share": "fraction"}
 _INSTANTS = ("submit_s", "start_s", "end_s")  # may be timestamps
+_SUMS = (
+    "gpus",
+    "cpus",
+    "memory_bytes",
+    "memory_bandwidth_bytes_per_s",
+    "min_gpus",
+    "max_gpus",
+    "max_machines",
+)
+_TEXTS = tuple(field.name for field in TEXTS)
+_MOST = {field.name: field.most for field in NUMBERS}
+_COMMA = re.compile(r"\s*[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?\s*")
+_QUANTITY = re.compile(r"(\d+\.?\d*)(m|[kKMGT]i?)")
 _UNITS: dict[str, Unit] = {
     "start_s": "time",
     "end_s": "time",
@@ -74,7 +91,7 @@ else:  # one entry a column
 
 
 class ColumnsCsv(TraceReader):
-    """Jobs of a table in columns of its own, plain or gzipped.
+    r"""Jobs of a table in columns of its own: text, plain or gzipped, or Parquet.
 
     Rules, each a parameter:
 
@@ -82,13 +99,22 @@ class ColumnsCsv(TraceReader):
       that the file lacks, or one for each of the file's models. Without job_id, a job is called job-<line of
       the file>.
     - `filters` keeps rows by value: {status: [COMPLETED, FAILED]}; values are compared as text.
-    - A timestamp is ISO, or of `timestamp_format` as Python writes it. One with a time zone becomes the wall
-      clock of `utc_offset_h`; one without is taken as it is, as is the date of second 0 in `origin`.
+    - A timestamp is ISO, or of `timestamp_format` as Python writes it. One without a time zone is taken as
+      the clock of `time_zone`, UTC by default; of the two times that a clock shows twice it is the first that
+      is not before submission or start. Windows by date are by that clock, as is the date of second 0 in
+      `origin`.
+    - A run time that the file states is preferred to end - start. Start and end are not known where 0, -1 or
+      a filler of 32 or 64 bits stands for them; a job that starts before it is submitted, or ends before it
+      starts, is a bad row.
+    - Missing are empty values, words such as NULL, None, N/A, nan, Unknown and \N, and those of `missing`.
+    - `gather` makes rows of one job_id, such as pods, one job: GPUs, CPUs and memory add up, it spans at most
+      one machine per pod with GPUs, arrives with the first, and runs from the latest start to the latest end.
+    - CPUs and memory may be quantities of Kubernetes, 1500m and 64Gi; parts of a CPU are rounded up.
     - Rows without a duration follow `no_duration`, those of duration 0 `zero_duration`, those without GPUs
       `cpu_jobs`, parts of GPUs `fractional_gpus`, a repeated job_id `duplicates`: refuse; take the first; or
       number, as <job_id>#<line>. Rows left out are counted.
-    - `separator` is one character, or `tab`; `comment` begins lines to skip; `header` names the columns of a
-      file without a header line.
+    - `separator` is one character, or `tab`; `decimal` is the comma or point of numbers; `comment` begins
+      lines to skip; `header` names the columns of a file without a header line.
     """
 
     class Parameters(TraceParameters, TypedFileParameters):
@@ -100,13 +126,16 @@ class ColumnsCsv(TraceReader):
         filters: dict[str, tuple[str | int | float | bool, ...]] | None = None
         model_names: dict[str, str | None] | None = None
         timestamp_format: str | None = None
-        utc_offset_h: float = Field(default=0.0, ge=-14, le=14)
+        time_zone: TimeZone | None = None
         origin: NaiveDatetime | None = None
         no_duration: Literal["drop", "refuse"] = "drop"
         zero_duration: rules.ZeroDuration = "drop"
         cpu_jobs: rules.CpuJobs = "drop"
         fractional_gpus: rules.FractionalGpus = "round_up"
         duplicates: Duplicates = "refuse"
+        gather: Literal["job_id"] | None = None
+        missing: tuple[str, ...] = ()
+        decimal: Literal[".", ","] = "."
         separator: str = ","
         comment: str | None = None
         header: tuple[str, ...] | None = None
@@ -133,14 +162,31 @@ class ColumnsCsv(TraceReader):
 
     def _read(self) -> Table:
         chosen = self.parameters
+        if is_parquet(chosen.path):
+            return read_parquet(chosen.path)
         separator = "\t" if chosen.separator == "tab" else chosen.separator
         return read_delimited(chosen.path, separator=separator, header=chosen.header, comment=chosen.comment)
 
     def _jobs(self, raw: Table) -> Table:
+        raw = self._filtered(self._known(raw))
+        try:
+            return self._checked(raw)
+        except BadRowsError as bad:
+            if self.parameters.gather and "job_id" in (named := self.parameters.columns.named()):
+                job_id = raw[named["job_id"][0]]  # a gang that lacks a pod is none
+                gangs = job_id[np.isin(raw.places, bad.places) & (job_id != "")]
+                bad.places = np.union1d(bad.places, raw.places[np.isin(job_id, gangs)])
+            raise
+
+    def _checked(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
-        raw = self._filtered(raw)
         fields = {ours: " x ".join(theirs) for ours, theirs in chosen.columns.named().items()}
-        table = typed(self._columns(raw), str(path), fields)
+        columns, times = self._columns(raw)
+        table = typed(columns, str(path), fields)
+        if chosen.gather:
+            table, times = _gathered(table, times)
+            raw = raw.at(table.places)
+        table = self._with_run_times(raw, table, times)
         if chosen.no_duration == "drop":
             unknown = np.isnan(table["duration_s"]) & np.isnan(table["iterations"] * table["compute_s"])
             table = rules.drop(table, unknown, path, "no duration (no_duration=drop)")
@@ -153,6 +199,15 @@ class ColumnsCsv(TraceReader):
         if "submit_date" not in table:
             table = rules.dated(table, chosen.origin)
         return rules.renamed_models(table, chosen.model_names or {})
+
+    def _known(self, raw: Table) -> Table:
+        """Return the rows with the user's words for a missing value left empty."""
+        missing = self.parameters.missing
+        return (
+            raw.assign(**{name: known_texts(one, missing) for name, one in raw.columns.items()})
+            if missing
+            else raw
+        )
 
     def _filtered(self, raw: Table) -> Table:
         path = self.parameters.path
@@ -167,34 +222,33 @@ class ColumnsCsv(TraceReader):
             raw = rules.drop(raw, ~kept, path, f"{column} is filtered")
         return raw
 
-    def _columns(self, raw: Table) -> Table:
-        """Return the canonical columns of the file's rows, still unchecked."""
-        chosen = self.parameters
-        constants = chosen.constants or {}
+    def _columns(self, raw: Table) -> tuple[Table, dict[str, Column]]:
+        """Return the canonical columns of the file's rows, still unchecked, and the columns of instants."""
+        chosen, where, named = self.parameters, str(self.parameters.path), self.parameters.columns.named()
         columns_read: dict[str, Any] = {
-            name: self._constant(raw, name, value) for name, value in constants.items()
+            name: self._constant(raw, name, value) for name, value in (chosen.constants or {}).items()
         }
-        dates: dict[str, Column] = {}
-        for ours, theirs in chosen.columns.named().items():
+        stamps = [name for name in _INSTANTS if name in named and getattr(chosen.units, name) == "timestamp"]
+        for ours, theirs in named.items():
             columns = [_column(raw, name, f"workload.columns.{ours}", chosen.path) for name in theirs]
-            if ours in _INSTANTS and getattr(chosen.units, ours) == "timestamp":
-                dates[ours] = self._dates(raw, theirs[0])
-            elif ours in _UNITS:
-                scale = _SCALES[_UNITS[ours]][getattr(chosen.units, ours)]
-                columns_read[ours] = _product(raw, columns, theirs, chosen.path) * scale
-            else:
-                columns_read[ours] = (
-                    columns[0] if len(columns) == 1 else _product(raw, columns, theirs, chosen.path)
-                )
-        self._run_time(columns_read, dates)
-        if "submit_s" in dates:
-            asked = dates["submit_s"]
-            (column,) = chosen.columns.named()["submit_s"]
-            refuse(raw, np.isnat(asked), str(chosen.path), column, "is missing", "a time of arrival")
-            columns_read |= {"submit_s": rules.seconds_after_first(asked), "submit_date": asked}
-        if "job_id" not in columns_read:
-            columns_read["job_id"] = [f"job-{line}" for line in raw.places]
-        return Table(columns_read, raw.places, raw.unit)
+            if ours in _TEXTS:
+                columns_read[ours] = columns[0]
+            elif ours not in stamps:
+                columns_read[ours] = self._numbers(raw, ours, dict(zip(theirs, columns, strict=True)))
+        their_stamps = [named[name][0] for name in stamps]
+        read = (
+            read_times(raw, their_stamps, where, chosen.time_zone, chosen.timestamp_format) if stamps else []
+        )
+        times = dict(zip(stamps, read, strict=True))
+        if "submit_s" in times:
+            submit = named["submit_s"][0]
+            columns_read |= arrivals(raw, submit, where, times["submit_s"], chosen.time_zone)
+        elif "submit_s" in named:
+            columns_read["submit_s"] = begun(columns_read["submit_s"], columns_read["submit_s"])
+        for name in _INSTANTS:
+            if name in named and name not in times:
+                times[name] = columns_read[name]
+        return Table(columns_read, raw.places, raw.unit), times
 
     def _constant(self, raw: Table, name: str, value: Constant | Mapping[str, Constant]) -> Any:
         """Return a value for each row, or for all, by the file's name of its model."""
@@ -207,33 +261,41 @@ class ColumnsCsv(TraceReader):
         refuse(raw, unknown, str(self.parameters.path), column, fault, ", ".join(value))
         return [value[model] for model in models]
 
-    def _run_time(self, columns_read: dict[str, Any], dates: dict[str, Column]) -> None:
-        """Set duration_s from start and end, if the file has those instead."""
-        start, end = (dates.get(name, columns_read.pop(name, None)) for name in ("start_s", "end_s"))
-        if "duration_s" in columns_read or start is None or end is None:
-            return
-        if ("start_s" in dates) != ("end_s" in dates):
+    def _with_run_times(self, raw: Table, table: Table, times: Mapping[str, Column]) -> Table:
+        """Return the table with the time from start to end for jobs without a duration."""
+        if "start_s" not in times or "end_s" not in times:
+            return table
+        start, end = times["start_s"], times["end_s"]
+        if start.dtype.kind != end.dtype.kind:
             allowed = "timestamp for both, or for neither"
             raise InputError("one date, one number", where="workload.units.end_s", allowed=allowed)
-        columns_read["duration_s"] = rules.seconds_between(start, end) if "start_s" in dates else end - start
+        submit = times.get("submit_s", end)
+        if submit.dtype.kind != start.dtype.kind or "submit_s" not in times:  # as by a constant
+            submit = np.full(len(table), np.nan if start.dtype.kind == "f" else np.datetime64("NaT", "ns"))
+        named = self.parameters.columns.named()
+        names = [named[name][0] for name in _INSTANTS if name in named]
+        path = str(self.parameters.path)
+        run_s = run_times(raw, path, names, submit, start, end, table["duration_s"])
+        return table.assign(duration_s=run_s)
 
-    def _dates(self, raw: Table, column: str) -> Column:
-        chosen = self.parameters
-        if chosen.timestamp_format is None:
-            zoned = any(re.search(r"(?:Z|[+-]\d\d:?\d\d)$", text) for text in raw[column])
-            return rules.parse_instants(raw, column, str(chosen.path), chosen.utc_offset_h if zoned else 0.0)
-        import pandas as pd
-
-        text = pd.Series(rules.stripped(raw[column]))
-        zoned = "%z" in chosen.timestamp_format
-        dates = pd.to_datetime(
-            text.where(text.ne("")), format=chosen.timestamp_format, errors="coerce", utc=zoned
-        )
-        wrong = (dates.isna() & text.ne("")).to_numpy(bool)
-        refuse(raw, wrong, str(chosen.path), column, "is not a date", chosen.timestamp_format)
-        if zoned:
-            dates = (dates + pd.Timedelta(hours=chosen.utc_offset_h)).dt.tz_localize(None)
-        return dates.to_numpy()
+    def _numbers(self, raw: Table, ours: str, columns: Mapping[str, Column]) -> Column:
+        """Return the product of columns in our unit, (n_jobs,); NaN where a value is missing."""
+        unit, where = _UNITS.get(ours), str(self.parameters.path)
+        result = np.ones(len(raw))
+        for name, column in columns.items():
+            if self.parameters.decimal == ",":
+                column = _with_points(column)
+            values = to_numbers(column)
+            if (unread := np.isnan(values)).any():
+                values[unread] = [_quantity(text, ours) for text in column[unread]]
+                wrong = np.isnan(values)
+                wrong[wrong] = [not is_missing(text) for text in column[wrong]]
+                text = str(column[np.argmax(wrong)])
+                refuse(raw, wrong, where, name, "is not a number", f"a number{_advice(text, ours)}")
+            result *= without_fillers(values, _MOST.get(ours, np.inf), time=unit == "time")
+        if ours in ("cpus", "memory_bytes"):
+            result = np.ceil(result)
+        return result * _SCALES[unit][getattr(self.parameters.units, ours)] if unit else result
 
     def _unique(self, table: Table) -> Table:
         again = repeated(table["job_id"])
@@ -253,12 +315,57 @@ def _column(raw: Table, name: str, where: str, path: Path) -> Column:
     raise InputError(f"{path} has no such column", where=where, found=name, allowed=allowed)
 
 
-def _product(raw: Table, columns: list[Column], names: tuple[str, ...], path: Path) -> Column:
-    """Return the product of columns as numbers; empty values are NaN, others must be numbers."""
-    result = np.ones(len(raw))
-    for column, name in zip(columns, names, strict=True):
-        values = to_numbers(column)
-        empty = [text.strip().lower() in ("", "na", "n/a", "nan", "null", "none") for text in column]
-        refuse(raw, np.isnan(values) & ~np.array(empty), str(path), name, "is not a number", "a number")
-        result *= values
-    return result
+def _with_points(column: Column) -> Column:
+    """Return a column of numbers such as 1.234,5 as 1234.5."""
+    plain = [text.replace(".", "").replace(",", ".") if _COMMA.fullmatch(text) else text for text in column]
+    return np.fromiter(plain, object, len(column))
+
+
+def _quantity(text: object, ours: str) -> float:
+    """Return a quantity as Kubernetes writes it, such as 1500m CPUs or 64Gi bytes; NaN for anything else."""
+    match = _QUANTITY.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None or ours not in ("gpus", "cpus", "memory_bytes"):
+        return np.nan
+    number, suffix = match.groups()
+    if suffix == "m":
+        return float(number) / 1000
+    return float(number) * BYTES[f"{suffix.lower()}b"] if ours == "memory_bytes" else np.nan
+
+
+def _advice(text: str, ours: str) -> str:
+    """Return the setting with which a text is a number."""
+    if ours in _INSTANTS and re.match(r"\d{4}-\d\d", text):
+        return f"; for dates, workload.units.{ours}=timestamp"
+    return '; workload.decimal="," for such numbers' if _COMMA.fullmatch(text) else ""
+
+
+def _gathered(table: Table, times: Mapping[str, Column]) -> tuple[Table, dict[str, Column]]:
+    """Return one row per job_id, at the place of its first: a gang of the rows, each a pod on one machine.
+
+    GPUs, CPUs and memory add up; `max_machines` is the number of pods that ask for GPUs, or their sum.
+    Arrival is the earliest; start, end, run time and work are the latest or largest, and unknown if one is.
+    Of other columns the first known value is taken.
+    """
+    codes, _ = coded(table["job_id"])
+    pods = np.where(table["gpus"] > 0, 1.0, 0.0)
+    if "max_machines" in table:
+        pods = np.where(table["max_machines"] > 0, table["max_machines"], pods)
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(codes.max() + 1))
+    columns: dict[str, Any] = {}
+    for name, column in {**table.columns, "max_machines": pods}.items():
+        if name in _SUMS:
+            columns[name] = np.add.reduceat(column[order], starts)
+        elif name in ("submit_s", "submit_date"):
+            columns[name] = np.minimum.reduceat(column[order], starts)
+        elif name in ("duration_s", "iterations", "compute_s"):
+            columns[name] = np.maximum.reduceat(column[order], starts)
+        else:
+            unknown = column == "" if name in _TEXTS else np.isnan(column)
+            known_first = np.lexsort((unknown, codes))
+            columns[name] = column[known_first][starts]
+    merged = {
+        name: (np.minimum if name == "submit_s" else np.maximum).reduceat(column[order], starts)
+        for name, column in times.items()
+    }
+    return Table(columns, table.places[order][starts], table.unit), merged

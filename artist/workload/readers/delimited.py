@@ -7,6 +7,9 @@ from artist.errors import InputError
 from artist.tables.files import checked_names, header_of, parse, read_text
 from artist.tables.rows import Table
 
+_TAB = "\t"
+_SEPARATORS = (_TAB, ";", "|", ",")
+
 
 def read_delimited(
     path: Path, *, separator: str = ",", header: Sequence[str] | None = None, comment: str | None = None
@@ -34,7 +37,15 @@ def read_delimited(
     if at == len(lines):
         raise InputError("empty file", where=str(path), found="", allowed="one row per job")
     where = f"{path}, line {at + 1}"
+    if lines[at][:1] in ("{", "["):
+        raise InputError("JSON", where=where, found=lines[at], allowed="a table, as text or Parquet")
     names = checked_names(header, where) if header else header_of(lines[at], where, separator)
+    others = [one for one in _SEPARATORS if one in lines[at]]
+    if len(names) == 1 and others:
+        allowed = f"workload.separator={'tab' if others[0] == _TAB else repr(others[0])}"
+        raise InputError(
+            f"no {separator!r} between the columns", where=where, found=lines[at], allowed=allowed
+        )
     body = lines[at if header else at + 1 :]
     first = at + 1 if header else at + 2
     if comment:

@@ -7,6 +7,7 @@ from pydantic import NaiveDatetime
 
 from artist.tables.rows import Table
 from artist.workload.readers import rules
+from artist.workload.readers.instants import arrivals, read_times
 from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
@@ -84,8 +85,8 @@ class HeliosTrace(TraceReader):
     def _from_log(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
         table = typed(rules.renamed(raw, _LOG_FIELDS).assign(submit_s=0.0), str(path), _LOG_FIELDS)
-        dates = rules.parse_dates(raw, "submit_time", str(path))
-        table = table.assign(submit_s=rules.seconds_after_first(dates), submit_date=dates)
+        (dates,) = read_times(raw, ["submit_time"], str(path))
+        table = table.assign(**arrivals(raw, "submit_time", str(path), dates))
         table = rules.keep_states(table, raw, "state", chosen.states, path)
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)

@@ -5,6 +5,7 @@ import numpy as np
 from artist.tables.rows import Table
 from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
+from artist.workload.readers.instants import run_times
 from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
@@ -68,9 +69,12 @@ class OpenbTrace(TraceReader):
         table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
         others = typed(rules.renamed(raw, _NUMBERS), str(path), _NUMBERS)  # deletion, GPU share, scheduled
         share = np.where(table["gpus"] == 1, others["gpus"] / _WHOLE_MILLI, 1.0)
+        names, unknown = ("creation_time", "scheduled_time", "deletion_time"), np.full(len(raw), np.nan)
+        submit, start, end = table["submit_s"], others["duration_s"], others["submit_s"]
+        run_s = run_times(raw, str(path), names, submit, start, end, unknown)
         table = table.assign(
             gpus=table["gpus"] * share,
-            duration_s=others["submit_s"] - others["duration_s"],
+            duration_s=run_s,
             cpus=np.ceil(table["cpus"] / 1000),
             memory_bytes=table["memory_bytes"] * _BYTES_PER_MIB,
         )

@@ -6,8 +6,10 @@ from pydantic import NaiveDatetime
 from artist.tables.files import read_csv, read_text
 from artist.tables.rows import Table, to_numbers
 from artist.workload.api import TypedFileParameters
+from artist.workload.missing import without_fillers
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
+from artist.workload.readers.instants import run_times
 from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
@@ -88,12 +90,14 @@ class PaiTrace(TraceReader):
         if not rules.same_header(raw, _TASK_HEADER):
             raise rules.unknown_header(raw, path, _TASK_HEADER, _RECOVERED_HEADER)
         numbers = {
-            name: to_numbers(raw[name])
+            name: without_fillers(to_numbers(raw[name]), time=name.endswith("time"))
             for name in ("inst_num", "start_time", "end_time", "plan_gpu", "plan_cpu")
         }
         known = np.isfinite(numbers["inst_num"]) & np.isfinite(numbers["start_time"] + numbers["end_time"])
         raw = rules.drop(raw, ~known, path, "no inst_num, start or end")
         instances, start, end, gpu, cpu = (values[known] for values in numbers.values())
+        names, unknown = ("start_time", "end_time"), np.full(len(raw), np.nan)
+        run_s = run_times(raw, str(path), names, start, start, end, unknown)
         per_instance = np.nan_to_num(gpu) / 100.0
         named = zip(raw["job_name"], raw["task_name"], raw.places, strict=True)
         table = raw.assign(
@@ -101,7 +105,7 @@ class PaiTrace(TraceReader):
                 "job_id": [f"{job}-{task}#{line}" for job, task, line in named],
                 "submit_s": start,
                 "gpus": per_instance,
-                "duration_s": end - start,
+                "duration_s": run_s,
                 "cpus": np.ceil(np.nan_to_num(cpu) / 100.0) * instances,
                 "gpu_types": ["" if text == "MISC" else text for text in raw["gpu_type"]],
             }

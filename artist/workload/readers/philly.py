@@ -6,8 +6,10 @@ from typing import Any, Literal
 import numpy as np
 
 from artist.tables.files import read_csv, read_json_records, read_text
-from artist.tables.rows import BadRowsError, Table
+from artist.tables.rows import BadRowsError, Column, Table
+from artist.workload.missing import is_missing
 from artist.workload.readers import rules
+from artist.workload.readers.instants import TimeZone, arrivals, read_times, run_times
 from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
@@ -42,7 +44,7 @@ class PhillyTrace(TraceReader):
 
     Rules:
 
-    - Times are taken unchanged, without a time zone. Durations are in seconds.
+    - Times are those of the clocks of `time_zone`, or, by default, taken unchanged. Durations are in seconds.
     - Original file: an attempt counts if it has a start, an end and GPUs. The run time is, by
       `attempt_time`, the sum of the attempts, the last one, or all from the first start to the last end.
       The GPUs are those of the last attempt that counts. Jobs without such an attempt are left out.
@@ -57,6 +59,7 @@ class PhillyTrace(TraceReader):
         states: tuple[str, ...] | None = None
         attempt_time: AttemptTime = "sum"
         zero_duration: rules.ZeroDuration = "drop"
+        time_zone: TimeZone | None = None
 
     parameters: Parameters
 
@@ -82,8 +85,9 @@ class PhillyTrace(TraceReader):
         names = rules.line_names("philly", raw)
         table = rules.renamed(raw, _PASS_FIELDS).assign(job_id=names, submit_s=0.0)
         table = typed(table, str(path), _PASS_FIELDS)
-        dates = rules.parse_dates(raw, "timestamp", str(path))
-        table = table.assign(submit_s=rules.seconds_after_first(dates), submit_date=dates)
+        zone = self.parameters.time_zone
+        (dates,) = read_times(raw, ["timestamp"], str(path), zone)
+        table = table.assign(**arrivals(raw, "timestamp", str(path), dates, zone))
         table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)
         return check(table, str(path), _PASS_FIELDS)
 
@@ -94,14 +98,13 @@ class PhillyTrace(TraceReader):
         return rules.dated(check(table, str(path), _ALL_FIELDS), _ALL_ORIGIN)
 
     def _from_log(self, raw: Table) -> Table:
-        path = self.parameters.path
+        path, zone = self.parameters.path, self.parameters.time_zone
         raw = rules.keys_of(raw, (*_LOG_FIELDS.values(), "status", "attempts"), path)
-        attempts = _attempts(raw, str(path))
+        (dates,) = read_times(raw, ["submitted_time"], str(path), zone)
+        attempts = _attempts(raw, str(path), dates, zone)
         runs = [attempts.get(entry, []) for entry in raw.places.tolist()]
-        dates = rules.parse_dates(raw, "submitted_time", str(path))
         table = rules.renamed(raw, _LOG_FIELDS).assign(
-            submit_s=rules.seconds_after_first(dates),
-            submit_date=dates,
+            **arrivals(raw, "submitted_time", str(path), dates, zone),
             gpus=[run[-1][2] if run else 0 for run in runs],
             duration_s=[_run_time_s(attempts, self.parameters.attempt_time) for attempts in runs],
         )
@@ -112,7 +115,7 @@ class PhillyTrace(TraceReader):
         return check(table, str(path), _LOG_FIELDS)
 
 
-def _attempts(raw: Table, where: str) -> dict[int, list[_Attempt]]:
+def _attempts(raw: Table, where: str, submit: Column, zone: str | None) -> dict[int, list[_Attempt]]:
     """Return the attempts that count by entry, in order."""
     rows, faults = [], {}
     for row, attempts in enumerate(raw["attempts"].tolist()):
@@ -126,11 +129,13 @@ def _attempts(raw: Table, where: str) -> dict[int, list[_Attempt]]:
         raise BadRowsError(
             "malformed attempts", raw, bad, where=where, value=faults[min(faults)], allowed=allowed
         )
-    whole = [row for row in rows if row[3] > 0 and not {*map(str, row[1:3])} & {"None", "null", ""}]
+    whole = [row for row in rows if row[3] > 0 and not any(map(is_missing, row[1:3]))]
     entries, *columns = map(list, zip(*whole, strict=True)) if whole else ([], [], [], [])
     table = Table(dict(zip(_ATTEMPT, columns, strict=True)), np.array(entries, dtype=np.int64), "entry")
-    dates = [rules.parse_dates(table, name, where) for name in _ATTEMPT[:2]]
-    seconds = [column.astype("datetime64[s]").astype(float).tolist() for column in dates]
+    start, end = read_times(table, _ATTEMPT[:2], where, zone)
+    asked = submit[np.searchsorted(raw.places, table.places)]
+    run_times(table, where, _ATTEMPT[:2], asked, start, end, np.full(len(table), np.nan))
+    seconds = [column.astype("datetime64[s]").astype(float).tolist() for column in (start, end)]
     by_entry: dict[int, list[_Attempt]] = {}
     for entry, *attempt in zip(entries, *seconds, columns[2], strict=True):
         by_entry.setdefault(entry, []).append(tuple(attempt))

@@ -114,23 +114,6 @@ def among(column: Column, wanted: Iterable[str]) -> Column:
     return np.array([one in known for one in column.tolist()], dtype=bool)
 
 
-def parse_dates(table: Table, column: str, where: str) -> Column:
-    """Return a column of dates such as 2020-06-01 12:30:00, (n_jobs,).
-
-    Raises
-    ------
-    InputError
-        For the first value that is not such a date.
-    """
-    import pandas as pd
-
-    text = texts(table[column])  # a number or a list in JSON is no date
-    dates = pd.to_datetime(text, format="%Y-%m-%d %H:%M:%S", errors="coerce").to_numpy()
-    allowed = "a date such as 2020-06-01 12:30:00"
-    refuse(table, np.isnat(dates), where, column, "is not a date", allowed)
-    return dates
-
-
 def seconds_between(start: Column, end: Column) -> Column:
     """Return the seconds from dates to others, (n_jobs,); NaN if one is not known."""
     import pandas as pd
@@ -218,28 +201,6 @@ def note_order(table: Table, path: Path) -> None:
     late = int(np.sum(submit_s < np.maximum.accumulate(submit_s)))
     if late:
         log.info("%s: %d of %d jobs are out of order; sorted by arrival", path, late, len(table))
-
-
-def parse_instants(table: Table, column: str, where: str, utc_offset_h: float) -> Column:
-    """Return a column of ISO dates with or without a time zone as wall clock of one zone; NaT where empty.
-
-    Parameters
-    ----------
-    utc_offset_h
-        The zone of the result, in hours east of UTC. Dates without a zone are taken as UTC.
-
-    Raises
-    ------
-    InputError
-        For the first value that is neither empty nor a date.
-    """
-    import pandas as pd
-
-    text = pd.Series(stripped(table[column]))
-    dates = pd.to_datetime(text.where(text.ne("")), utc=True, format="ISO8601", errors="coerce")
-    wrong = (dates.isna() & text.ne("")).to_numpy(bool)
-    refuse(table, wrong, where, column, "is not a date", "a date such as 2023-05-17 11:00:58+00:00")
-    return (dates + pd.Timedelta(hours=utc_offset_h)).dt.tz_localize(None).to_numpy()
 
 
 def stripped(column: Column) -> Column:

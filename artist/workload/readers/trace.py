@@ -8,7 +8,7 @@ import numpy as np
 
 from artist.bad_input.records import validated
 from artist.errors import InputError
-from artist.tables.files import read_csv
+from artist.tables.files import is_parquet, read_csv, read_parquet
 from artist.tables.rows import BadRowsError, Table
 from artist.workload.api import FileParameters
 from artist.workload.readers.rules import log
@@ -84,7 +84,8 @@ class TraceReader:
 
     def _read(self) -> Table:
         """Return the rows of the file as they are."""
-        return read_csv(self.parameters.path)
+        path = self.parameters.path
+        return read_parquet(path) if is_parquet(path) else read_csv(path)
 
     def _jobs(self, raw: Table) -> Table:
         """Return the jobs of some rows as a canonical table, or raise BadRowsError for others."""

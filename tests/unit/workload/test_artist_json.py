@@ -43,7 +43,7 @@ def test_the_number_as_it_is(write: Write) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"total_iterations": "-1"}, "entry 2: total_iterations is negative"),
+        ({"total_iterations": "-2"}, "entry 2: total_iterations is negative"),
         ({"total_iterations": "1.5"}, "entry 2: total_iterations is not a whole number"),
         ({"time_per_iteration": "NaN"}, "entry 2: time_per_iteration is missing"),
         ({"time_per_iteration": 0}, "entry 2: time_per_iteration is zero"),

@@ -75,7 +75,7 @@ def test_utilization_in_percent(write: Write) -> None:
     assert table["gpu_utilization"].tolist() == [pytest.approx(0.35), 1.0]
 
 
-NUMBERS = "5,1000,61000,1\n2,0,5000,0\n"
+NUMBERS = "5,18001000,18061000,1\n2,7200000,7205000,0\n"
 
 
 def test_stages_in_ms(write: Write) -> None:
@@ -89,7 +89,7 @@ def test_stages_in_ms(write: Write) -> None:
 
 
 def test_start_and_end_in_ms_without_a_header(write: Write) -> None:
-    """(61000 - 1000) ms are 60 s; without job_id the line is the name; dates by origin."""
+    """(18061000 - 18001000) ms are 60 s; without job_id the line is the name; dates by origin."""
     table = (
         ColumnsCsv(
             path=write(NUMBERS),
@@ -127,18 +127,20 @@ def test_a_value_for_each_model(write: Write) -> None:
 
 
 def test_dates_in_a_format_and_another_zone(write: Write) -> None:
-    """31/01 23:30 is taken as it is; with %z it becomes the wall clock of utc_offset_h."""
+    """31/01 23:30 is taken as it is; with %z it becomes the clock of time_zone."""
     text = "at,s,g\n31/01/2024 23:30,5,1\n"
     given: dict[str, Any] = {
         "columns": {"submit_s": "at", "duration_s": "s", "gpus": "g"},
         "units": {"submit_s": "timestamp"},
         "timestamp_format": "%d/%m/%Y %H:%M",
     }
-    naive = ColumnsCsv(path=write(text), **given, utc_offset_h=8).table().frame()
+    naive = ColumnsCsv(path=write(text), **given, time_zone="Asia/Shanghai").table().frame()
     assert naive["submit_date"].iloc[0] == pd.Timestamp("2024-01-31 23:30")
     zoned = given | {"timestamp_format": "%d/%m/%Y %H:%M%z"}
     table = (
-        ColumnsCsv(path=write(text.replace("23:30", "23:30+0000")), **zoned, utc_offset_h=8).table().frame()
+        ColumnsCsv(path=write(text.replace("23:30", "23:30+0000")), **zoned, time_zone="Asia/Shanghai")
+        .table()
+        .frame()
     )
     assert table["submit_date"].iloc[0] == pd.Timestamp("2024-02-01 07:30")
 

@@ -152,7 +152,7 @@ def test_units_and_constants_of_optional_columns(write: Write) -> None:
         ("gpu_types", "V100||T4", "is not a list of GPU types", "V100|T4"),
         ("mixed_types", "2", "is too large", "from 0 to 1"),
         ("fungible", "yes", "is not a number", "from 0 to 1"),
-        ("memory_bandwidth_bytes_per_s", "-1", "is negative", "a number from 0"),
+        ("memory_bandwidth_bytes_per_s", "-2", "is negative", "a number from 0"),
         (
             "on_stop",
             "forget",

@@ -68,7 +68,7 @@ def test_the_recovered_header_gzipped(write: Write) -> None:
     ("old", "new", "words"),
     [
         ("100.0,60.0,8", "100.0,60.0,eight", "line 2: gpu_count is not a number\n  found 'eight'"),
-        ("100.0,60.0,8", "-1,60.0,8", "line 2: arrival_s is negative"),
+        ("100.0,60.0,8", "-2,60.0,8", "line 2: arrival_s is negative"),
         ("100.0,60.0,8", "nan,60.0,8", "line 2: arrival_s is missing\n  found 'nan'"),
         ("150.0,5.0,1", "150.0,NaN,1", "line 3: service_sec is missing"),
         ("150.0,5.0,1", "150.0,-5,1", "line 3: service_sec is negative"),

@@ -164,7 +164,7 @@ def test_the_source_is_not_asked_if_all_rows_name_their_gpu(write: Write) -> Non
         ("trace", "unknown GPU type", "V100"),
         ("0", "not a relative speed", "1e-06 to 1e+06"),
         ("-1", "not a relative speed", "1e-06 to 1e+06"),
-        ("nan", "not a relative speed", "1e-06 to 1e+06"),
+        ("1e-9", "not a relative speed", "1e-06 to 1e+06"),
     ],
 )
 def test_a_row_with_a_wrong_gpu_is_named(write: Write, value: str, words: str, allowed: str) -> None:

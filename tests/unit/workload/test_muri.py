@@ -116,7 +116,7 @@ def test_a_file_of_muri_is_not_read_in_seconds(write: Write) -> None:
         (MURI.replace(",200,0.5", ",,0.5"), "line 2: iteration_time is missing"),
         (MURI.replace("28000,10,", "28000,1.5,"), "line 3: iterations is not a whole number"),
         (MURI.replace("\n1,", "\n0,"), "line 3: job_id is a duplicate"),
-        (MURI.replace("210000", "-1"), "line 2: duration is negative"),
+        (MURI.replace("210000", "-2000"), "line 2: duration is negative"),
         (MURI.replace(",140,", ",-140,"), "line 2: resource_time_1 is negative"),
     ],
 )

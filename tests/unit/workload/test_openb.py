@@ -14,7 +14,7 @@ name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time
 whole,12000,1024,1,1000,,LS,Running,0,500,10
 part,6500,2048,1,460,,BE,Failed,20,300,20
 large,64000,4096,8,1000,V100M32,Guaranteed,Succeeded,5,65,15
-none,1500,10,0,0,,BE,Running,7,100,8
+idle,1500,10,0,0,,BE,Running,7,100,8
 never,1000,10,1,1000,,LS,Pending,9,100,
 short,1000,10,2,1000,,LS,Running,11,50,50
 """
@@ -23,7 +23,7 @@ short,1000,10,2,1000,,LS,Running,11,50,50
 def test_pods_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     """Run time is deletion - scheduled: 490, 280, 50 s. `part` shares a GPU and gets all of it.
 
-    `never` was not scheduled, `none` has no GPU, `short` ran 0 s: each left out, and counted.
+    `never` was not scheduled, `idle` has no GPU, `short` ran 0 s: each left out, and counted.
     """
     caplog.set_level("INFO")
     table = OpenbTrace(path=write(PODS)).table().frame()
@@ -41,7 +41,7 @@ def test_the_rules(write: Write) -> None:
     """CPUs are rounded up (6.5 to 7), 2048 MiB are 2**31 bytes; classes and phases select."""
     table = OpenbTrace(path=write(PODS), cpus="keep", memory="keep", cpu_jobs="keep").table().frame()
     assert dict(zip(table["job_id"], table["cpus"], strict=True)) == {
-        "whole": 12, "part": 7, "large": 64, "none": 2,
+        "whole": 12, "part": 7, "large": 64, "idle": 2,
     }  # fmt: skip
     assert table["memory_bytes"].iloc[1] == 2**31
     assert OpenbTrace(path=write(PODS), fractional_gpus="drop").table().frame()["job_id"].tolist() == [
@@ -56,7 +56,7 @@ def test_the_rules(write: Write) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (PODS.replace("0,500,10", "0,5,10"), "line 2: duration_s is negative"),
+        (PODS.replace("0,500,10", "0,5,10"), "line 2: ends 5 s before it starts"),
         (PODS.replace("12000,1024", "many,1024"), "line 2: cpu_milli is not a number"),
         (PODS.replace("part,", "whole,"), "line 3: name is a duplicate"),
         (PODS.replace("64000,4096,8", "64000,4096,-8"), "line 4: num_gpu is negative"),

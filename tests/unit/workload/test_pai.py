@@ -67,10 +67,10 @@ def test_the_recovered_file(write: Write) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (TASKS.replace("160.0,600", "40.0,600"), "line 1: end_time is negative"),
+        (TASKS.replace("160.0,600", "40.0,600"), "line 1: ends 60 s before it starts"),
         (RECOVERED.replace(",20", ",2.5"), "line 3: gpu_count is not a whole number"),
         (RECOVERED.replace("ali-a", "ali-b"), "line 3: job_id is a duplicate"),
-        (RECOVERED.replace("95.0", "-1"), "line 3: service_sec is negative"),
+        (RECOVERED.replace("95.0", "-2"), "line 3: service_sec is negative"),
         (RECOVERED.replace("service_sec", "x"), "unknown header"),
         ("a,b,c,d,e,f,g,h,i,j\n", "all 1: no inst_num"),
     ],

@@ -14,12 +14,12 @@ job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,d
 old,1,A10,4,1,1,0,900,HP
 wide,2,A100-SXM4-80GB,32.5,8,4,60,100,HP
 part,2,A10,2,0.25,3,30,50,Spot
-none,1,,8,0,1,70,10,HP
+idle,1,,8,0,1,70,10,HP
 """
 
 
 def test_jobs_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
-    """Wide: 8 x 4 = 32 GPUs; part: each of 3 workers gets a GPU of its own; none has no GPUs."""
+    """Wide: 8 x 4 = 32 GPUs; part: each of 3 workers gets a GPU of its own; idle has no GPUs."""
     table = SpotTrace(path=write(JOBS)).table().frame()
     assert table[["job_id", "submit_s", "gpus", "duration_s", "vc"]].values.tolist() == [
         ["old", 0.0, 1, 900.0, "1"],
@@ -42,7 +42,7 @@ def test_the_rules(write: Write) -> None:
     assert kept[["job_id", "gpus", "cpus"]].values.tolist() == [
         ["old", 1, 4],
         ["wide", 32, 132],
-        ["none", 0, 8],
+        ["idle", 0, 8],
     ]
 
 
@@ -51,7 +51,7 @@ def test_the_rules(write: Write) -> None:
     [
         (JOBS.replace("8,4,60", "8,0,60"), "line 3: worker_num is no number of workers"),
         (JOBS.replace("wide", "old"), "line 3: job_name is a duplicate"),
-        (JOBS.replace("60,100", "60,-1"), "line 3: duration is negative"),
+        (JOBS.replace("60,100", "60,-2"), "line 3: duration is negative"),
         (JOBS.replace("job_type", "type"), "unknown header"),
     ],
 )

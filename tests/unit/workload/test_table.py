@@ -60,10 +60,9 @@ def test_a_checked_table_passes_again() -> None:
         ("compute_s", -0.1, "is negative"),
         ("cpus", -1, "is negative"),
         ("memory_bytes", "1 GB", "is not a number"),
-        ("gpu_utilization", 0, "is zero"),
+        ("gpu_utilization", -0.5, "is negative"),
         ("gpu_utilization", 40, "is too large"),
         ("guaranteed", 0.5, "is not a whole number"),
-        ("job_id", "", "is missing"),
         ("job_id", "a", "is a duplicate"),
     ],
 )
