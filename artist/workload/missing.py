@@ -49,12 +49,8 @@ def without_fillers(values: Column, most: float = np.inf, *, time: bool = False)
     return np.where(filler, np.nan, values) if filler.any() else values
 
 
-def missing_dates(texts: Column) -> Column:
-    """Return the texts that mean no date, (n_jobs,) bool: words, numbers, and the years 0, 1 and 9999."""
-    return np.array(
-        [one in MISSING or one.startswith(_NO_DATE) or _is_filler(one) for one in texts.tolist()], dtype=bool
-    )
-
-
-def _is_filler(text: str) -> bool:
-    return text.lstrip("-").isdigit() and (float(text) in (0.0, _NEVER_A_TIME, *_NEVER))
+def is_missing_date(text: str) -> bool:
+    """Return whether a text that is no date means none: words, fillers, and the years 0, 1 and 9999."""
+    if is_missing(text) or text.startswith(_NO_DATE):
+        return True
+    return text.lstrip("-").isdigit() and float(text) in (0.0, _NEVER_A_TIME, *_NEVER)

@@ -24,6 +24,7 @@ _MSR_COLUMNS = (
     *("job_type", "command", "num_steps_arg", "needs_data_dir", "total_steps", "arrival_time"),
     "scale_factor",
 )
+_SHOCKWAVE_COLUMNS = (*_COLUMNS[:7], "mode", *_COLUMNS[7:9], "duration", _COLUMNS[9])
 _FIELDS = {
     "job_id": "job_type",
     "submit_s": "arrival_time",
@@ -49,8 +50,9 @@ class GavelTrace(TraceReader):
     A line is one job, without a header, tab-separated: job_type ("Model (batch size B)"), command,
     working_directory, num_steps_arg, needs_data_dir, total_steps, scale_factor (GPUs), priority_weight,
     SLO, arrival_time (s). Files in traces/msr have seven: job_type, command, num_steps_arg, needs_data_dir,
-    total_steps, arrival_time, scale_factor. `throughputs` is the JSON file beside it: worker type, then
-    "('job_type', GPUs)", then {"null": steps/s alone}.
+    total_steps, arrival_time, scale_factor. Files of Shockwave (NSDI'23) have twelve: a mode of batch sizes
+    after scale_factor, and a duration before arrival_time, neither of which is used. `throughputs` is the
+    JSON file beside it: worker type, then "('job_type', GPUs)", then {"null": steps/s alone}.
 
     Rules:
 
@@ -61,7 +63,7 @@ class GavelTrace(TraceReader):
     - Jobs have no names: they are called gavel-<line of the file>.
     - Models are the job_type without its batch size, renamed by `model_names`; CycleGAN and Recommendation
       have no profile, so theirs are drawn by `models`. A3C becomes A2C, and LM the LSTM of the profiles.
-    - A job of 0 steps is refused. Weight, SLO and the rest are not used.
+    - A job of 0 steps, or of parts of a step, is a bad row. Weight, SLO and the rest are not used.
     """
 
     class Parameters(TraceParameters):
@@ -117,7 +119,7 @@ class GavelTrace(TraceReader):
 def _columns(path: Path) -> tuple[str, ...]:
     """Return the names of a file's columns, given their number; refuse a file that is not such a table."""
     first = read_text(path).partition("\n")[0]
-    known = {len(columns): columns for columns in (_COLUMNS, _MSR_COLUMNS)}
+    known = {len(columns): columns for columns in (_COLUMNS, _SHOCKWAVE_COLUMNS, _MSR_COLUMNS)}
     fields = first.count("\t") + 1
     if first.strip() and fields not in known:
         size = f"{fields} fields"

@@ -11,11 +11,13 @@ from pydantic import AfterValidator
 
 from artist.errors import InputError
 from artist.tables.rows import BadRowsError, Column, Table
-from artist.workload.missing import missing_dates
+from artist.workload.missing import is_missing_date
 from artist.workload.readers.rules import log, seconds_after_first, seconds_between, stripped
 from artist.workload.table import refuse
 
 _ZONED = re.compile(r"(?:[Zz]|[+-]\d\d:?\d\d|:[\d.]+[+-]\d\d)$")
+_ZONES = frozenset("Zz+-")  # after the date
+_LAST_YEAR = np.datetime64("9999-01-01")
 _EPOCH_S = 3e8  # more than nine years: a file whose times are larger counts from 1970
 _FARTHEST_ZERO = np.datetime64("1970-01-01T14:00")  # second 0 as clocks in the farthest east show it
 
@@ -118,15 +120,20 @@ def _read(raw: Table, column: str, where: str, zone: str | None, form: str | Non
     import pandas as pd
 
     text = stripped(raw[column])
-    known = ~missing_dates(text)
-    dates = pd.to_datetime(pd.Series(text).where(known), format=form or "ISO8601", utc=True, errors="coerce")
-    allowed = form or "a date such as 2023-05-17 11:00:58, or with a zone, 2023-05-17T11:00:58+01:00"
-    refuse(raw, known & dates.isna().to_numpy(bool), where, column, "is not a date", allowed)
+    dates = pd.to_datetime(pd.Series(text), format=form or "ISO8601", utc=True, errors="coerce")
     utc = dates.dt.tz_localize(None).to_numpy()
-    if form is None:
-        local = known & ~np.fromiter((bool(_ZONED.search(one)) for one in text), bool, len(text))
-    else:
+    utc = np.where(utc < _LAST_YEAR, utc, np.datetime64("NaT"))
+    known = ~np.isnat(utc)
+    wrong = ~known
+    wrong[wrong] = [not is_missing_date(one) for one in text[wrong].tolist()]
+    allowed = form or "a date such as 2023-05-17 11:00:58, or with a zone, 2023-05-17T11:00:58+01:00"
+    refuse(raw, wrong, where, column, "is not a date", allowed)
+    if form is not None:
         local = known & ("%z" not in form)
+    elif _ZONES.isdisjoint("".join(one[10:] for one in text)):
+        local = known
+    else:
+        local = known & ~np.fromiter((bool(_ZONED.search(one)) for one in text), bool, len(text))
     if zone is None or not local.any():
         return _Instants(utc, utc, local)
     clock, key = pd.DatetimeIndex(np.where(local, utc, np.datetime64("NaT"))), ZoneInfo(zone)
@@ -179,14 +186,14 @@ def run_times(
     """
     start = begun(start, submit)
     end = begun(end, np.fmax(submit, start))
-    for first, then, fault in (
-        (submit, start, "starts {} s before it is submitted"),
-        (start, end, "ends {} s before it starts"),
+    for first, then, fault, shown in (
+        (submit, start, "starts {} s before it is submitted", names[:2]),
+        (start, end, "ends {} s before it starts", names[-2:]),
     ):
         between_s = np.where(np.isnan(known), _seconds(first, then), np.nan)
         if (bad := between_s < 0).any():
             row = int(np.argmax(bad))
-            value = ", ".join(f"{name} {raw[name][row]}" for name in names if name in raw)
+            value = ", ".join(f"{name} {raw[name][row]}" for name in shown if name in raw)
             allowed = "submission, start and end in this order"
             if start.dtype.kind == "M":
                 allowed += "; of clocks that change, name workload.time_zone"

@@ -103,3 +103,18 @@ def test_the_traces_of_gavel(traces: Path, name: str, jobs: int, span_s: float) 
     assert len(table) == jobs
     assert table["submit_s"].max() - table["submit_s"].min() == span_s
     assert table["gpus"].max() == 4
+
+
+def test_traces_of_shockwave(write: Write) -> None:
+    """Twelve fields, with a mode and a duration: 4000 / 80 = 50 s, at 30 s."""
+    *most, arrival = line("LM (batch size 40)", 4000, 2, 30).split("\t")
+    wide = "\t".join([*most[:7], "static", *most[7:], "1234.5", arrival])
+    table = read(write, wide).table()
+    assert work_s(table).tolist() == [50.0]
+    assert (table["submit_s"].tolist(), table["gpus"].tolist()) == ([30.0], [2])
+
+
+def test_a_job_without_a_whole_step_is_left_out(write: Write) -> None:
+    """0 steps, and 3000.5 steps, beside a job of 100."""
+    trace = "".join(line("CycleGAN", steps, 1, 0) for steps in (0, 3000.5, 100))
+    assert read(write, trace).table()["iterations"].tolist() == [100]

@@ -39,7 +39,16 @@ def test_a_job_that_did_not_start_or_end_has_no_run(write: Write, filler: str, r
 
 
 @pytest.mark.parametrize(
-    "filler", ["1970-01-01 00:00:00", "1970-01-01T01:00:00", "0001-01-01T00:00:00", "NULL", "0"]
+    "filler",
+    [
+        "1970-01-01 00:00:00",
+        "1970-01-01T01:00:00",
+        "0001-01-01T00:00:00",
+        "9999-12-31 23:59:59",
+        "NULL",
+        "0",
+        "4294967295",
+    ],
 )
 def test_dates_that_stand_for_none(write: Write, filler: str) -> None:
     """The epoch in any zone, the zero of Go, words: b did not end. a ran 3600 s."""
