@@ -49,6 +49,7 @@ _ZERO = {"zero_duration": ("drop", "one_second")}
 _CPUS = {"cpus": ("ignore", "keep"), "cpu_jobs": ("drop", "keep")}
 _PARTS = {"fractional_gpus": ("round_up", "drop")}
 _OFFSETS = {"time_zone": ("Etc/GMT+12", "Asia/Kolkata", "Europe/Berlin")}
+_ANY_TYPE = {"gpu_types": "ignore"}
 _ATTEMPTS = [
     {
         "start_time": "2017-10-07 00:00:10",
@@ -164,6 +165,7 @@ SAMPLES: dict[str, Sample] = {
         "source_trace_id,gpu_type,gpu_count,timestamp,e2e_latency_s,queue_wait_s\n"
         "acme:a,A100,64,2023-05-17 11:00:58+00:00,18.0,10.0\n"
         "acme:b,A100,8,2023-05-17 20:00:58+00:00,100.0,7.0\n",
+        needs=_ANY_TYPE,
         may=_ZERO | _OFFSETS,
     ),
     "acme converted": Sample(
@@ -184,6 +186,7 @@ SAMPLES: dict[str, Sample] = {
         PaiTrace,
         "j1,worker,2.0,Terminated,100.0,160.0,600.0,29.3,50.0,V100\n"
         "j1,ps,1.0,Terminated,90.0,160.0,150.0,29.3,,MISC\nj2,worker,3.0,Failed,50.0,80.0,600.0,29.3,200.0,V100\n",
+        needs=_ANY_TYPE,
         may=_ZERO | _CPUS | _PARTS | {"origin": _ORIGINS, "states": (["Failed"],)},
     ),
     "pai recovered": Sample(
@@ -195,6 +198,7 @@ SAMPLES: dict[str, Sample] = {
         SpotTrace,
         "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type\n"
         "old,1,A10,4,1,1,0,900,HP\nwide,2,A100-SXM4-80GB,32.5,8,4,60,100,HP\npart,2,A10,4,0.5,2,70,10,Spot\n",
+        needs=_ANY_TYPE,
         may=_ZERO | _CPUS | _PARTS | {"origin": _ORIGINS, "at_start": ("drop",), "job_types": (["HP"],)},
     ),
     "muri": Sample(
@@ -224,7 +228,7 @@ SAMPLES: dict[str, Sample] = {
     "columns, dates": Sample(
         ColumnsCsv,
         TABLE,
-        needs=_DATED,
+        needs=_DATED | {"time_zone": "UTC"},
         may=_ZERO | _PARTS | _OFFSETS | {"timestamp_format": ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S%z")},
     ),
     "columns, numbers": Sample(

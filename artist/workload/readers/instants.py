@@ -64,11 +64,12 @@ def read_times(
     zoned = np.logical_or.reduce([~column.local & ~np.isnat(column.earlier) for column in columns])
     if zone is None and local.any():
         if zoned.any():
-            without = raw.place(int(np.argmax(local)))
+            row = int(np.argmax(local))
+            name = next(name for name, column in zip(names, columns, strict=True) if column.local[row])
             raise InputError(
                 "times with and without a time zone",
-                where=f"{where}, {without}",
-                found=", ".join(f"{name} {raw[name][int(np.argmax(local))]}" for name in names),
+                where=f"{where}, {raw.place(row)}",
+                found=f"{name} {raw[name][row]}",
                 allowed="workload.time_zone, the zone of the times without one, such as Europe/Berlin",
             )
         if len(names) > 1:
