@@ -26,7 +26,10 @@ from artist.results.scenarios import contest, matching
 from artist.results.tables import comparison_grid
 
 SUCCESS, BAD_INPUT = 0, 2
-_USAGE = "FOLDER ... [--baseline KEY=VALUE,...] [--claims NAME] [--output DIR] [--trace]; see --help"
+_USAGE = (
+    "FOLDER ... [--baseline KEY=VALUE,...] [--choose KEY,...] [--claims NAME] [--output DIR] [--trace]; "
+    "see --help"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,7 +44,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_intermixed_args(argv)
         folders = [Path(os.path.expanduser(folder)) for folder in arguments.folders]
         output = Path(os.path.expanduser(arguments.output)) if arguments.output else folders[0] / "report"
-        report(folders, output, baseline=arguments.baseline, trace=arguments.trace, claims=arguments.claims)
+        report(
+            folders,
+            output,
+            baseline=arguments.baseline,
+            trace=arguments.trace,
+            claims=arguments.claims,
+            choose=arguments.choose.split(",") if arguments.choose else (),
+        )
     except InputError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
@@ -55,6 +65,7 @@ def report(
     baseline: str | None = None,
     trace: bool = False,
     claims: str | None = None,
+    choose: Sequence[str] = (),
 ) -> None:
     """Print the comparison of all finished runs under the folders, and write the report's files.
 
@@ -64,6 +75,8 @@ def report(
         `key=value,...`: the baseline of the rows; see `scenarios.contest`.
     trace
         Whether to write the placements of jobs for a trace viewer too.
+    choose
+        Keys among whose values the page chooses, besides policies.
     claims
         The claims of a paper that the runs are held against: a name or a file (`claims.schema.read_claims`).
 
@@ -75,7 +88,7 @@ def report(
     """
     claimed = None if claims is None else read_claims(claims)
     folders_of_runs = find_runs(folders)
-    comparison = compare([read_run(folder) for folder in folders_of_runs.runs])
+    comparison = compare([read_run(folder) for folder in folders_of_runs.runs], choose)
     for folder, name in product(folders_of_runs.runs, (CONFIG, JOBS)):
         if not (folder / name).exists():
             raise InputError(f"a run without its {name}", where=str(folder), allowed=AGAIN)
@@ -155,6 +168,11 @@ def _parser() -> argparse.ArgumentParser:
         "--baseline",
         metavar="KEY=VALUE,...",
         help="rows that others are measured against, such as policy=fifo; default: the first row's policy",
+    )
+    parser.add_argument(
+        "--choose",
+        metavar="KEY,...",
+        help="settings to choose as policies are, such as topology.name; default: policies alone",
     )
     parser.add_argument(
         "--claims",

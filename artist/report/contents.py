@@ -13,7 +13,7 @@ from artist.report.images import all_drawn
 from artist.report.page.comparison_table import comparison_table
 from artist.report.page.grouped_tables import TOP_MEMBERS, links_table, members_table, steps_table
 from artist.report.page.page import Section, report_page
-from artist.report.words.answers import answers, has_choice
+from artist.report.words.answers import answers
 from artist.report.words.cautions import cautions
 from artist.report.words.job_types import job_types
 from artist.report.words.notes import (
@@ -80,7 +80,7 @@ def report_files(
         ("Runs", [_entry(group.name, run, output) for group in comparison.groups for run in group.runs]),
     )
     more = [*pools(digests), *job_types(comparison, competing, _interference(comparison))]
-    choice = has_choice(comparison)
+    choice = comparison.has_choice
     page = report_page(
         lead(comparison),
         answers(comparison, competing, digests, careful),

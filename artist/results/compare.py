@@ -1,18 +1,21 @@
 """Comparison of runs: the settings that differ, and the groups of replicates. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from artist.results.names import labels, letter, natural, short_values
+from artist.errors import InputError
+from artist.results.names import labels, letter, natural, short_key, short_values
 from artist.results.run import Run
 
 POLICY = "policy"  # the policy's name represents all keys that it determines
 CODE = "code"  # a column only where runs of one config were made by different code
 _LONG_LABEL = 36
-_MAX_ALONG = 8
+_MAX_ALONG, _MAX_IDLE = 8, 4
 _PLAIN = 2  # obscurity of a setting
 _NO_INPUT = ("hydra", "output", "network.cache")  # parts of a config that do not change results
+IDLE_SEEDS = "the seed changes nothing"
+_OF_ONE_RUN = ("seed", "run", "setting")  # parts of a summary that a seed may change without any result
 _Facts = dict[str, str]
 _Key = tuple[tuple[str, str], ...]
 
@@ -33,6 +36,8 @@ class Replicates:
         Replaces the label where there is no room for it; empty if all labels are short.
     runs
         In order of seed.
+    lacking
+        Whether it lacks seeds, or jobs of a seed, that rows have which it competes with.
     """
 
     values: tuple[str, ...]
@@ -40,6 +45,18 @@ class Replicates:
     label: str
     letter: str
     runs: tuple[Run, ...]
+    lacking: bool = False
+
+    @property
+    def samples(self) -> int:
+        """Return the number of runs that count: one of those that differ in nothing but the seed."""
+        results = [{key: run.summary[key] for key in run.summary.keys() - _OF_ONE_RUN} for run in self.runs]
+        return 1 if all(result == results[0] for result in results) else len(results)
+
+    @property
+    def seeds(self) -> set[int]:
+        """Return the seeds of its runs."""
+        return {int(run.summary["seed"]) for run in self.runs}
 
     @property
     def partial(self) -> bool:
@@ -65,12 +82,21 @@ class Comparison:
         Settings that differ too, but distinguish no further groups, and that no choice of a part explains.
     older
         Runs left out because a newer one has the same config and seed.
+    choices
+        Those of the keys whose values compete: the policy, its settings, and what the user named.
     """
 
     keys: tuple[str, ...]
     groups: tuple[Replicates, ...]
     along: tuple[str, ...]
     older: tuple[Run, ...]
+    choices: tuple[str, ...] = ()
+
+    @property
+    def has_choice(self) -> bool:
+        """Return whether rows differ in something that may be chosen; the code is not."""
+        at = [i for i, key in enumerate(self.keys) if key in self.choices and key != CODE]
+        return len({tuple(group.values[i] for i in at) for group in self.groups}) > 1
 
 
 def along_note(comparison: Comparison) -> str:
@@ -79,13 +105,81 @@ def along_note(comparison: Comparison) -> str:
     return f"settings that differ together with the columns: {', '.join(keys)}" if keys else ""
 
 
-def compare(runs: Sequence[Run]) -> Comparison:
+def idle_seeds(comparison: Comparison) -> str:
+    """Return the rows in which the seed changes nothing; empty if there is none."""
+    several = [group for group in comparison.groups if len(group.runs) > 1]
+    idle = [group.name for group in several if group.samples == 1]
+    names = [*idle[:_MAX_IDLE], *["..."] * (len(idle) > _MAX_IDLE)]
+    rows = "" if len(idle) == len(several) else f" in these rows: {', '.join(names)}"
+    return f"{IDLE_SEEDS}{rows}" if idle else ""
+
+
+def of_policy(key: str) -> bool:
+    """Return whether a key is the policy, a setting of it, or the code that ran."""
+    return key in (POLICY, CODE) or key.startswith(f"{POLICY}.")
+
+
+def key_index(keys: Sequence[str], name: str) -> int | None:
+    """Return the key of that name, or the only one that ends with it."""
+    exact = [i for i, key in enumerate(keys) if name in (key, short_key(key))]
+    ending = [i for i, key in enumerate(keys) if short_key(key).rsplit(".", 1)[-1] == name]
+    rows = exact or ending
+    return rows[0] if len(rows) == 1 else None
+
+
+def competing(
+    keys: Sequence[str], values: Sequence[Sequence[str]], choices: Sequence[str]
+) -> tuple[list[int], dict[tuple[str, ...], list[int]]]:
+    """Return the columns in which competing rows differ, and the rows of each scenario by their other values.
+
+    Where no two rows compete, all of them do.
+    """
+    for at in ([i for i, key in enumerate(keys) if key in choices], list(range(len(keys)))):
+        rows: dict[tuple[str, ...], list[int]] = {}
+        for row, value in enumerate(values):
+            rows.setdefault(tuple(text for i, text in enumerate(value) if i not in at), []).append(row)
+        if any(len(members) > 1 for members in rows.values()):
+            break
+    return at, rows
+
+
+def _choices(keys: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys among which the user chooses: those of the policy, and those named."""
+    named = {name: key_index(keys, name) for name in names}
+    for name, at in named.items():
+        if at is None:
+            allowed = ", ".join(map(short_key, keys))
+            raise InputError("no such key tells rows apart", where="--choose", found=name, allowed=allowed)
+    return tuple(key for i, key in enumerate(keys) if of_policy(key) or i in named.values())
+
+
+def _lacking(scenarios: Sequence[Sequence[int]], members: Sequence[Sequence[Run]]) -> set[int]:
+    """Return the rows that lack seeds, or jobs of a seed, that others of their scenario have."""
+    lacking = set()
+    for rows in scenarios:
+        jobs = [{run.summary["seed"]: int(run.summary["jobs"]) for run in members[row]} for row in rows]
+        every = {seed: max(of.get(seed, 0) for of in jobs) for seed in {seed for of in jobs for seed in of}}
+        lacking |= {row for row, of in zip(rows, jobs, strict=True) if of != every}
+    return lacking
+
+
+def compare(runs: Sequence[Run], choose: Sequence[str] = ()) -> Comparison:
     """Sort runs into groups of replicates, in natural order of the keys that distinguish them.
 
     Policies are in the order in which their sweep was given them.
 
     Of runs equal in config and seed the newest counts. Runs of different code (the program, a user's
     modules, the contents of input files) are never replicates of each other.
+
+    Parameters
+    ----------
+    choose
+        Keys whose values compete beside the policy's, as rows of one scenario.
+
+    Raises
+    ------
+    InputError
+        If no key of such a name distinguishes the groups.
     """
     newest, older = _newest(runs)
     groups: dict[tuple[_Key, str], list[Run]] = {}
@@ -104,7 +198,11 @@ def compare(runs: Sequence[Run]) -> Comparison:
     given = list(dict.fromkeys(name for run in runs for name in run.policies))
     order = sorted(range(len(members)), key=lambda i: _place(keys, values[i], members[i], given))
     groups_named = _named(keys, [values[i] for i in order], [members[i] for i in order])
-    return Comparison(tuple(keys), groups_named, along, older)
+    choices = _choices(keys, choose)
+    _, rows = competing(keys, [group.values for group in groups_named], choices)
+    lacking = _lacking(list(rows.values()), [group.runs for group in groups_named])
+    rows_marked = tuple(replace(group, lacking=i in lacking) for i, group in enumerate(groups_named))
+    return Comparison(tuple(keys), rows_marked, along, older, choices)
 
 
 def _varied(facts: Sequence[_Facts]) -> list[str]:

@@ -98,12 +98,12 @@ def _read_summary(path: Path) -> dict[str, Any]:
 def _read_config(path: Path) -> dict[str, Any]:
     import yaml
 
-    from netmodels.inputs.schema import Loader
+    from netmodels.inputs.schema import FastLoader
 
     if not path.exists():
         return {}
     try:
-        config = yaml.load(regular(path).read_text(encoding="utf-8"), Loader=Loader)
+        config = yaml.load(regular(path).read_text(encoding="utf-8"), Loader=FastLoader)
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise damaged(path, error) from error
     if config is not None and not isinstance(config, dict):

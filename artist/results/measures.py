@@ -228,14 +228,20 @@ BY_NAME = {metric.name: metric for metric in ALL_METRICS}
 
 def estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> Estimate:
     """Return mean and interval; nothing if any replicate lacks the number, because that is no sample."""
-    values = [value for summary in summaries if (value := metric.of(summary)) is not None]
-    return estimated(values) if len(values) == len(summaries) else Estimate()
+    return _estimate([metric.of(summary) for summary in summaries])
 
 
 def comparable(metric: Metric, group: Replicates) -> Estimate:
-    """Return mean and interval for a comparison; nothing if any replicate has no number for one."""
-    values = [value for run in group.runs if (value := metric.compared(run.summary)) is not None]
-    return estimated(values) if len(values) == len(group.runs) else Estimate()
+    """Return mean and interval for a comparison; nothing if the row lacks runs, or one lacks the number."""
+    return Estimate() if group.lacking else _estimate([metric.compared(run.summary) for run in group.runs])
+
+
+def _estimate(numbers: Sequence[float | None]) -> Estimate:
+    """Return mean and interval; no interval of equal numbers, which the seed does not change."""
+    values = [value for value in numbers if value is not None]
+    if len(values) < len(numbers):
+        return Estimate()
+    return Estimate(mean(values)) if len(set(values)) == 1 else estimated(values)
 
 
 def change(metric: Metric, row: Replicates, other: Replicates) -> Estimate:

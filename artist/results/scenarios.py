@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from artist.errors import InputError
-from artist.results.compare import CODE, POLICY, Comparison
+from artist.results.compare import Comparison, competing, key_index, of_policy
 from artist.results.names import labels, short_key, spoken
 from artist.tables.grid import clip
 
@@ -13,7 +13,7 @@ _LONG = 60
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Rows that differ in the policy (and its settings) alone, and so compete.
+    """Rows that differ in choices alone (the policy, its settings, what the user named), and so compete.
 
     Attributes
     ----------
@@ -70,17 +70,14 @@ def contest(comparison: Comparison, wanted: str | None = None) -> Contest:
     InputError
         If nothing is named, or no row is as named.
     """
-    at_policy = [i for i, key in enumerate(comparison.keys) if of_policy(key)]
-    scenarios = _scenarios(comparison, at_policy)
+    columns, rows = competing(comparison.keys, [g.values for g in comparison.groups], comparison.choices)
+    scenarios = _scenarios(comparison, columns, list(rows.values()))
     lettered: list[str] = []
-    if all(len(scenario.rows) < 2 for scenario in scenarios):
-        at_policy = list(range(len(comparison.keys)))  # no two rows compete: let all of them
-        scenarios = _scenarios(comparison, at_policy)
-        if any(group.letter for group in comparison.groups):
-            lettered = [f"{group.letter} ({group.shown[0]})" for group in comparison.groups]
-    picked = [_picked(group.shown, at_policy) for group in comparison.groups]
-    names = lettered or labels(_picked(comparison.keys, at_policy), picked)
-    match = _default(comparison, at_policy) if wanted is None else _matching(comparison, wanted)
+    if len(columns) > len(comparison.choices) and any(group.letter for group in comparison.groups):
+        lettered = [f"{group.letter} ({group.shown[0]})" for group in comparison.groups]
+    picked = [_picked(group.shown, columns) for group in comparison.groups]
+    names = lettered or labels(_picked(comparison.keys, columns), picked)
+    match = _default(comparison, columns) if wanted is None else _matching(comparison, wanted)
     baseline = _baselines(comparison, scenarios, match, wanted)
     clipped = [clip(name, _LONG) for name in names]
     distinct = len(set(clipped)) == len(set(names))
@@ -93,7 +90,7 @@ def _baselines(
     """Return the baseline of each row, from the rows that match the wanted one, or by default."""
     baseline = [0] * len(comparison.groups)
     keys = [pair.partition("=")[0].strip() for pair in (wanted or "").split(",")]
-    at = [_key_index(comparison.keys, key) for key in keys]
+    at = [key_index(comparison.keys, key) for key in keys]
     by_policy = all(i is not None and of_policy(comparison.keys[i]) for i in at)
     for scenario in scenarios:
         candidates = [row for row in scenario.rows if row in match]
@@ -127,19 +124,13 @@ def matching(comparison: Comparison, contest: Contest, wanted: str) -> list[list
     return [[row for row in scenario.rows if row in rows] for scenario in contest.scenarios]
 
 
-def of_policy(key: str) -> bool:
-    """Return whether a key is the policy, a setting of it, or the code that ran."""
-    return key in (POLICY, CODE) or key.startswith(f"{POLICY}.")
-
-
-def _scenarios(comparison: Comparison, at_policy: Sequence[int]) -> tuple[Scenario, ...]:
-    others = [i for i in range(len(comparison.keys)) if i not in at_policy]
-    rows: dict[tuple[str, ...], list[int]] = {}
-    for row, group in enumerate(comparison.groups):
-        rows.setdefault(_picked(group.values, others), []).append(row)
+def _scenarios(
+    comparison: Comparison, columns: Sequence[int], rows: Sequence[Sequence[int]]
+) -> tuple[Scenario, ...]:
+    others = [i for i in range(len(comparison.keys)) if i not in columns]
     keys = _picked(comparison.keys, others)
     parts = []
-    for members in rows.values():
+    for members in rows:
         values = _picked(comparison.groups[members[0]].shown, others)
         parts.append(tuple((key, value) for key, value in zip(keys, values, strict=True) if value))
     brief = [tuple(part for part in pairs if part[1] != "none") for pairs in parts]
@@ -147,7 +138,7 @@ def _scenarios(comparison: Comparison, at_policy: Sequence[int]) -> tuple[Scenar
     names = [", ".join(spoken(key, [value]) for key, value in pairs) for pairs in pairs_of_rows]
     return tuple(
         Scenario(name, tuple(members), pairs)
-        for name, members, pairs in zip(names, rows.values(), pairs_of_rows, strict=True)
+        for name, members, pairs in zip(names, rows, pairs_of_rows, strict=True)
     )
 
 
@@ -155,9 +146,9 @@ def _picked(values: Sequence[str], at: Sequence[int]) -> tuple[str, ...]:
     return tuple(values[i] for i in at)
 
 
-def _default(comparison: Comparison, at_policy: Sequence[int]) -> list[int]:
-    first = _picked(comparison.groups[0].values, at_policy)
-    return [i for i, group in enumerate(comparison.groups) if _picked(group.values, at_policy) == first]
+def _default(comparison: Comparison, columns: Sequence[int]) -> list[int]:
+    first = _picked(comparison.groups[0].values, columns)
+    return [i for i, group in enumerate(comparison.groups) if _picked(group.values, columns) == first]
 
 
 def _matching(comparison: Comparison, wanted: str) -> list[int]:
@@ -165,7 +156,7 @@ def _matching(comparison: Comparison, wanted: str) -> list[int]:
     rows = list(range(len(comparison.groups)))
     for pair in wanted.split(","):
         name, equals, value = (part.strip() for part in pair.partition("="))
-        at = _key_index(comparison.keys, name)
+        at = key_index(comparison.keys, name)
         if not equals or at is None:
             allowed = "key=value,... of " + ", ".join(map(short_key, comparison.keys))
             raise InputError("no such key tells rows apart", where="--baseline", found=pair, allowed=allowed)
@@ -175,11 +166,3 @@ def _matching(comparison: Comparison, wanted: str) -> list[int]:
             allowed = ", ".join(dict.fromkeys(shown for _, shown in known))
             raise InputError("no row is like that", where=f"--baseline {name}", found=value, allowed=allowed)
     return rows
-
-
-def _key_index(keys: Sequence[str], name: str) -> int | None:
-    """Return the key of that name, or the only one that ends with it."""
-    exact = [i for i, key in enumerate(keys) if name in (key, short_key(key))]
-    ending = [i for i, key in enumerate(keys) if short_key(key).rsplit(".", 1)[-1] == name]
-    rows = exact or ending
-    return rows[0] if len(rows) == 1 else None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from artist.results.compare import POLICY, Comparison, along_note, compare
+from artist.results.compare import IDLE_SEEDS, POLICY, Comparison, along_note, compare, idle_seeds
 from artist.results.coverage import coverage_notes, mark
 from artist.results.measures import ALL_METRICS, METRICS, Metric, change, column_unit, estimate, number_texts
 from artist.results.names import short_key
@@ -46,7 +46,8 @@ def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
         keys = ["", *keys]
         leads = [(group.letter, *lead) for group, lead in zip(groups, leads, strict=True)]
     summaries = [[run.summary for run in group.runs] for group in groups]
-    return _grid(keys, list(zip(leads, summaries, strict=True)), along_note(comparison))
+    notes = [note for note in (along_note(comparison), idle_seeds(comparison)) if note]
+    return _grid(keys, list(zip(leads, summaries, strict=True)), notes)
 
 
 def comparison_csv(comparison: Comparison) -> str:
@@ -92,7 +93,7 @@ def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
 _Rows = Sequence[tuple[Sequence[str], Sequence[Mapping[str, Any]]]]
 
 
-def _grid(keys: Sequence[str], rows: _Rows, note: str = "") -> Grid:
+def _grid(keys: Sequence[str], rows: _Rows, notes: Sequence[str] = ()) -> Grid:
     replicated = any(len(summaries) > 1 for _, summaries in rows)
     heads = [("", key, "") for key in keys] + [("", "runs", "")] * replicated
     columns = [[values[i] for values, _ in rows] for i in range(len(keys))]
@@ -108,7 +109,8 @@ def _grid(keys: Sequence[str], rows: _Rows, note: str = "") -> Grid:
         cells = [f"{mean} +- {half}" if half else mean for mean, half in texts]
         marks = [mark(summaries) * (metric.name == "finished") for _, summaries in rows]
         columns.append([cell + star for cell, star in zip(cells, marks, strict=True)])
-    notes = [note] * bool(note) + [INTERVAL] * replicated + coverage_notes(every) + stand_in_notes(every)
+    apart = replicated and IDLE_SEEDS not in notes
+    notes = [*notes, *[INTERVAL] * apart, *coverage_notes(every), *stand_in_notes(every)]
     return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), "\n".join(notes))
 
 

@@ -14,23 +14,16 @@ from netmodels.inputs.files import read_text
 from netmodels.inputs.naming import allowed_names, in_words
 
 _MAX_DEPTH, _MAX_REPEATED = 100, 10_000  # levels; values that aliases repeat
-_BASES: Any = (Composer, yaml.CSafeLoader) if yaml.__with_libyaml__ else (yaml.SafeLoader,)
 
 
-class Loader(*_BASES):  # type: ignore[misc]
-    """A safe loader that refuses a key twice in a mapping, deep nesting, and aliases that repeat without end.
+class Loader(yaml.SafeLoader):
+    """A safe loader that refuses a key twice in a mapping, deep nesting, and aliases that repeat without end."""
 
-    The parser is libyaml's where it was built, ten times as fast; its composer crashes at deep nesting.
-    """
-
-    def __init__(self, stream: str) -> None:
-        _BASES[-1].__init__(self, stream)
-        Composer.__init__(self)
-        self._depth = 0
+    _depth = 0
 
     def get_single_node(self) -> yaml.Node | None:
         """Return the document's tree, checked before it is built, copied or printed."""
-        root: yaml.Node | None = super().get_single_node()
+        root: yaml.Node | None = Composer.get_single_node(self)
         sizes: dict[yaml.Node, float] = {}
         if root is not None and _size(root, sizes) > len(sizes) + _MAX_REPEATED:
             what = f"aliases that repeat more than {_MAX_REPEATED:,} values"
@@ -43,9 +36,25 @@ class Loader(*_BASES):  # type: ignore[misc]
         if self._depth > _MAX_DEPTH:
             what = f"nested more than {_MAX_DEPTH} levels deep"
             raise ComposerError(None, None, what, self.peek_event().start_mark)
-        node = super().compose_node(parent, index)
+        node = Composer.compose_node(self, parent, index)
         self._depth -= 1
         return node
+
+
+_BASES: Any = (Composer, yaml.CSafeLoader) if yaml.__with_libyaml__ else (Loader,)
+
+
+class FastLoader(*_BASES):  # type: ignore[misc]
+    """The same by libyaml where it was built, ten times as fast; its places are less exact.
+
+    Its own composer crashes at deep nesting.
+    """
+
+    _depth, get_single_node, compose_node = 0, Loader.get_single_node, Loader.compose_node
+
+    def __init__(self, stream: str) -> None:
+        _BASES[-1].__init__(self, stream)
+        Composer.__init__(self)
 
 
 def _size(node: yaml.Node, sizes: dict[yaml.Node, float]) -> float:

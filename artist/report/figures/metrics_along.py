@@ -13,11 +13,11 @@ from artist.drawing.looks import example_lines, marked_look, style
 from artist.drawing.panels import WIDTH_IN, columns, legend, panels
 from artist.drawing.time_axis import log_axis
 from artist.report.figures.drawing import Drawing, several
-from artist.results.compare import Comparison, Replicates
+from artist.results.compare import Comparison, Replicates, of_policy
 from artist.results.digest import Digest
 from artist.results.measures import BY_NAME, Estimate, Metric, change, column_unit, estimate
 from artist.results.names import is_number, labels, short_key, spoken
-from artist.results.scenarios import Contest, of_policy
+from artist.results.scenarios import Contest
 from artist.tables.grid import clip
 
 _MAX_SETS, _MAX_LINES, _MAX_VALUES = 4, 8, 12

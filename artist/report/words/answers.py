@@ -10,12 +10,12 @@ from artist.report.words.reasons import drivers
 from artist.report.words.sizes import along, sizes
 from artist.report.words.verdicts import Verdict, at_scenarios, verdicts
 from artist.report.words.wording import at_most, begun, duration
-from artist.results.compare import POLICY, Comparison
+from artist.results.compare import POLICY, Comparison, of_policy
 from artist.results.digest import Digest
 from artist.results.jobcolumns import COMMUNICATION, PARTS
 from artist.results.measures import BY_NAME, comparable
 from artist.results.names import listed, short_key
-from artist.results.scenarios import Contest, of_policy
+from artist.results.scenarios import Contest
 
 _FABRIC = "topology.name"
 _COMPUTING = PARTS.index("computing")
@@ -37,12 +37,11 @@ def answers(
     fabric = next((axis for axis in varied if axis.key == _FABRIC), None)
     size = next((axis for axis in varied if axis.key in SIZES and axis.numeric), None)
     others = [axis for axis in varied if axis.numeric and axis is not size and axis.key != POLICY]
-    n_axes = len(others) + (fabric is not None) + (size is not None)
     gpus = [float(digest.gauges["capacity_gpus"].mean[0]) for digest in digests]
     shares = [_communication(digest) for digest in digests]
     lines = [
         ("Careful", " ".join(text for _, text in careful)),
-        _which(comparison, contest, ranked, n_axes, doubted),
+        _which(comparison, contest, ranked, doubted),
         ("Which fabric", "" if fabric is None else fabrics(fabric, comparison, gpus, shares)),
         *((f"How many {SIZES[axis.key]}", sizes(axis, comparison)) for axis in varied if axis is size),
         *((f"What {short_key(axis.key)} changes", along(axis)) for axis in others[:1]),
@@ -59,29 +58,25 @@ def _communication(digest: Digest) -> float:
     return exposed / computing if computing > 0 else 0.0
 
 
-def has_choice(comparison: Comparison) -> bool:
-    """Return whether several policies, or settings of one, were run."""
-    at = [i for i, key in enumerate(comparison.keys) if of_policy(key)]
-    return len({tuple(group.values[i] for i in at) for group in comparison.groups}) > 1
-
-
 def _which(
-    comparison: Comparison, contest: Contest, ranked: Sequence[Verdict], n_axes: int, doubted: Collection[int]
+    comparison: Comparison, contest: Contest, ranked: Sequence[Verdict], doubted: Collection[int]
 ) -> tuple[str, str]:
     policy = comparison.groups[0].shown[0]
     if len(comparison.groups) == 1:
         return "Which policy", f"There is one row, {policy}, so there is nothing to compare."
-    if has_choice(comparison):
-        return "Which policy", which(ranked, contest, comparison, doubted) if ranked else _TOO_FEW
-    if n_axes == len(comparison.keys) - 1:
+    if not comparison.has_choice:
         return "Which policy", f"Only {policy} was run, so there is none to choose."
-    return "Which row", which(ranked, contest, comparison, doubted) if ranked else _TOO_FEW
+    question = "Which policy" if all(map(of_policy, comparison.choices)) else "What to choose"
+    if not ranked:
+        alike = any(not group.partial for group in comparison.groups)
+        return question, f"None can be called best: {_NOT_ALIKE if alike else _TOO_FEW}"
+    return question, which(ranked, contest, comparison, doubted)
 
 
 _TOO_FEW = (
-    "None can be called best: runs ended before all jobs had finished, and the longer and later ones are "
-    "missing. Run them to the end."
+    "runs ended before all jobs had finished, and the longer and later ones are missing. Run them to the end."
 )
+_NOT_ALIKE = "no two rows have the same seeds and all jobs. Run those that are missing."
 
 
 def _idle(

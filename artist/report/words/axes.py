@@ -4,10 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from artist.report.words.wording import duration
-from artist.results.compare import POLICY, Comparison, Replicates
+from artist.results.compare import POLICY, Comparison, Replicates, of_policy
 from artist.results.measures import BY_NAME, LEVEL, changes, comparable
 from artist.results.names import is_number, labels, natural, short_key, spoken
-from artist.results.scenarios import of_policy
 
 SIZES = {
     "cluster.racks": "racks",
@@ -96,8 +95,8 @@ def mean_jct(seconds: float, growing: bool) -> str:
 
 
 def limit(comparison: Comparison) -> float:
-    """Return the part up to which means count as equal: 1 %, or 5 % if each row is one run."""
-    return SMALL if all(len(group.runs) == 1 for group in comparison.groups) else LEVEL
+    """Return the part up to which means count as equal: 1 %, or 5 % if each row counts as one run."""
+    return SMALL if all(group.samples == 1 for group in comparison.groups) else LEVEL
 
 
 def ratios(one: Replicates, other: Replicates) -> list[float]:
@@ -116,7 +115,12 @@ def _axis(comparison: Comparison, columns: Sequence[int], growing: Collection[in
     by_rest = _rows_by_value(comparison, known, columns, rest)
     values = {value for line in by_rest.values() for value in line}
     at = sorted(values, key=lambda value: [*map(natural, value)])
-    whole = {common: line for common, line in by_rest.items() if len(line) == len(at)}
+    seeds = [group.seeds for group in comparison.groups]
+    whole = {
+        common: line
+        for common, line in by_rest.items()
+        if len(line) == len(at) and all(seeds[row] == seeds[line[at[0]]] for row in line.values())
+    }
     if len(at) < 2 or not whole:
         return None
     of = _value_names([comparison.keys[i] for i in columns], at)

@@ -36,21 +36,17 @@ def _partial(groups: Sequence[Replicates]) -> str:
 
 
 def _missing(comparison: Comparison, contest: Contest) -> str:
-    """Return the rows that lack seeds which others of their scenario have."""
+    """Return the rows that lack seeds, or jobs of a seed, which others of their scenario have."""
     rows = []
     for scenario in contest.scenarios:
-        runs = {row: comparison.groups[row].runs for row in scenario.rows}
-        seeds = {row: [int(run.summary["seed"]) for run in of_row] for row, of_row in runs.items()}
-        every = sorted({seed for of_row in seeds.values() for seed in of_row})
-        for row, of_row in seeds.items():
-            lacked = [str(seed) for seed in every if seed not in of_row]
-            if lacked:
-                rows.append(f"{comparison.groups[row].name} ({', '.join(lacked)})")
+        every = set[int]().union(*(comparison.groups[row].seeds for row in scenario.rows))
+        for group in (comparison.groups[row] for row in scenario.rows):
+            lacked = ", ".join(map(str, sorted(every - group.seeds))) or "fewer jobs"
+            rows += [f"{group.name} ({lacked})"] * group.lacking
     if not rows:
         return ""
-    return (
-        f"Rows that lack seeds of others (failed, or not run) are means over other jobs: {listed(few(rows))}."
-    )
+    what = "Rows that lack seeds or jobs of others (failed, or not run) are means over other jobs"
+    return f"{what}, so they are not compared: {listed(few(rows))}."
 
 
 def growing(digests: Sequence[Digest]) -> list[int]:

@@ -2,7 +2,7 @@
 
 from artist.report.words.gpus import machine_types
 from artist.report.words.setting import joined
-from artist.results.compare import CODE, Comparison, along_note
+from artist.results.compare import CODE, Comparison, along_note, idle_seeds
 from artist.results.coverage import coverage_notes, window_sizes
 from artist.results.names import short_key, spoken
 from artist.results.scenarios import Contest
@@ -120,11 +120,12 @@ def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
     summaries = [run.summary for group in groups for run in group.runs]
     overheads = [summary["comm_overhead"]["mean"] for summary in summaries]
     several, without = len(groups) > 1, _without_cpus(comparison)
-    along = along_note(comparison)
+    along, idle = along_note(comparison), idle_seeds(comparison)
     wanted = (
         *((note, True) for note in coverage_notes(summaries)),
         *((f"{note[0].upper()}{note[1:]}.", True) for note in stand_in_notes(summaries)),
         (f"{along.capitalize()}.", bool(along)),
+        (f"{idle[:1].upper()}{idle[1:]}.", bool(idle)),
         (_LETTERS, any(group.letter for group in groups)),
         (_baseline_note(comparison, competing), several),
         (CODE_ALONE, CODE in comparison.keys),

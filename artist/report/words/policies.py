@@ -96,6 +96,8 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
         parts = [digests[row].parts_s for row in rows if row < len(digests)]
         if any(comparison.groups[row].partial for row in rows):
             clauses.append("unfinished jobs: not compared")
+        elif any(comparison.groups[row].lacking for row in rows):
+            clauses.append("seeds or jobs missing: not compared")
         waits = [part[0] / part.sum() for part in parts if part.sum() > 0]
         if waits:
             clauses.append(f"{_span(waits)} of the mean JCT is queueing")
@@ -107,7 +109,13 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
 
 def how_sure(comparison: Comparison, contest: Contest, ranked: Sequence[Verdict]) -> str:
     """Return the certainty that the policy lowest in mean JCT is: rivals, and numbers of cases."""
-    counts = sorted({len(group.runs) for group in comparison.groups})
+    compared = [group for group in comparison.groups if not group.lacking] or comparison.groups
+    counts = sorted({len(group.runs) for group in compared})
+    if counts[-1] > 1 and all(group.samples == 1 for group in compared):
+        return (
+            "Not very: the seed changes nothing, so the runs of a row count as one, and what is less than "
+            "5 % apart may be chance. Repeat with other workloads before relying on it."
+        )
     if counts[-1] < 2:
         rows_alone = "each row is one run with one seed, so what is less than 5 % apart may be chance"
         only = "it is one run with one seed"
@@ -215,11 +223,13 @@ def _rivals(verdict: Verdict, comparison: Comparison) -> list[int]:
     """Return the rows that the lowest is not clearly below, those that are level with it left out.
 
     With three seeds it is if the 95 % interval (Student's t) of their ratio, seed by seed, is above 1: of
-    its logarithm, since ratios of a wide gap differ widely. With two if both agree; with one from 5 % on.
+    its logarithm, since ratios of a wide gap differ widely. With two if both agree; with one from 5 % on, and
+    where the seed changes nothing.
     """
     rivals = []
     for row in _rest(verdict):
-        times = ratios(comparison.groups[row], comparison.groups[verdict.best])
+        pair = (comparison.groups[row], comparison.groups[verdict.best])
+        times = ratios(*pair)[: max(group.samples for group in pair)]
         low = min(times, default=0.0) - SMALL * (len(times) == 1)
         if len(times) >= LEAST and low > 0:
             low = math.exp(estimated([math.log(ratio) for ratio in times]).low or 0.0)

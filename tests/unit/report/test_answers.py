@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from artist.errors import InputError
 from artist.report.words.answers import answers
 from artist.report.words.policies import each_policy, lowest_by
 from artist.report.words.wording import at_most, duration, longer, per_cent
@@ -15,6 +16,7 @@ from artist.results.compare import Comparison, compare
 from artist.results.digest import digest
 from artist.results.folder import read_run
 from artist.results.scenarios import contest
+from artist.results.tables import comparison_grid
 
 Point = tuple[str, int, int, float]  # policy, racks, seed, mean JCT
 
@@ -473,14 +475,60 @@ def test_every_policy_has_a_sentence_over_all_scenarios(comparison: Callable[...
     assert "mean JCT never lowest, at worst 1.67 min where the lowest is 60.0 s (1 rack)" in said["fifo"]
 
 
-def test_words_that_were_varied_are_rows_to_choose_from(comparison: Callable[..., Comparison]) -> None:
-    """One policy, two network models, 100 s and 50 s: no line tells of names, so the rows are compared."""
+def test_only_policies_are_chosen_and_what_the_user_names(comparison: Callable[..., Comparison]) -> None:
+    """One policy with and without failures, 100 s and 50 s: a choice only if the user says so."""
     compared = comparison([("fifo", 1, 0, 100.0), ("fifo", 1, 1, 50.0)])
     runs = [run for group in compared.groups for run in group.runs]
-    for run, name in zip(runs, ("plain", "fine"), strict=True):
-        run.config.update(network={"name": name}, seed=0)
+    for run, name in zip(runs, ("failing", "lasting"), strict=True):
+        run.config.update(cluster={"failures": {"name": name}}, seed=0)
         run.summary["seed"] = 0
-    compared = compare(runs)
-    result = dict(answers(compared, contest(compared), [], []))
-    assert "Which policy" not in result
-    assert "2.0 times as long" in result["Which row"]
+    result = said(compare(runs), WHICH)
+    assert result == "Only fifo was run, so there is none to choose."
+    chosen = compare(runs, ["name"])
+    assert said(chosen, "What to choose") == (
+        "Choose fifo, lasting: the lowest mean JCT, 50.0 s; it is 2.0 times as long under fifo, failing "
+        "(1.67 min)."
+    )
+    with pytest.raises(InputError, match="--choose: no such key"):
+        compare(runs, ["racks"])
+
+
+def test_code_is_not_chosen(comparison: Callable[..., Comparison]) -> None:
+    """The same policy by two versions of the program, 100 s and 50 s: the newer is no better a choice."""
+    compared = comparison([("fifo", 1, 0, 100.0), ("fifo", 1, 1, 50.0)])
+    runs = [run for group in compared.groups for run in group.runs]
+    for run, code in zip(runs, ("old", "new"), strict=True):
+        run.summary["run"] = {"code": code}
+    assert said(compare(runs), WHICH) == "Only fifo was run, so there is none to choose."
+
+
+def test_seeds_that_change_nothing_are_no_samples(comparison: Callable[..., Comparison]) -> None:
+    """Fifo takes 100 s with each of three seeds, srtf 97 s: 3 % apart by one run each, so no certain winner.
+
+    The table has no +-, and says once why; with las, of 90, 100 and 110 s, its rows are named.
+    """
+    points = [
+        (policy, 1, seed, mean) for policy, mean in (("fifo", 100.0), ("srtf", 97.0)) for seed in range(3)
+    ]
+    compared = comparison(points)
+    assert (
+        said(compared, WHICH)
+        == "Any, as mean JCTs are at most 3.1 % apart, too little to tell from one seed."
+    )
+    assert said(compared, SURE).startswith(
+        "Not very: the seed changes nothing, so the runs of a row count as one"
+    )
+    text = comparison_grid(compared).text()
+    assert "+-" not in text
+    assert text.count("the seed changes nothing") == 1
+    assert "Fewer" not in text
+
+
+def test_rows_in_which_the_seed_changes_nothing_are_named(comparison: Callable[..., Comparison]) -> None:
+    """Fifo 100 s with each seed, las 90, 100 and 110 s: 4.303 x 10 / sqrt(3) = 24.84 s."""
+    points = [("fifo", 1, seed, 100.0) for seed in range(3)]
+    points += [("las", 1, seed, 90.0 + 10 * seed) for seed in range(3)]
+    text = comparison_grid(comparison(points)).text()
+    assert "the seed changes nothing in these rows: fifo\n" in text
+    assert "1.667  " in text
+    assert "1.667 +- 0.414" in text

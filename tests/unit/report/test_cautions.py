@@ -153,7 +153,8 @@ def test_missing_seeds_are_named(made: Made) -> None:
         made("srtf", racks=2),
     ]
     assert warned(runs)["Missing runs"] == (
-        "Rows that lack seeds of others (failed, or not run) are means over other jobs: fifo, 1 rack (1, 2)."
+        "Rows that lack seeds or jobs of others (failed, or not run) are means over other jobs, so they are "
+        "not compared: fifo, 1 rack (1, 2)."
     )
 
 
@@ -229,6 +230,61 @@ def test_arrivals_that_end_too_soon_are_warned_of(made: Made) -> None:
     assert "fifo (1 of 1 runs)" in warned([made("fifo")], drained=1)["Arrivals too short"]
 
 
+def test_a_row_that_lacks_seeds_is_not_chosen(made: Made) -> None:
+    """Las has one seed, 1 s, and its rivals five: srtf, 50 s, is best of those that compare.
+
+    A fabric of one seed does not compare with one of five, nor a row that lacks 1 of the 3 jobs of a seed.
+    """
+    runs = [
+        made(policy, seed, mean) for policy, mean in (("fifo", 100.0), ("srtf", 50.0)) for seed in range(5)
+    ]
+    comparison = compare([*runs, made("las", 0, 1.0)])
+    competing = contest(comparison)
+    said = dict(answers(comparison, competing, digests(comparison), []))
+    assert said["Which policy"] == (
+        "Choose srtf: the lowest mean JCT, 50.0 s; it is 2.0 times as long under fifo (1.67 min)."
+    )
+    assert dict(each_policy(comparison, competing, digests(comparison)))["las"].startswith(
+        "seeds or jobs missing: not compared"
+    )
+    table = lowest_by(comparison, competing)
+    assert table is not None
+    assert "las" not in " ".join(table[1][0])
+    las = next(row for row, group in enumerate(comparison.groups) if group.label == "las")
+    page = comparison_table(comparison, competing)
+    assert not any(cell.best for cell in page.rows[las])
+
+
+def test_rows_without_common_seeds_have_no_best(made: Made) -> None:
+    """Fifo with seed 0, srtf with seed 1: other jobs."""
+    comparison = compare([made("fifo", 0, 100.0), made("srtf", 1, 50.0)])
+    said = dict(answers(comparison, contest(comparison), digests(comparison), []))
+    assert said["Which policy"] == (
+        "None can be called best: no two rows have the same seeds and all jobs. Run those that are missing."
+    )
+
+
+def test_a_row_that_lacks_jobs_of_a_seed_is_not_chosen(made: Made) -> None:
+    """Las refused 1 of the 3 jobs of seed 0, and finished the others, in 1 s on average."""
+    runs = [made("fifo", mean_s=100.0), made("las", mean_s=1.0, finished=2), made("srtf", mean_s=50.0)]
+    runs[1].summary["measured"]["jobs"] = runs[1].summary["jobs"] = 2
+    comparison = compare(runs)
+    competing = contest(comparison)
+    said = dict(answers(comparison, competing, digests(comparison), []))
+    assert said["Which policy"].startswith("Choose srtf")
+    assert "las" not in said["Which policy"]
+    assert dict(cautions(comparison, competing, digests(comparison)))["Missing runs"].endswith(
+        "so they are not compared: las (fewer jobs)."
+    )
+
+
+def test_sizes_of_other_seeds_are_not_compared(made: Made) -> None:
+    """Three seeds at 1 rack and one at 2 racks: means over other jobs, so no number of racks is enough."""
+    runs = [made("fifo", seed, 100.0) for seed in range(3)]
+    comparison = compare([*runs, made("fifo", 0, 10.0, racks=2)])
+    assert "How many racks" not in dict(answers(comparison, contest(comparison), digests(comparison), []))
+
+
 def test_the_command_warns_on_stderr_and_on_the_page(
     run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -236,7 +292,10 @@ def test_the_command_warns_on_stderr_and_on_the_page(
     for policy, seed in (("fifo", 0), ("fifo", 1), ("srtf", 0)):
         run_folder(tmp_path / "s" / f"{policy}{seed}", {"policy": {"name": policy}, "seed": seed})
     assert main([str(tmp_path / "s")]) == 0
-    warning = "Rows that lack seeds of others (failed, or not run) are means over other jobs: srtf (1)."
+    warning = (
+        "Rows that lack seeds or jobs of others (failed, or not run) are means over other jobs, so they are "
+        "not compared: srtf (1)."
+    )
     assert f"missing runs: {warning}" in capsys.readouterr().err
     page = (tmp_path / "s" / "report" / "report.html").read_text()
     assert page.index(warning) < page.index("Which policy")
