@@ -28,6 +28,10 @@ def words(arguments: Sequence[str]) -> list[str]:
     >>> words(["-m", "workload.path=a.csv,Bücher.csv", "~policy"])
     ['-m', 'workload.path=a.csv,"Bücher.csv"', '~policy']
     """
+    for text in arguments:
+        if not text.isascii() and text != text.encode("utf-8", "replace").decode():
+            what, allowed = "not text in UTF-8", "a file, or a link to it, with a name in UTF-8"
+            raise InputError(what, where="command line", found=text, allowed=allowed)
     return [_word(text) if "=" in text and not text.startswith("-") else text for text in arguments]
 
 

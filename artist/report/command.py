@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from traceback import extract_tb
 from typing import NoReturn
 
 from artist.data import program_version, write_whole
@@ -24,6 +25,7 @@ from artist.results.folder import find_runs, read_run
 from artist.results.run import AGAIN
 from artist.results.scenarios import contest, matching
 from artist.results.tables import comparison_grid
+from artist.tables.grid import printable
 
 SUCCESS, BAD_INPUT = 0, 2
 _USAGE = (
@@ -53,9 +55,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             choose=arguments.choose.split(",") if arguments.choose else (),
         )
     except InputError as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error)), file=sys.stderr)
+        return BAD_INPUT
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        found = " ".join(f"{type(error).__name__}: {error}, at {_place(error)}".split())
+        what, where = "a run that artist did not write like this", ", ".join(map(str, folders))
+        print(printable(str(InputError(what, where=where, found=found, allowed=AGAIN))), file=sys.stderr)
         return BAD_INPUT
     return SUCCESS
+
+
+def _place(error: Exception) -> str:
+    last = extract_tb(error.__traceback__)[-1]
+    return f"{Path(last.filename).name}:{last.lineno}"
 
 
 def report(
@@ -108,9 +120,9 @@ def report(
     if judged is not None:
         print(claims_text(judged))
     for failure in failures:
-        print(f"failed: {failure}", file=sys.stderr)
+        print(printable(f"failed: {failure}"), file=sys.stderr)
     for run in comparison.older:
-        print(f"left out, older run of the same configuration: {run.folder}", file=sys.stderr)
+        print(printable(f"left out, older run of the same configuration: {run.folder}"), file=sys.stderr)
     if baseline is not None and any(len(rows) > 1 for rows in matching(comparison, competing, baseline)):
         first = "of several rows that fit in one scenario, the likest or the first is the baseline"
         print(f"--baseline {baseline}: {first}", file=sys.stderr)

@@ -35,6 +35,7 @@ from artist.results.links import has_contention, top_contended
 from artist.results.run import Run
 from artist.results.scenarios import Contest
 from artist.results.tables import changes_csv, comparison_csv, seeds_csv
+from artist.tables.grid import printable
 
 _MAX_LINKS = 10  # of a row
 CLAIMS, CHANGES = "claims.csv", "changes.csv"
@@ -57,7 +58,7 @@ def report_files(
     digests = [digest(group) for group in groups]
     careful = cautions(comparison, competing, digests)
     for topic, text in careful:
-        print(f"{topic.lower()}: {text}", file=sys.stderr)
+        print(printable(f"{topic.lower()}: {text}"), file=sys.stderr)
     files = {"table.csv": comparison_csv(comparison).encode(), "seeds.csv": seeds_csv(comparison).encode()}
     if competing.asked:
         files[CHANGES] = changes_csv(comparison, competing.baseline).encode()

@@ -15,6 +15,7 @@ from artist.recording.names import CONFIG, ERROR, JOBS, SUMMARY
 from artist.results.run import AGAIN, Run, damaged
 
 _SWEEP = "multirun.yaml"
+_SECTIONS = ("cluster", "topology", "workload", "network", "performance", "stop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,9 @@ def _read_config(path: Path) -> dict[str, Any]:
         config = yaml.load(regular(path).read_text(encoding="utf-8"), Loader=FastLoader)
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise damaged(path, error) from error
-    if config is not None and not isinstance(config, dict):
-        raise InputError("not a mapping", where=str(path), found=config, allowed=AGAIN)
+    sections = {name: config.get(name) for name in _SECTIONS} if isinstance(config, dict) else {"": config}
+    for name, section in sections.items():
+        if section is not None and not isinstance(section, dict):
+            where = f"{path}, {name}" if name else str(path)
+            raise InputError("not a mapping", where=where, found=section, allowed=AGAIN)
     return config or {}

@@ -15,6 +15,7 @@ from artist.results.coverage import Covered, covered
 if TYPE_CHECKING:
     import pandas as pd
 
+_ALWAYS = ("time_s", "submit_s", "gpus")  # never empty, and 0 or more
 AGAIN = "a run folder as artist wrote it; delete it and run again"
 
 
@@ -91,10 +92,19 @@ class Run(Frames):
         import pyarrow as pa
 
         table = self.arrow(name, columns)
+        path = self.folder / f"{name}.parquet"
         try:
-            return [numbers_of(table[column].cast(pa.float64())) for column in columns]
+            values = [numbers_of(table[column].cast(pa.float64())) for column in columns]
         except pa.ArrowException as error:
-            raise damaged(self.folder / f"{name}.parquet", error) from error
+            raise damaged(path, error) from error
+        for column, numbers in zip(columns, values, strict=True):
+            wrong = np.isinf(numbers)
+            if column in _ALWAYS:
+                wrong |= ~(numbers >= 0)
+            if wrong.any():
+                value = float(numbers[np.argmax(wrong)])
+                raise InputError("wrong number", where=f"{path}, {column}", found=value, allowed=AGAIN)
+        return values
 
     def words(self, name: str, columns: Sequence[str]) -> list[Words]:
         """Read columns of a table as texts, "" where empty; raise InputError if that is impossible."""

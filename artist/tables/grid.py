@@ -5,6 +5,8 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -27,7 +29,8 @@ class Grid:
         """Return the table as aligned lines."""
         lines = [*zip(*self.heads, strict=True), *self.rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join([*(self._line(line, widths) for line in lines), *[self.note][: bool(self.note)]])
+        text = "\n".join([*(self._line(line, widths) for line in lines), *[self.note][: bool(self.note)]])
+        return printable(text)
 
     def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
         padded = (
@@ -37,11 +40,26 @@ class Grid:
         return "  ".join(padded).rstrip()
 
 
+def printable(text: str) -> str:
+    """Return a text without characters that command a terminal, such as escapes in the name of a policy."""
+    return "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
+
+
 def csv_text(lines: Iterable[Sequence[object]]) -> str:
-    """Return lines as CSV."""
+    """Return lines as CSV; a text that a spreadsheet would take for a formula begins with an apostrophe."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
+    csv.writer(text, lineterminator="\n").writerows([_cell(cell) for cell in line] for line in lines)
     return text.getvalue()
+
+
+def _cell(cell: object) -> object:
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def clip(text: str, limit: int) -> str:

@@ -17,7 +17,7 @@ _MAX_DEPTH, _MAX_REPEATED = 100, 10_000  # levels; values that aliases repeat
 
 
 class Loader(yaml.SafeLoader):
-    """A safe loader that refuses a key twice in a mapping, deep nesting, and aliases that repeat without end."""
+    """A safe loader that refuses a key twice in a mapping, deep nesting, and aliases without end."""
 
     _depth = 0
 
@@ -35,7 +35,8 @@ class Loader(yaml.SafeLoader):
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             what = f"nested more than {_MAX_DEPTH} levels deep"
-            raise ComposerError(None, None, what, self.peek_event().start_mark)
+            at: Any = self
+            raise ComposerError(None, None, what, at.peek_event().start_mark)
         node = Composer.compose_node(self, parent, index)
         self._depth -= 1
         return node

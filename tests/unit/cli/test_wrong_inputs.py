@@ -359,3 +359,8 @@ def test_aliases_that_repeat_little_are_kept(artist: Artist) -> None:
 def test_a_new_name_is_named_where_it_exists(refused: Refused, given: list[str], told: str) -> None:
     """Lyra's `skip` is `backfill` now; Dally's policy and a workload never had either."""
     assert told in refused(*given)
+
+
+def test_a_name_that_is_not_utf_8_is_refused(refused: Refused) -> None:
+    """A Latin-1 name of a trace would stand in the run's configuration, which no report could read."""
+    assert "command line: not text in UTF-8" in refused("workload.path=B\udcfccher.csv")

@@ -382,3 +382,65 @@ def test_simulating_does_not_import_modules_of_reports() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("config.yaml", "cluster: x\n", "config.yaml, cluster: not a mapping"),
+        ("config.yaml", "a: &a [*a]\n", "aliases that repeat more than 10,000 values"),
+        ("config.yaml", "a: " + "[" * 5_000, "nested more than 100 levels deep"),
+        ("summary.json", "[" * 100_000, "summary.json: cannot be read"),
+    ],
+)
+def test_a_folder_of_a_stranger_is_refused(
+    run_folder: Callable[..., Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    text: str,
+    told: str,
+) -> None:
+    """Two lines and exit code 2, whatever a file holds."""
+    folder = run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1})
+    (folder / name).write_text(text)
+    assert main([str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert len(error.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [("jobs", "jct_s", float("inf")), ("timeline", "time_s", float("nan")), ("jobs", "submit_s", -1.0)],
+)
+def test_a_number_that_no_run_has_is_refused(
+    run_folder: Callable[..., Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    table: str,
+    column: str,
+    value: float,
+) -> None:
+    """Infinity in any column; none, or less than 0, where every row has a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1})
+    path = folder / f"{table}.parquet"
+    rows = pq.read_table(path)
+    at = rows.column_names.index(column)
+    pq.write_table(rows.set_column(at, column, pa.array([value] * len(rows))), path)
+    assert main([str(folder)]) == 2
+    assert f"{table}.parquet, {column}: wrong number\n" in capsys.readouterr().err
+
+
+def test_names_command_neither_the_terminal_nor_a_spreadsheet(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A policy called `=1+1`, with an escape that clears the screen."""
+    run_folder(tmp_path / "run", {"policy": {"name": "=1+1\x1b[2J"}, "seed": 1})
+    assert main([str(tmp_path / "run")]) == 0
+    printed = capsys.readouterr()
+    assert "\x1b" not in printed.out + printed.err
+    assert "\n'=1+1" in (tmp_path / "run" / "report" / "table.csv").read_text()
