@@ -153,6 +153,15 @@ def _choices(keys: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     return tuple(key for i, key in enumerate(keys) if of_policy(key) or i in named.values())
 
 
+def _marked(
+    keys: Sequence[str], groups: Sequence[Replicates], choices: Sequence[str]
+) -> tuple[Replicates, ...]:
+    """Return the groups, those that lack seeds or jobs of their rivals marked."""
+    _, rows = competing(keys, [group.values for group in groups], choices)
+    lacking = _lacking(list(rows.values()), [group.runs for group in groups])
+    return tuple(replace(group, lacking=i in lacking) for i, group in enumerate(groups))
+
+
 def _lacking(scenarios: Sequence[Sequence[int]], members: Sequence[Sequence[Run]]) -> set[int]:
     """Return the rows that lack seeds, or jobs of a seed, that others of their scenario have."""
     lacking = set()
@@ -199,10 +208,7 @@ def compare(runs: Sequence[Run], choose: Sequence[str] = ()) -> Comparison:
     order = sorted(range(len(members)), key=lambda i: _place(keys, values[i], members[i], given))
     groups_named = _named(keys, [values[i] for i in order], [members[i] for i in order])
     choices = _choices(keys, choose)
-    _, rows = competing(keys, [group.values for group in groups_named], choices)
-    lacking = _lacking(list(rows.values()), [group.runs for group in groups_named])
-    rows_marked = tuple(replace(group, lacking=i in lacking) for i, group in enumerate(groups_named))
-    return Comparison(tuple(keys), rows_marked, along, older, choices)
+    return Comparison(tuple(keys), _marked(keys, groups_named, choices), along, older, choices)
 
 
 def _varied(facts: Sequence[_Facts]) -> list[str]:

@@ -115,11 +115,10 @@ def _axis(comparison: Comparison, columns: Sequence[int], growing: Collection[in
     by_rest = _rows_by_value(comparison, known, columns, rest)
     values = {value for line in by_rest.values() for value in line}
     at = sorted(values, key=lambda value: [*map(natural, value)])
-    seeds = [group.seeds for group in comparison.groups]
     whole = {
         common: line
         for common, line in by_rest.items()
-        if len(line) == len(at) and all(seeds[row] == seeds[line[at[0]]] for row in line.values())
+        if len(line) == len(at) and _same_seeds(comparison, line.values())
     }
     if len(at) < 2 or not whole:
         return None
@@ -132,6 +131,10 @@ def _axis(comparison: Comparison, columns: Sequence[int], growing: Collection[in
     chance = min(shown, default=0.0) <= 1 + LEVEL
     key = comparison.keys[columns[0]]
     return Axis(key, tuple(of), rows, mean_jcts, growing, limit(comparison), chance)
+
+
+def _same_seeds(comparison: Comparison, rows: Collection[int]) -> bool:
+    return len({frozenset(comparison.groups[row].seeds) for row in rows}) == 1
 
 
 def _rows_by_value(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from artist.report.words.axes import SMALL, mean_jct, ratios
 from artist.report.words.verdicts import MAX_CLAUSES, Verdict, at_scenarios, verdicts
 from artist.report.words.wording import at_most, begun, duration, few, longer, per_cent
-from artist.results.compare import Comparison
+from artist.results.compare import Comparison, Replicates
 from artist.results.digest import Digest
 from artist.results.interval import LEAST
 from artist.results.measures import BY_NAME, LEVEL, comparable, estimated
@@ -94,10 +94,7 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
         clauses = [f"lowest, or within 1 % of it, in {listed(first)}"] if first else []
         clauses += filter(None, standings.values())
         parts = [digests[row].parts_s for row in rows if row < len(digests)]
-        if any(comparison.groups[row].partial for row in rows):
-            clauses.append("unfinished jobs: not compared")
-        elif any(comparison.groups[row].lacking for row in rows):
-            clauses.append("seeds or jobs missing: not compared")
+        clauses += _left_out([comparison.groups[row] for row in rows])
         waits = [part[0] / part.sum() for part in parts if part.sum() > 0]
         if waits:
             clauses.append(f"{_span(waits)} of the mean JCT is queueing")
@@ -105,6 +102,13 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
         clauses.append(f"preemptions a run: {sum(stops) / len(stops):,.0f}")
         sentences.append((name, "; ".join(clauses) + "."))
     return sentences
+
+
+def _left_out(groups: Sequence[Replicates]) -> list[str]:
+    """Return the reason that a policy is not compared, if any."""
+    if any(group.partial for group in groups):
+        return ["unfinished jobs: not compared"]
+    return ["seeds or jobs missing: not compared"] * any(group.lacking for group in groups)
 
 
 def how_sure(comparison: Comparison, contest: Contest, ranked: Sequence[Verdict]) -> str:
