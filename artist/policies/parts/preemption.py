@@ -151,15 +151,19 @@ def _placed(
 ) -> dict[int, Allocation] | None:
     """Return the allocations of waiting jobs; None if room has to be made for one of them."""
     placed: dict[int, Allocation] = {}
+    patient: dict[tuple[int, int], Demand] = {}  # by identity and the GPUs left: jobs share demands
     for job in jobs:
         demand = view.demand(job)
         allocation = packing.place(demand, placer(job))
         if allocation is not None:
             placed[job] = allocation
-        elif lenient is None or lenient.place(packing.free, demand) is None:
+            continue
+        key = id(demand), packing.free.total_gpus
+        if lenient is None or (key not in patient and lenient.place(packing.free, demand) is None):
             return None
-        elif not backfill:
+        if not backfill:
             break
+        patient[key] = demand
     return placed
 
 
