@@ -291,9 +291,7 @@ def column_unit(quantity: str, values: Sequence[float | None]) -> tuple[str, flo
     if quantity != "time":
         return _UNITS[quantity]
     known = [value for value in values if value]
-    unit, scale_s = next(
-        (unit, scale_s) for from_s, unit, scale_s in _TIMES if max(known, default=0.0) >= from_s
-    )
+    unit, scale_s = next((unit, scale_s) for from_s, unit, scale_s in _TIMES if max([0.0, *known]) >= from_s)
     seen = min(known, default=0.0) >= scale_s / 100 or max(known, default=0.0) >= _MAX_SECONDS
     return (unit, 1 / scale_s) if seen else ("s", 1.0)
 

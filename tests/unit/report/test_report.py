@@ -444,3 +444,15 @@ def test_names_command_neither_the_terminal_nor_a_spreadsheet(
     printed = capsys.readouterr()
     assert "\x1b" not in printed.out + printed.err
     assert "\n'=1+1" in (tmp_path / "run" / "report" / "table.csv").read_text()
+
+
+def test_a_negative_time_of_a_stranger_is_shown(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A p95 of -1 s is no time of ours, and has a unit all the same: seconds."""
+    folder = run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1})
+    summary = json.loads((folder / "summary.json").read_text())
+    summary["jct_s"]["p95"] = -1.0
+    (folder / "summary.json").write_text(json.dumps(summary))
+    assert main([str(folder)]) == 0
+    assert " -1.000 " in capsys.readouterr().out
