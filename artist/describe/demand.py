@@ -112,7 +112,7 @@ def _requests(raw: Table, path: Path, step_s: float) -> DemandSeries:
     if pending.any():
         _log.warning("%s: left out %d of %d requests: PENDING", path, int(pending.sum()), len(raw))
     raw = raw.take(~pending)
-    (dates,) = read_times(raw, ["gmt_create"], str(path))
+    (dates,) = read_times(raw, ["gmt_create"], str(path), "UTC")
     allowed = "a date such as 2024-11-15 16:57:50"
     refuse(raw, np.isnat(dates), str(path), "gmt_create", "is not a date", allowed)
     if not len(raw):

@@ -72,17 +72,17 @@ def test_a_line_separator_inside_a_cell(folder: Path) -> None:
     assert table["model"].tolist() == ["VGG\u2028 11"]
 
 
-@pytest.mark.parametrize("value", [0, 1.5, True])
+@pytest.mark.parametrize("value", [5, 1.5, True])  # 0 stands for a date that is missing
 def test_a_number_where_philly_has_a_date(folder: Path, value: object) -> None:
     """Pandas4Warning, or an epoch in 1970 without a word."""
     jobs = json.loads(SAMPLES["philly log"].text)
     jobs[0]["submitted_time"] = value
     with pytest.raises(InputError, match="submitted_time is not a date"):
-        read(folder, "philly log", json.dumps(jobs))
+        read(folder, "philly log", json.dumps(jobs), bad_rows="refuse")
     jobs = json.loads(SAMPLES["philly log"].text)
     jobs[1]["attempts"][1]["end_time"] = value
     with pytest.raises(InputError, match="end_time is not a date"):
-        read(folder, "philly log", json.dumps(jobs))
+        read(folder, "philly log", json.dumps(jobs), bad_rows="refuse")
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, '"\\ud800"', "[" * 100_000], ids=["digits", "half", "deep"])
