@@ -16,7 +16,7 @@ class PlanError(Exception):
 
 
 class StuckError(Exception):
-    """Jobs wait forever: nothing runs, nothing is due, and the policy changes nothing.
+    """Jobs wait forever, as the policy changes nothing, or are stopped and moved forever without progress.
 
     Attributes
     ----------

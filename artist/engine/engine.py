@@ -142,7 +142,7 @@ class Engine:
         PlanError
             If the plan cannot be carried out.
         StuckError
-            If jobs wait forever.
+            If jobs wait forever, or are stopped and moved forever without progress.
         """
         stopped_by: StoppedBy = "finished"
         due = self._agenda.next_time()  # whatever the policy's interval
@@ -247,8 +247,8 @@ class Engine:
         self._check.check(plan, now)
         changed = bool(plan.changes or plan.assigns or plan.shifts) and self._transitions.carry_out(plan, now)
         self._fruitless = 0 if changed else self._fruitless + 1
-        if changed and self._futile.many():
-            self._futile.check(now, self.jobs.progress_ns(now))
+        if changed and self._futile.many() and (story := self._futile.story(now, self.jobs.progress_ns(now))):
+            raise StuckError(story, self._result("stuck"))
         self._awaited_gpus = plan.awaited_gpus
         if plan.wake_ns is not None:
             self._agenda.schedule(plan.wake_ns, TIMER)

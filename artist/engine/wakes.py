@@ -89,8 +89,8 @@ class Futile:
         self._changes += 1
         return self._changes % _A_CHECK == 0
 
-    def check(self, now: int, progress_ns: Ints) -> None:
-        """Refuse many changes in a row in which no job got further than it ever was.
+    def story(self, now: int, progress_ns: Ints) -> str:
+        """Return the end of a run in which jobs got no further in ten checks in a row; empty if they did.
 
         Parameters
         ----------
@@ -98,19 +98,15 @@ class Futile:
             The time, in nanoseconds.
         progress_ns
             Running time of jobs that is not lost, shape (n_jobs,).
-
-        Raises
-        ------
-        PlanError
-            If jobs got no further in ten checks in a row.
         """
         furthest = self._furthest
         if furthest is None or (progress_ns > furthest + _NO_PROGRESS_NS).any():
             self._since = self._changes
             self._furthest = progress_ns if furthest is None else np.maximum(furthest, progress_ns)
         elif (row := self._changes - self._since) >= _PATIENCE * _A_CHECK:
-            raise PlanError(
+            return (
                 f"policy {self._policy} changed allocations {row:,} times in a row without progress of any "
-                f"job, at {ns_to_seconds(now)} s; let a job hold its GPUs for more than a start's delay and "
-                "an iteration before it is stopped or moved"
+                f"job, at {ns_to_seconds(now)} s; let a job hold its GPUs for longer than its delays and the "
+                "work that a stop loses (overheads)"
             )
+        return ""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from math import ceil, ulp
 from pathlib import Path
 from typing import Any
@@ -109,8 +110,8 @@ def read_run(folder: Path) -> RunFiles:
 
 
 def to_ns(seconds: float) -> int:
-    """Return whole nanoseconds."""
-    return round(float(seconds) * 1e9)
+    """Return whole nanoseconds; exactly, since a product of floats may be off by one from 2^52 ns on."""
+    return round(Fraction(float(seconds)) * 10**9)
 
 
 def maybe(value: float) -> float | None:
