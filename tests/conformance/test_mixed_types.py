@@ -34,6 +34,7 @@ ALONE = {
     "fungible": job("fungible", 6, 10, **FUNGIBLE),  # 6 new; 12 old are more than all 10 GPUs
     "elastic": job("elastic", 8, 10, min_gpus=2, max_gpus=10, step=2, gpu_types=("old",)),
     "gpu_types": job("typed", 3, 10, gpu_types=("old", "new")),
+    "max_machines": job("together", 3, 10, gpu_types=("old", "new"), max_machines=1),  # 4 old are apart
 }
 """Jobs that one of the types cannot hold."""
 
@@ -78,6 +79,7 @@ def test_it_runs_jobs_that_a_gpu_type_is_too_small_for(name: str) -> None:
     """A plan for GPUs that no machine has, or a job that waits for ever, ends the run."""
     for policy in policies(name):
         finished(policy, list(ALONE.values()))
+        finished(policy, [ALONE["max_machines"]])  # when both types are free
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ types with enough (greedy: with its best case).
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import fields
 from functools import reduce
 from itertools import repeat
@@ -58,6 +58,7 @@ from artist.policies.synergy.tune import Tune
 
 _log = logging.getLogger(__name__)
 Choice = tuple[int, int, int]  # job, GPUs, machines that may serve
+Served = Callable[[int, int], bool]  # whether a job may be tried on some machines
 PackOrder = Literal["policy", "descending", "ascending"]
 Points = Annotated[list[Annotated[float, Field(gt=0, le=1e6)]], Field(min_length=1), AfterValidator(sorted)]
 
@@ -70,6 +71,10 @@ MECHANISMS: Mapping[str, Callable[["Synergy"], Mechanism]] = {
 AnyMechanism = Annotated[
     str | Mechanism, PlainValidator(lambda value: check_part(value, MECHANISMS, "pack", Mechanism))
 ]
+
+
+def _always(job: int, among: int) -> bool:
+    return True
 
 
 @dataclass(config=STRICT)
@@ -166,11 +171,15 @@ class Synergy:
             free.give(held)
         return free
 
-    def _chosen(self, view: ClusterView, jobs: JobColumns, rows: Ints, free: Free) -> list[Choice]:
+    def _chosen(
+        self, view: ClusterView, jobs: JobColumns, rows: Ints, free: Free, served: Served = _always
+    ) -> list[Choice]:
         """Return the jobs to pack, ranked, with GPUs and machines: the first that fit together, or all."""
         takes_all = self._mechanism.takes_all
         if not (self._simple and view.cluster.uniform):
-            return _by_type(view, jobs.job[rows].tolist(), free, takes_all=takes_all)
+            return _by_type(view, jobs.job[rows].tolist(), free, served, takes_all=takes_all)
+        if served is not _always:
+            rows = rows[[served(job, ALL) for job in jobs.job[rows].tolist()]]
         if not takes_all:
             rows = rows[take_first(jobs.gpus[rows], free.total_gpus, backfill=True)]
         return [*zip(jobs.job[rows].tolist(), jobs.gpus[rows].tolist(), repeat(ALL))]
@@ -214,32 +223,41 @@ class Synergy:
         return dict(self._mechanism.pack(needs, free, view))
 
     def _placeable(self, view: ClusterView, rows: Ints, free: Free, chosen: list[Choice]) -> list[Choice]:
-        """Return the first jobs whose GPUs are where they may use them, if placed in order."""
-        in_order, refused = Proportional(), dict[Demand, None]()
+        """Return the first jobs whose GPUs are where they may use them, if placed in order.
+
+        A job that finds no place on GPUs of one type is tried on the next that it may use.
+        """
+        in_order, refused = Proportional(), set[tuple[Demand, int]]()
         while True:
             needs = [self._need(view, *choice) for choice in chosen]
             placed = in_order.pack(needs, free, view)
-            more = [need.demand for need in needs if need.job not in placed]
+            more = {(need.demand, need.among) for need in needs if need.job not in placed}
             if not more:
                 return chosen
-            refused |= dict.fromkeys(more)
-            ranked = view.jobs.job[rows].tolist()
-            rows = rows[[job in placed or view.demand(job) not in refused for job in ranked]]
-            chosen = self._chosen(view, view.jobs, rows, free)
+            refused.update(more)
+            kept = {(need.job, need.among) for need in needs if need.job in placed}
+
+            def served(job: int, among: int, kept: Container[tuple[int, int]] = kept) -> bool:
+                return (job, among) in kept or (view.demand(job), among) not in refused
+
+            chosen = self._chosen(view, view.jobs, rows, free, served)
 
 
-def _by_type(view: ClusterView, jobs: Sequence[int], free: Free, *, takes_all: bool) -> list[Choice]:
+def _by_type(
+    view: ClusterView, jobs: Sequence[int], free: Free, served: Served, *, takes_all: bool
+) -> list[Choice]:
     """Return the jobs to pack if machines or jobs differ in their GPU types.
 
-    Each job once, on the first type that has enough; if the mechanism takes all, on all types that it may
-    use.
+    Each job once, on the first type that has enough and serves it; if the mechanism takes all, on all types
+    that it may use.
     """
     cluster, chosen = view.cluster, []
     left = {gpu_type: int(free.gpus[usable].sum()) for gpu_type, usable in cluster.of_type.items()}
     for job in jobs:
         for way in ways(free, view.demand(job), left):
-            if all(left[gpu_type] >= gpus for gpu_type, gpus in way.items()):
-                chosen.append((job, sum(way.values()), reduce(or_, map(cluster.type_sets.__getitem__, way))))
+            among = reduce(or_, map(cluster.type_sets.__getitem__, way))
+            if served(job, among) and all(left[gpu_type] >= gpus for gpu_type, gpus in way.items()):
+                chosen.append((job, sum(way.values()), among))
                 if takes_all:
                     continue
                 for gpu_type, gpus in way.items():
