@@ -262,11 +262,11 @@ def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedMode
     InputError
         If a setting or a parameter is not allowed, or the folder of its cache cannot be made.
     """
-    system = _system(topology.fabric.system, config.system)
+    settings = {name: value for name, value in config.system.items() if value is not None}
+    preset = settings.pop("preset", "papers")
+    system = _system(topology, preset, settings)
     model = part(config.model, "network.model", ("iteration",))
-    warn_of_unused_settings(
-        model, system, [name for name, value in config.system.items() if value is not None]
-    )
+    warn_of_unused_settings(model, system, list(settings))
     fallback = AnalyticalModel() if config.fallback else None
     try:
         return CachedModel(model, config.cache, fallback), system
@@ -315,9 +315,9 @@ def _profiles_file(profiles: Path, topology: str) -> Path:
     return file
 
 
-def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSettings:
+def _system(topology: Topology, preset: str, settings: Mapping[str, Any]) -> SystemSettings:
     try:
-        return merge_system(base, overrides)
+        return merge_system(topology.system(preset), settings)
     except InputError as error:
         where = f"network.{error.where}"
         raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None

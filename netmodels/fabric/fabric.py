@@ -6,7 +6,7 @@ from typing import Literal
 
 from netmodels.fabric.nccl import NcclFabric
 from netmodels.fabric.shape import TIERS, Tier
-from netmodels.fabric.system import SystemSettings, system_record
+from netmodels.fabric.system import SystemSettings, merge_system, preset_system, system_record
 from netmodels.inputs.digest import digest_of, hash_of
 from netmodels.inputs.errors import InputError
 from netmodels.inputs.naming import allowed_names
@@ -189,6 +189,8 @@ class Topology:
         Type of a machine that states none.
     machines_per_rack
         Default number of machines in a rack.
+    stated
+        Settings of collectives that the file states, by name.
     """
 
     name: str
@@ -197,6 +199,17 @@ class Topology:
     machine_types: dict[str, MachineType] = field(hash=False)
     default_machine_type: str
     machines_per_rack: int
+    stated: Mapping[str, object] = field(default_factory=dict, hash=False)
+
+    def system(self, preset: str) -> SystemSettings:
+        """Return the settings of collectives: those that the file states, over those of a preset.
+
+        Raises
+        ------
+        InputError
+            If there is no preset of that name.
+        """
+        return merge_system(preset_system(preset), self.stated)
 
     def machine_type(self, name: str | None = None, field: str = "") -> MachineType:
         """Return a machine type by name; the default one without a name.

@@ -25,6 +25,12 @@ Collectives = Literal["astra_sim", "nccl"]
 AcrossMachines = Literal["hierarchical", "flat_ring", "tree"]
 Transport = Literal["ideal", "packets", "windows"]
 
+PRESETS: dict[str, dict[str, object]] = {
+    "machines": {"collectives": "nccl"},  # and so DistributedDataParallel's buckets: `bucket_bytes`
+    "papers": {"collectives": "astra_sim"},  # and so a collective per layer
+}
+"""Settings under those of a topology, by name."""
+
 _CHOICES: dict[str, tuple[str, ...]] = {
     "collective_optimization": get_args(CollectiveOptimization),
     "collective_queue": get_args(CollectiveQueue),
@@ -192,6 +198,18 @@ def _algorithms(value: object) -> Algorithms:
 def setting_names() -> tuple[str, ...]:
     """Return the names of all settings, in the order of the dataclass."""
     return tuple(setting.name for setting in fields(SystemSettings) if setting.init)
+
+
+def preset_system(preset: str) -> SystemSettings:
+    """Return the settings of a preset: `machines` as libraries run collectives, `papers` as ASTRA-sim does.
+
+    Raises
+    ------
+    InputError
+        If there is no preset of that name.
+    """
+    _check_choice("preset", preset, tuple(PRESETS))
+    return merge_system(SystemSettings(), PRESETS[preset])
 
 
 def merge_system(base: SystemSettings, overrides: Mapping[str, object]) -> SystemSettings:

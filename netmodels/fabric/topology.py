@@ -274,6 +274,7 @@ def load_topology(raw: Mapping[str, object] | Path, machines_per_rack: int | Non
         machine_types=types,
         default_machine_type=parsed.default_machine_type,
         machines_per_rack=parsed.machines_per_rack,
+        stated=parsed.system,
     )
 
 

@@ -128,6 +128,7 @@ def test_an_unknown_name_is_refused_with_the_near_one(
         ("output.name=a/b", ["output.name", "'a/b'"]),
         ("output.dir=null", ["output.dir", "None"]),
         ("network.system.endpoint_delay_ns=-3", ["network.system.endpoint_delay_ns", "-3"]),
+        ("network.system.preset=machine", ["network.system.preset", "did you mean 'machines'?"]),
         ("cluster.machine_type=vax", ["'vax'", "dgx_h100"]),
         ("policy=3", ["group"]),
         ("policy.placement_low_skew=null", ["policy.placement_low_skew", "None", "spread"]),

@@ -16,6 +16,7 @@ from artist.report.claims.evaluate import roles
 from artist.report.claims.evidence import flat
 from artist.report.claims.schema import read_claims
 from artist.run.build import build, check_config, input_files
+from netmodels.fabric.system import PRESETS
 
 GROUPS = {path.name for path in data_path("conf").iterdir() if path.is_dir()} | {"topology"}
 NAMES = sorted(path.stem for path in data_path("conf", "experiment").glob("*.yaml"))
@@ -104,6 +105,19 @@ def test_the_end_of_every_sweep_can_be_built(name, tmp_path, request):
     for point in points:
         raw, _ = compose(*given, *point)
         assert len(build(check_config(raw)).jobs) > 3
+
+
+def preset_of(name):
+    """Return the preset of `network.system` that an experiment's file names, or one that it inherits from."""
+    raw = OmegaConf.load(data_path("conf", f"experiment/{name}.yaml"))
+    bases = [base for base in raw.get("defaults", []) if base in NAMES]
+    return OmegaConf.select(raw, "network.system.preset") or next(map(preset_of, bases), None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_experiment_names_the_preset_of_its_network(name):
+    """Another default does not change what an experiment is."""
+    assert preset_of(name) in PRESETS
 
 
 @pytest.mark.parametrize("topology", ["dally_paper", "dgx_h100_3tier"])

@@ -76,6 +76,12 @@ def test_every_known_setting_is_described(described: Described) -> None:
         (("arrivals=batch",), "; all jobs arrive at once;"),
         (("arrivals=compress", "arrivals.load=0.9"), "; arrivals squeezed or stretched to load 0.9;"),
         (("network=zero",), "Network model: none, communication takes no time."),
+        (("network.system.preset=machines",), "analytical, collectives as NCCL's,"),
+        (("network.system.preset=papers",), "analytical, collectives as ASTRA-sim's."),
+        # the topology's settings come before the preset, the command line's before both
+        (("topology=dally_code", "network.system.preset=machines"), "collectives as ASTRA-sim's."),
+        (("topology=hgx_h100_ib400", "network.system.preset=papers"), "collectives as NCCL's,"),
+        (("network.system.preset=machines", "network.system.collectives=astra_sim"), "as ASTRA-sim's."),
         (
             ("network.system.collectives=nccl",),
             "analytical, collectives as NCCL's, parameters derived from data sheets.",

@@ -73,6 +73,30 @@ def test_dally_fabric_has_the_constants_of_the_program():
 
 
 @pytest.mark.parametrize(
+    ("name", "preset", "collectives", "mib"),
+    [
+        ("dgx_h100_3tier", "machines", "nccl", 25),  # the file does not state collectives
+        ("dgx_h100_3tier", "papers", "astra_sim", 0),
+        ("hgx_h100_ib400", "papers", "nccl", 25),  # stated: nccl
+        ("dally_code", "machines", "astra_sim", 0),  # stated: astra_sim
+    ],
+)
+def test_a_preset_is_below_the_settings_of_the_file(name, preset, collectives, mib):
+    """Measured fabrics stay NCCL's, and the Dally paper's fabrics ASTRA-sim's, by any preset."""
+    topology = load_topology(FOLDER / f"{name}.yaml")
+    system = topology.system(preset)
+    assert (system.collectives, system.bucket_bytes) == (collectives, mib * 2**20)
+    assert system.local_memory_gb_s == topology.fabric.system.local_memory_gb_s
+
+
+def test_an_unknown_preset_is_refused_with_the_likely_one():
+    """A typo must not silently price another network."""
+    with pytest.raises(InputError, match="did you mean 'machines'") as error:
+        load_topology(FOLDER / "dally_code.yaml").system("machine")
+    assert error.value.where == "system.preset"
+
+
+@pytest.mark.parametrize(
     ("path", "value", "where", "allowed"),
     [
         ("machines_per_rack", 0, "machines_per_rack", "greater than or equal to 1"),
