@@ -9,12 +9,13 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import partial, wraps
 from importlib import import_module
 from io import TextIOWrapper
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, ParamSpec
 
 from artist.errors import InputError, Stopped, out_of_memory
 
@@ -92,6 +93,27 @@ def _raise_later(lost: Any) -> None:
     from threading import Timer
 
     Timer(_SOON_S, os.kill, (os.getpid(), *lost.exc_value.args)).start()
+
+
+_P = ParamSpec("_P")
+
+
+def script(main: Callable[_P, int]) -> Callable[_P, int]:
+    """Return the `main` of a script with its bad input, or missing file, as two lines and exit code 2."""
+
+    @wraps(main)
+    def checked(*args: _P.args, **kwargs: _P.kwargs) -> int:
+        try:
+            return main(*args, **kwargs)
+        except InputError as problem:
+            print(problem, file=sys.stderr)
+        except FileNotFoundError as problem:
+            allowed = "the files that the script's first lines name"
+            what = str(problem.strerror)
+            print(InputError(what, where=str(problem.filename), allowed=allowed), file=sys.stderr)
+        return BAD_INPUT
+
+    return checked
 
 
 # --- standard streams

@@ -12,7 +12,15 @@ from pydantic import Field
 from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
 from artist.app.outputs import check_outputs
 from artist.bad_input.records import Strict, validated
-from artist.calibrating.fabric import Named, check_machine, doubts, fitted, topology_text, weak_points
+from artist.calibrating.fabric import (
+    Named,
+    check_machine,
+    doubts,
+    fitted,
+    topology_text,
+    unmeasured,
+    weak_points,
+)
 from artist.calibrating.fabric_views import fabric_figure, fabric_table
 from artist.calibrating.gpus import KnownGpu, known_gpu
 from artist.calibrating.layers import layers_table, measured_model, named_model, read_layers, sent_bytes
@@ -177,9 +185,12 @@ def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> Non
         _print_notes([f"{note}; machine.speed=..., machine.cpus=... for others"])
         topology, machine_type = gpu.topology, gpu.machine
     outcome = fitted(logs.runs, topology, machine_type.name, named)
+    notes = unmeasured(logs.runs, topology.name, named)
     _print_notes(weak_points(outcome, logs.runs))
     base, machine = config.topology if named else None, chosen.model_dump(exclude_none=True)
-    text = topology_text(outcome, logs, Named(out.stem, base, machine, config.machines_per_rack, gpu))
+    origin = Named(out.stem, base, machine, config.machines_per_rack, gpu, notes)
+    text = topology_text(outcome, logs, origin)
+    _print_notes(notes)
     print(fabric_table(logs.runs, outcome))
     save(text.encode(), out, "out")
     if out.parent.name == "topology":

@@ -39,6 +39,8 @@ class Named:
         None for that of `base`, else of the largest run, or of the shipped topology if that has one machine.
     gpu
         GPU of the machines, for fields that neither has; None if it is unknown.
+    unmeasured
+        Notes on tiers that no run measures.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Named:
     machine: Mapping[str, Any]
     machines_per_rack: int | None = None
     gpu: KnownGpu | None = None
+    unmeasured: Sequence[str] = ()
 
 
 def check_machine(logs: Logs, gpus: int | None, gpu_type: str | None) -> list[str]:
@@ -93,6 +96,27 @@ def weak_points(outcome: Fitted, runs: Sequence[MeasuredRun]) -> list[str]:
     return told
 
 
+def unmeasured(runs: Sequence[MeasuredRun], topology: str, nominal: bool) -> list[str]:
+    """Return notes on the tiers that no run measures, with the origin of their figures.
+
+    Parameters
+    ----------
+    runs
+        The runs.
+    topology
+        Name of the topology that the fit begins with.
+    nominal
+        As for `fitted`.
+    """
+    if all(run.machines == 1 for run in runs):
+        return [f"not measured: rack and network (no run on several machines); as in {topology}"]
+    notes = []
+    if all(run.machines > 1 for run in runs):
+        notes.append(f"not measured: machine (no run on one machine alone); as in {topology}")
+    of = f"as in {topology}, no faster than a rack" if nominal else "ASSUMPTION: as in a rack"
+    return [*notes, f"not measured: network (no run states its racks); {of}"]
+
+
 def doubts(logs: Logs) -> list[str]:
     """Return reasons against one fit of all runs: versions, and runs of one kind that differ much."""
     told = list(logs.doubts)
@@ -138,14 +162,27 @@ def fitted(runs: Sequence[MeasuredRun], topology: Topology, machine_type: str, n
 
 def _with_peaks(prior: NcclFabric, runs: Sequence[MeasuredRun]) -> NcclFabric:
     inside = max((_bus_gb_s(run) for run in runs if run.machines == 1), default=prior.machine.gpu_gb_s)
-    across = [(_bus_gb_s(run), run.gpus_per_machine) for run in runs if run.machines > 1]
+    across = [_leaving_gb_s(run) for run in runs if run.machines > 1]
     if not across:
         return replace(prior, machine=replace(prior.machine, gpu_gb_s=inside))
-    peak, gpus = max(across)
-    way = NcclTier(prior.rack.step_us, peak / gpus, peak)
-    return replace(
-        prior, machine=replace(prior.machine, gpu_gb_s=max(inside, peak / gpus)), rack=way, network=way
-    )
+    gpu, machine = map(max, zip(*across, strict=True))
+    way = NcclTier(prior.rack.step_us, gpu, machine)
+    return replace(prior, machine=replace(prior.machine, gpu_gb_s=max(inside, gpu)), rack=way, network=way)
+
+
+def _leaving_gb_s(run: MeasuredRun) -> tuple[float, float]:
+    """Return the highest bandwidths out of a GPU and out of a machine; 0 if that is not measured.
+
+    Bus bandwidth is a machine's in rings and trees, a GPU's in others. In an all-to-all over n GPUs, n - g of
+    a GPU's n - 1 messages leave its machine of g; in send-receive one GPU of a machine sends out of it.
+    """
+    bus_gb_s, gpus = _bus_gb_s(run), run.gpus_per_machine
+    if run.collective == "send_receive":
+        return bus_gb_s, 0.0
+    if run.collective == "all_to_all":
+        total = run.machines * gpus
+        bus_gb_s *= gpus * (total - gpus) / (total - 1)
+    return bus_gb_s / gpus, bus_gb_s
 
 
 def _bus_gb_s(run: MeasuredRun) -> float:
@@ -205,13 +242,8 @@ def _comments(outcome: Fitted, logs: Logs, named: Named) -> list[str]:
     else:
         if named.gpu is not None:
             lines.append(f"# machine type: {named.gpu.basis}.")
-        lines.append("# fabric: of the fit; ASSUMPTION: racks are joined as machines are, which no run says.")
-    if all(run.machines > 1 for run in logs.runs):
-        lines.append("# No run on one machine alone: its tier is no measurement.")
-    if all(run.machines == 1 for run in logs.runs):
-        of = f", but those of {named.gpu.topology.name}" if named.gpu is not None else ""
-        lines.append(f"# No run on several machines: rack and network are no measurement{of}.")
-    return lines
+        lines.append("# fabric: of the fit.")
+    return lines + [f"# {note}" for note in named.unmeasured]
 
 
 def _source(logs: Logs) -> str:
@@ -252,7 +284,7 @@ def _new(nccl: NcclFabric, logs: Logs, named: Named) -> dict[str, Any]:
         "source": _source(logs),
         "machines_per_rack": named.machines_per_rack or _machines_per_rack(logs, named.gpu),
         "default_machine_type": named.name,
-        "machine_types": {named.name: {name: machine[name] for name in _MACHINE}},
+        "machine_types": {named.name: machine},
         "fabric": {tier: [_dimension(getattr(nccl, tier), tier)] for tier in _TIERS},
     }
 

@@ -65,12 +65,14 @@ class KnownGpu:
     def fields(self, gpus: int) -> dict[str, str | float]:
         """Return the fields of a machine type of some GPUs; CPUs and memory per GPU are as in `machine`."""
         share = gpus / self.machine.gpus
+        same = self.machine.gpu_type == self.gpu_type and self.machine.gpu_memory_bytes
         return {
             "gpu_type": self.gpu_type,
             "speed": self.speed,
             "cpus": max(1, round(self.machine.cpus * share)),
             "memory_gib": self.machine.memory_bytes / 2**30 * share,
             "memory_bandwidth_gb_s": self.machine.memory_bandwidth_bytes_per_s / 1e9 * share,
+            **({"gpu_memory_gib": self.machine.gpu_memory_bytes / 2**30} if same else {}),
         }
 
 

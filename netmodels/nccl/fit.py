@@ -43,6 +43,7 @@ _WIDTHS: Mapping[str, float] = {  # standard deviations of the logarithms, of pr
     "skew": 0.5,
     "ring_from_mb": 0.7,
 }
+_FRACTIONS = ("ll_share", "exchange")  # at most 1
 _STARTS: tuple[dict[str, float], ...] = (  # offsets of the logarithms: the sum has several valleys
     {},
     {"channels_gb_s": -1.0},
@@ -108,11 +109,11 @@ def _valleys(
     free = free_parameters(runs)
     known = np.array([log(_value(prior, name)) for name in free])
     widths = np.array([_WIDTHS[name] for name in free])
-    highest = np.array([0.0 if name == "ll_share" else np.inf for name in free])  # at most 1
+    highest = np.array([0.0 if name in _FRACTIONS else np.inf for name in free])
     residuals = _residuals(runs, prior, free, known, widths)
     for start in _STARTS:
         if set(start) <= set(free):
-            begin = known + [start.get(name, 0.0) for name in free]
+            begin = np.minimum(known + [start.get(name, 0.0) for name in free], highest)
             solution = least_squares(residuals, begin, bounds=(-np.inf, highest))
             yield float(solution.cost), _with(prior, free, np.exp(solution.x)), free
 

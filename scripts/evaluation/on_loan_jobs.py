@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from artist.entry import script
+from artist.errors import InputError
 from artist.results.folder import find_runs, read_run
 from artist.results.jobcolumns import measured_jobs
 from artist.results.run import Run
@@ -111,6 +113,7 @@ def table(by_policy: Mapping[str, Sequence[OnLoan]]) -> str:
     return "\n".join(lines)
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -118,7 +121,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--baseline", default="lyra_fifo", help="policy that they are compared with")
     arguments = parser.parse_args(argv)
     runs = [read_run(folder) for folder in find_runs(arguments.folders).runs]
-    print(table(comparisons(runs, arguments.baseline)))
+    compared = comparisons(runs, arguments.baseline)
+    if not compared:
+        where, allowed = (
+            ", ".join(map(str, arguments.folders)),
+            f"runs of {arguments.baseline}, and others",
+        )
+        raise InputError("no two runs of one setting, one with jobs on loan", where=where, allowed=allowed)
+    print(table(compared))
     return 0
 
 

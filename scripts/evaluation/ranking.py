@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from artist.drawing.looks import example_lines, marked_look, style
 from artist.drawing.panels import head, label_rows, legend, panels
+from artist.entry import script
 from artist.results.folder import find_runs, read_run
 from artist.results.interval import interval_95
 
@@ -173,6 +174,7 @@ def draw(hours: Hours, path: Path) -> None:
         figure.savefig(path)
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table, and draw the plot."""
     parser = argparse.ArgumentParser(

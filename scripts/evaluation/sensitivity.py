@@ -13,6 +13,7 @@ with 3 CPUs; it needs no matrices.
 """
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ import pandas as pd
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.job import Demand, JobSpec
 from artist.drawing.looks import marked_look, style
+from artist.entry import script
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.run.sensitivity import read_sensitivities
@@ -51,7 +53,8 @@ _STALL = InputStall(read_sensitivities(Path("synergy")), Compute())
 _CLUSTER = Cluster([Machine("m", 0, "v100", _GPUS, "V100", 0.25)])
 
 
-def main() -> None:
+@script
+def main() -> int:
     """Print both tables, and draw the plot."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -66,6 +69,7 @@ def main() -> None:
             print(row)
     if arguments.plot:
         draw(arguments.plot)
+    return 0
 
 
 def throughput(model: str, gpus: int, cpus: Floats, memory_gib: Floats) -> Floats:
@@ -161,4 +165,4 @@ def _percent(value: float) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -23,6 +23,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from artist.entry import script
 from netmodels.api import Dimension, IterationTime, Layer, Profile, SystemSettings, Tier
 from netmodels.astra_sim import inputs
 from netmodels.collectives.algorithms import Collective
@@ -350,16 +351,13 @@ def spread(errors: Sequence[float]) -> str:
     return "".join(f"{figure:+10.3%}" for figure in figures)
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; return 0, or 2 if the folder lacks a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args(argv).folder
-    try:
-        print(table(comparisons(folder)))
-    except OSError as problem:
-        print(f"{problem.filename}: {problem.strerror}", file=sys.stderr)
-        return 2
+    print(table(comparisons(folder)))
     return 0
 
 

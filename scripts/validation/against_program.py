@@ -20,6 +20,7 @@ import numpy as np
 from accuracy import dims_of_row, profile_of, profiles_of, rows_of, system_of
 
 from artist.data import data_path
+from artist.entry import script
 from netmodels.api import Layer, Profile, load_topology, shape_of
 from netmodels.astra_sim.model import AstraSim
 from netmodels.collectives.dimensions import Level
@@ -72,6 +73,7 @@ def triples(model: AstraSim, count: int, seed: int) -> Iterator[tuple[str, int, 
         yield name, our_ns, their_ns
 
 
+@script
 def main() -> int:
     """Print the comparison; return 0."""
     parser = argparse.ArgumentParser(

@@ -30,6 +30,8 @@ from pathlib import Path
 from agreement import TRACES, Answer, answer, off
 from testbed import STRETCH, AllStartAnew, composed
 
+from artist.entry import script
+
 _CLUSTER = ["topology=v100_100g", "cluster.machines=8", "network=zero", "performance.network_stage=table"]
 _GROUPS = [f"performance.group_slowdown=[{','.join(str(f / STRETCH) for f in (1.33, 1.5, 1.37))}]"]
 _KEEP = [*_GROUPS, "overheads=keep"]
@@ -60,6 +62,7 @@ def run(shared: Path, policy: str, trace: str, overrides: Sequence[str]) -> Answ
     return answer(replace(simulation, jobs=jobs, policy=decides).run([]))
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)

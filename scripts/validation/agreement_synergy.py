@@ -60,6 +60,7 @@ from synergy_program import (
 )
 from testbed import composed
 
+from artist.entry import script
 from artist.recording.metrics import distribution
 from artist.units import NS_PER_S
 
@@ -206,6 +207,7 @@ def agrees(case: Case, ours: Answer) -> bool:
     )
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables; return 1 if a case does not agree."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)

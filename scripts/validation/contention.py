@@ -31,6 +31,7 @@ import numpy as np
 from contention_cases import Case, Job, Machines, cases_of, kind_of
 from contention_placed import placed
 
+from artist.entry import script
 from artist.run.config import CONTENTION_PACKETS
 from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.packet_transport import HEADER_BYTES, PAYLOAD_BYTES
@@ -224,6 +225,7 @@ def _most(text: str) -> int | None:
     return None if text == "all" else int(text)
 
 
+@script
 def main(arguments: Sequence[str]) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description="jobs that share links, against ns-3")

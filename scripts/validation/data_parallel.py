@@ -47,6 +47,8 @@ from published_training import (
     unseen_pairs,
 )
 
+from artist.entry import script
+from artist.errors import InputError
 from netmodels.api import Fabric, SystemSettings, shape_of
 from netmodels.models.analytical import AnalyticalModel
 
@@ -337,6 +339,7 @@ def print_unseen(name: str, cases: Sequence[Case], outcome: Fit) -> None:
     print_rows(cases, outcome)
 
 
+@script
 def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -344,12 +347,12 @@ def main() -> int:
     parser.add_argument("--rows", action="store_true", help="list every pair")
     parser.add_argument("--unseen", action="store_true", help="predict pairs that are never fitted, too")
     chosen = parser.parse_args()
-    try:
-        trainings = read_trainings(chosen.folder / "data_parallel.csv")
-    except OSError as problem:
-        print(f"{problem.filename}: {problem.strerror}", file=sys.stderr)
-        return 2
+    file = chosen.folder / "data_parallel.csv"
+    trainings = read_trainings(file)
     pairs = pairs_of(trainings)
+    if not pairs:
+        allowed = "runs of a model on several machines, and of the same on one"
+        raise InputError("no pair of trainings", where=str(file), allowed=allowed)
     cases = [case_of(pair, WHOLE) for pair in pairs]
     outcome = fit(cases)
     print_errors(cases)

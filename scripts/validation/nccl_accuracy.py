@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from nccl_published import Published, Series, read_published
 
+from artist.entry import script
 from netmodels.api import Fabric, MeasuredRun, NcclFabric, SystemSettings, shape_of
 from netmodels.collectives.algorithms import Collective
 from netmodels.models.analytical import AnalyticalModel
@@ -197,17 +198,14 @@ def report(published: Published, unseen: bool) -> str:
     )
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables; return 0, or 2 if the folder lacks a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--unseen", action="store_true", help="the machines that were kept aside")
     chosen = parser.parse_args(argv)
-    try:
-        print(report(read_published(chosen.folder), chosen.unseen))
-    except OSError as problem:
-        print(f"{problem.filename}: {problem.strerror}", file=sys.stderr)
-        return 2
+    print(report(read_published(chosen.folder), chosen.unseen))
     return 0
 
 

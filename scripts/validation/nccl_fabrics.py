@@ -15,6 +15,7 @@ from pathlib import Path
 from nccl_published import Published, read_list, read_published
 
 from artist.data import data_path
+from artist.entry import script
 from netmodels.api import MeasuredRun, NcclFabric, load_topology
 from netmodels.nccl.fit import Fitted, fit_nccl
 from netmodels.nccl.parameters import nccl_of
@@ -109,17 +110,14 @@ def write(refitted: Refitted) -> None:
     path.write_text(f"{kept}\n\n{refitted.section}\n", "utf-8")
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
     """Print or write the sections; return 0, or 2 if the folder lacks a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true", help="into the files of topologies/")
     chosen = parser.parse_args(argv)
-    try:
-        published = read_published(chosen.folder)
-    except OSError as problem:
-        print(f"{problem.filename}: {problem.strerror}", file=sys.stderr)
-        return 2
+    published = read_published(chosen.folder)
     for name, runs in read_list()["fabrics"].items():
         refitted = refit(published, name, runs)
         alike = refitted.shipped is not None and section_of(refitted.shipped) == section_of(

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from artist.data import data_path
+from artist.errors import InputError
 from netmodels.api import Dimension, Fabric, MeasuredRun, NcclCollective
 
 Row = Mapping[str, str]
@@ -121,6 +122,8 @@ def read_published(folder: Path) -> Published:
     ------
     OSError
         If a file is missing.
+    InputError
+        If a run of the list is missing.
     """
     listed = read_list()
     seen, unseen = (
@@ -132,6 +135,10 @@ def read_published(folder: Path) -> Published:
     with (folder / "nccl.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             points.setdefault(row["run"], []).append((int(row["bytes"]), float(row["time_us"])))
+    for name in (*seen, *unseen):
+        if name not in rows or name not in points:
+            lacking = "nccl_runs.csv" if name not in rows else "nccl.csv"
+            raise InputError("a run is missing", where=str(folder / lacking), allowed=f"a row of {name}")
     runs = {name: measured_run(rows[name], sorted(points[name])) for name in (*seen, *unseen)}
     series = tuple(
         Series(**{**entry, "fitted": tuple(entry["fitted"]), "predicted": tuple(entry["predicted"])})

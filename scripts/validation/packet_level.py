@@ -23,6 +23,7 @@ from typing import Any, cast
 from accuracy import Row, rows_of
 
 from artist.data import data_path
+from artist.entry import script
 from artist.pricing.placements import parse_shape
 from netmodels.api import Shape, load_topology
 from netmodels.fabric.system import Transport
@@ -125,17 +126,14 @@ def table(answers: Sequence[Compared]) -> str:
     return "\n".join(lines)
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; return 0, or 2 if a file is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("tables", type=Path, nargs="*")
     arguments = parser.parse_args(argv)
-    try:
-        print(table(comparisons(arguments.folder, arguments.tables)))
-    except OSError as problem:
-        print(f"{problem.filename}: {problem.strerror}", file=sys.stderr)
-        return 2
+    print(table(comparisons(arguments.folder, arguments.tables)))
     return 0
 
 

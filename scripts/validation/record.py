@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 
+from artist.entry import script
 from netmodels.api import Dimension, Fabric, Layer, Profile, Shape, SystemSettings, shape_of
 from netmodels.astra_sim.locate import NAMES, Backend
 from netmodels.astra_sim.model import AstraSim
@@ -88,6 +89,7 @@ def record(binary: str, backend: Backend, text: str, way: AcrossMachines) -> Non
     print(json.dumps(record), flush=True)
 
 
+@script
 def main() -> int:
     """Record the placements and return 0."""
     parser = argparse.ArgumentParser(

@@ -141,3 +141,13 @@ def test_published_rows_are_met_better_than_by_any_constant() -> None:
         for share, ours in ((0.5, median), (0.9, p90)):
             constants = data_parallel.held_out(cases, key, data_parallel.constant(share))
             assert ours < data_parallel.errors(constants, cases)[share == 0.9]
+
+
+def test_a_table_without_pairs_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:
+    """Two lines and exit code 2, as nothing can be compared."""
+    (tmp_path / "data_parallel.csv").write_text("model\n")
+    monkeypatch.setattr("sys.argv", ["data_parallel.py", str(tmp_path)])
+    assert data_parallel.main() == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == f"{tmp_path}/data_parallel.csv: no pair of trainings"
+    assert "allowed: runs of a model on several machines" in second

@@ -131,6 +131,10 @@ def test_the_tables_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     """A folder without the files is refused with the missing file's name, not a traceback."""
     assert nccl_accuracy.main([str(tmp_path)]) == 2
     assert "nccl_runs.csv" in capsys.readouterr().err
+    (tmp_path / "nccl_runs.csv").write_text("run\n")
+    (tmp_path / "nccl.csv").write_text("run,bytes,time_us\n")
+    assert nccl_accuracy.main([str(tmp_path)]) == 2
+    assert capsys.readouterr().err.splitlines()[0] == f"{tmp_path}/nccl_runs.csv: a run is missing"
 
 
 @pytest.mark.skipif(not REFERENCE.is_dir(), reason="the published runs are not part of the project")

@@ -9,9 +9,10 @@ import yaml
 
 import artist.app.cli
 import artist.pricing.command
+from artist.calibrating.fabric import fitted, unmeasured
 from artist.calibrating.gpus import known_gpu
 from artist.data import data_path
-from netmodels.api import load_topology
+from netmodels.api import MeasuredRun, load_topology
 
 POINTS = ((1024, 30.0), (1 << 20, 60.0), (1 << 25, 400.0), (1 << 30, 9000.0))
 MACHINE = ("speed=1", "cpus=96", "memory_gib=1000", "memory_bandwidth_gb_s=400")
@@ -83,6 +84,9 @@ def test_a_log_of_one_machine_makes_a_topology_that_works(calibrate, called, pri
     result = calibrate("nccl=one.log")
     assert result.code == 0, result.err
     assert "as hgx_h100 of hgx_h100_ib400" in result.err
+    told = "not measured: rack and network (no run on several machines); as in hgx_h100_ib400"
+    assert told in result.err.splitlines(), result.err
+    assert f"# {told}" in Path("mine/topology/fitted.yaml").read_text().splitlines()
     topology = load_topology(Path("mine/topology/fitted.yaml"))
     shipped = load_topology(data_path("topologies", "hgx_h100_ib400.yaml"))
     assert replace(topology.machine_type(), name="hgx_h100") == shipped.machine_type()
@@ -92,6 +96,64 @@ def test_a_log_of_one_machine_makes_a_topology_that_works(calibrate, called, pri
     options = command.removeprefix("to use it: artist ").split()
     code, _, err = called(artist.app.cli.main, *options, "workload.jobs=3", "policy=fifo")
     assert code == 0, err
+
+
+def run_of(collective, machines=2, gpus=8):
+    """Return a run of 1 GiB in 10 ms, 107.4 GB/s."""
+    return MeasuredRun(collective, collective, machines, gpus, ((1 << 30, 1e4),))
+
+
+@pytest.mark.parametrize(
+    ("runs", "gpu_gb_s", "machine_gb_s"),
+    [
+        ([run_of("send_receive")], 107.4, 859),  # a GPU's; eight of them
+        ([run_of("all_to_all")], 53.7, 429.5),  # half of each GPU's bytes leave: 107.4 / 2; 8 x 53.7
+        ([run_of("all_to_all", gpus=1)], 53.7, 53.7),
+        ([run_of("all_to_all", 4)], 80.5, 644),  # 24 of 32 parts leave: 107.4 x 3 / 4; 8 x 80.5
+        ([run_of("all_gather")], 12.6, 100.7),  # a machine's: 15 / 16 x 107.4; / 8
+        ([run_of("all_reduce")], 25.2, 201.3),  # 2 x 15 / 16 x 107.4; / 8
+        ([run_of("all_gather"), run_of("send_receive")], 107.4, 100.7),  # one GPU fills the machine's port
+        ([run_of("all_gather"), run_of("all_gather", gpus=1)], 53.7, 100.7),  # 1 / 2 x 107.4 by one GPU
+    ],
+)
+def test_a_fit_without_a_topology_begins_with_the_bandwidths_measured(runs, gpu_gb_s, machine_gb_s):
+    """Bus bandwidth is a machine's in rings, a GPU's in the others; `exchange` is at most 1."""
+    topology = load_topology(data_path("topologies", "dgx_h100_3tier.yaml"))
+    nccl = fitted(runs, topology, "dgx_h100", nominal=False).nccl
+    assert nccl.rack == nccl.network
+    near = 0.01 if len(runs) == 1 else 0.1
+    assert nccl.rack.gpu_gb_s == pytest.approx(gpu_gb_s, rel=near)
+    assert nccl.rack.sends_gb_s(8, 16) == pytest.approx(machine_gb_s, rel=near)
+    assert nccl.exchange <= 1
+
+
+def test_no_exchange_is_faster_than_its_ports(calibrate, printed_log):
+    """8 x 0.5 GiB leave a machine in 0.25 s, 17.2 GB/s by ports of 12.5: `exchange` stops at 1."""
+    Path("one.log").write_text(
+        printed_log([(1 << 29, 125_000.0), (1 << 30, 250_000.0)], collective="all_to_all")
+    )
+    result = calibrate("nccl=one.log", "topology=v100_100g", "out=own.yaml")
+    assert result.code == 0, result.err
+    assert load_topology(Path("own.yaml")).fabric.nccl.exchange == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("machines", "nominal", "tiers"),
+    [
+        ((1,), True, ["rack and network (no run on several machines); as in X"]),
+        (
+            (2,),
+            False,
+            ["machine (no run on one machine alone); as in X", "network", "ASSUMPTION: as in a rack"],
+        ),
+        ((1, 2), True, ["network (no run states its racks); as in X, no faster than a rack"]),
+    ],
+)
+def test_tiers_without_a_run_are_named(machines, nominal, tiers):
+    """A run on several machines measures one rack at most."""
+    told = unmeasured([run_of("all_reduce", count) for count in machines], "X", nominal)
+    assert len(told) == (2 if machines == (2,) else 1)
+    assert all(tier in " ".join(told) for tier in tiers)
 
 
 @pytest.mark.parametrize(
