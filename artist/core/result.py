@@ -29,6 +29,8 @@ JOB_COLUMNS = (  # jobs.parquet has them in this order, x_ns as x_s
     "overhead_ns",  # start, restart, migrate ... delays: GPUs held without progress; a finish not yet noticed
     "gpu_held_ns",  # GPUs x time held
     "gpu_held_alone_ns",  # the part of it outside of groups
+    "gpu_compute_ns",  # GPUs x time computing, lost work included
+    "gpu_exposed_comm_ns",  # GPUs x exposed communication
     *PART_COLUMNS,
     "lost_ns",  # part of running_ns whose work was lost
     "iterations",  # done, less those lost

@@ -63,6 +63,8 @@ class JobTable:
         "evictions",
         "finish_ns",
         "first_start_ns",
+        "gpu_compute_ns",
+        "gpu_exposed_comm_ns",
         "gpus",
         "grouped_gpu_ns",
         "held",
@@ -141,6 +143,7 @@ class JobTable:
         self.checkpoint = column(checkpoint_iterations or 1)
         self.opened_ns, self.safe_ns = column(), column()
         self.grouped_gpu_ns = column()  # GPUs x time held in groups
+        self.gpu_compute_ns, self.gpu_exposed_comm_ns = column(), column()
         self.first_start_ns, self.finish_ns = column(-1), column(-1)
         self.queueing_ns, self.running_ns = column(), column()
         self.overhead_ns, self.lost_ns = column(), column()
@@ -253,6 +256,9 @@ class JobTable:
                     share = elapsed * part // iteration
                     column[job] += share
                     compute -= share
+            if parts.exposed_ns:
+                self.gpu_exposed_comm_ns[job] += elapsed * parts.exposed_ns // iteration * gpus
+        self.gpu_compute_ns[job] += compute * gpus
         busy = self.template[job].gpu_utilization
         self.compute_gpu_ns += compute * gpus if busy == 1.0 else int(compute * gpus * busy)
         return elapsed

@@ -25,7 +25,8 @@ PIECE_ROWS = 1 << 16
 _AT_ONCE = 1 << 13
 
 _GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
-_NOT_WRITTEN = "gpu_held_alone_ns"  # for audits: groups' GPUs are counted once there
+# For audits, as groups' GPUs are counted once there; for the summary.
+_NOT_WRITTEN = ("gpu_held_alone_ns", "gpu_compute_ns", "gpu_exposed_comm_ns")
 _UNKNOWN = -1  # in RunResult's columns: never started, not finished
 
 
@@ -175,7 +176,7 @@ def _jobs(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, Ints]) ->
 def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, Ints]) -> dict[str, Ints]:
     """Return the columns to write, with completion and ideal time at their places."""
     derived: dict[str, Ints] = {}
-    for name in JOB_COLUMNS:
+    for name in (name for name in JOB_COLUMNS if name not in _NOT_WRITTEN):
         derived[name] = columns[name]
         if name == "finish_ns":
             finish = columns[name]
@@ -183,7 +184,6 @@ def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, Ints])
         elif name == "overhead_ns":
             iterations, compute_ns = (array_of(specs, one)[part] for one in ("iterations", "compute_ns"))
             derived["ideal_ns"] = iterations * compute_ns
-    del derived[_NOT_WRITTEN]
     return derived
 
 

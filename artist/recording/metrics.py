@@ -1,6 +1,7 @@
 """The numbers of summary.json, made from a result. Pure."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -9,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.cluster import TIERS
+from artist.core.compact_jobs import field_of, of_templates
+from artist.core.job import JobSpec
 from artist.core.result import RunResult
 from artist.recording.topic import Topic
 from artist.units import NS_PER_S, ns_to_seconds
@@ -34,8 +37,10 @@ def summarise(
     Makespan, completion, queueing and exposed time are taken over finished jobs, of the window if the run was
     to end with one (the steady state: jobs before and after it only keep the cluster busy); `measured` has
     how many jobs that should be, and how many of them had finished. `comm_overhead` is over all jobs that
-    made progress; preemptions and migrations over all jobs. A number that needs a finished job (or progress,
-    or capacity) is None when there is none.
+    made progress: mean and p95 count each job once; `by_gpu_time` is exposed communication x GPUs held over
+    compute time x GPUs held, both summed over jobs; `largest` has model and GPUs asked for of the jobs with
+    the largest `share` of the former. Preemptions and migrations are over all jobs. A number that needs a
+    finished job (or progress, or capacity) is None when there is none.
 
     Parameters
     ----------
@@ -76,7 +81,7 @@ def summarise(
         "jct_s": distribution((finish - submit)[finished]),
         "queueing_s": distribution(queueing[finished]),
         "exposed_s": distribution(exposed[finished]),
-        "comm_overhead": _comm_overhead(columns["exposed_comm_ns"], columns["compute_ns"]),
+        "comm_overhead": _comm_overhead(result),
         "gpu_utilization": _ratio(result.compute_gpu_ns, result.capacity_gpu_ns),
         "gpu_allocated": _ratio(result.busy_gpu_ns, result.capacity_gpu_ns),
         **{name: entry for topic in topics for name, entry in topic.summary_entries(result).items()},
@@ -120,20 +125,40 @@ def _mean_beyond_s(times_ns: npt.NDArray[np.int64], limit_ns: float) -> float:
 
 
 def _mean_s(times_ns: npt.NDArray[np.int64]) -> float:
-    # Summed in two halves: exact, whatever the order, and sums may pass 2^63.
-    total_ns = (int((times_ns >> 32).sum()) << 32) + int((times_ns & 0xFFFFFFFF).sum())
-    return total_ns / (len(times_ns) * NS_PER_S)
+    return _sum(times_ns) / (len(times_ns) * NS_PER_S)
 
 
-def _comm_overhead(
-    exposed_ns: npt.NDArray[np.int64], compute_ns: npt.NDArray[np.int64]
-) -> dict[str, float | None]:
-    ran = compute_ns > 0
+def _sum(times_ns: npt.NDArray[np.int64]) -> int:
+    # In two halves: exact, whatever the order, and sums may pass 2^63.
+    return (int((times_ns >> 32).sum()) << 32) + int((times_ns & 0xFFFFFFFF).sum())
+
+
+def _comm_overhead(result: RunResult) -> dict[str, Any]:
+    columns = result.columns
+    ran = columns["compute_ns"] > 0
     if not ran.any():
-        return {"mean": None, "p95": None}
-    overhead = exposed_ns[ran] / compute_ns[ran]
-    # fsum rounds once, so the mean is the same on every processor.
-    return {"mean": math.fsum(overhead) / len(overhead), "p95": float(np.percentile(overhead, 95))}
+        return {"mean": None, "p95": None, "by_gpu_time": None}
+    overhead = columns["exposed_comm_ns"][ran] / columns["compute_ns"][ran]
+    exposed = columns["gpu_exposed_comm_ns"]
+    return {
+        # fsum rounds once, so the mean is the same on every processor.
+        "mean": math.fsum(overhead) / len(overhead),
+        "p95": float(np.percentile(overhead, 95)),
+        "by_gpu_time": _ratio(_sum(exposed), _sum(columns["gpu_compute_ns"])),
+        **({"largest": _largest(result.jobs, exposed)} if exposed.any() else {}),
+    }
+
+
+def _largest(jobs: Sequence[JobSpec], exposed: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """Return the model and the GPUs asked for whose jobs have the largest sum of exposed GPU time."""
+    models, gpus = list(field_of(jobs, "model")), of_templates(jobs, lambda spec: spec.demand.gpus)
+    count, times = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
+    for job in np.flatnonzero(exposed).tolist():
+        pair = models[job], int(gpus[job])
+        count[pair] += 1
+        times[pair] += int(exposed[job])
+    pair = max(sorted(times), key=times.__getitem__)
+    return {"model": pair[0], "gpus": pair[1], "jobs": count[pair], "share": times[pair] / times.total()}
 
 
 def _ratio(part: int, whole: int) -> float | None:

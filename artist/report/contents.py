@@ -15,6 +15,7 @@ from artist.report.page.grouped_tables import TOP_MEMBERS, links_table, members_
 from artist.report.page.page import Section, report_page
 from artist.report.words.answers import answers
 from artist.report.words.cautions import cautions
+from artist.report.words.fabrics import waiting_for_network
 from artist.report.words.job_types import job_types
 from artist.report.words.notes import (
     LINKS,
@@ -80,7 +81,11 @@ def report_files(
         ("Traces, to open in ui.perfetto.dev", [(f"{group.name}:", name) for name, group in pairs]),
         ("Runs", [_entry(group.name, run, output) for group in comparison.groups for run in group.runs]),
     )
-    more = [*pools(digests), *job_types(comparison, competing, _interference(comparison))]
+    more = [
+        *waiting_for_network(comparison),
+        *pools(digests),
+        *job_types(comparison, competing, _interference(comparison)),
+    ]
     choice = comparison.has_choice
     page = report_page(
         lead(comparison),

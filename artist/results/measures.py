@@ -49,7 +49,7 @@ class Metric:
         Whether the row with the lowest value may be marked as the best.
     optional
         Whether only some runs have it: those that were asked for it, or whose jobs need CPUs and memory or
-        share links, or whose machines begin in several pools.
+        share links, or whose machines begin in several pools, or that are of a later version.
     per
         Name of its divisor, in the summary too.
     """
@@ -78,9 +78,10 @@ class Metric:
         return None if self.quantity == "time" and not covered(summary).whole else self.of(summary)
 
 
-# Of runs with a recording on request, jobs that need CPUs and memory, or machines in pools.
+# Of runs with a recording on request, jobs that need CPUs and memory, or machines in pools; or of later code.
 _OPTIONAL = {"measured", "resources", BLOCKING, "shares", "relative_throughput", "pools", "reclaims"} | {
     "inference_short", "jct_short_s", "jct_long_s", "kinds", "contention", "above_port",
+    "comm_overhead.by_gpu_time",
 }  # fmt: skip
 _MEANS = ("mean", "median", "p95", "p99")
 _BEYOND = ("mean_beyond_p95", "mean_beyond_p99")
@@ -92,7 +93,9 @@ def _row(
     """Return a metric; lines of its heading are parted by |, and keys of its place in the summary by dots."""
     first, second = title.split("|")
     keys = tuple(path.split("."))
-    return Metric(name, (first, second), keys, quantity, low_is_good, keys[0] in _OPTIONAL, per)
+    return Metric(
+        name, (first, second), keys, quantity, low_is_good, not _OPTIONAL.isdisjoint((keys[0], path)), per
+    )
 
 
 # What the table in a terminal shows, where runs have it.
@@ -104,6 +107,7 @@ METRICS = (
     _row("makespan_s", "|makespan", "makespan_s", "time", True),
     _row("gpu_utilization", "GPUs|used", "gpu_utilization", "fraction"),
     _row("comm_overhead_mean", "comm.|overhead", "comm_overhead.mean", "fraction"),
+    _row("comm_overhead_by_gpu_time", "by GPU|time", "comm_overhead.by_gpu_time", "fraction"),
     _row("contention_slowdown", "slowed by|contention", "contention.slowdown", "ratio", True),
     _row("preemptions", "preemp-|tions", "preemptions", "count"),
 )

@@ -55,6 +55,7 @@ _KINDS = _section(
 _ABOVE_PORT = _section(
     "AbovePort", "", "questions", worst=(str, ...), comm_s=(float, ...), least_s=(float, ...)
 )
+_LARGEST = _section("Largest", "", "gpus jobs", model=(str, ...), share=(float, ...))
 _SOME: dict[str, Any] = {  # sections that only some runs have
     "resources": _section("Resources", "storage cpu gpu network"),
     "blocking_index": float,
@@ -77,7 +78,10 @@ _FIELDS: dict[str, Any] = {
     "measured": (_section("Measured", "", "jobs finished") | None, None),
     "makespan_s": (float | None, ...),
     **dict.fromkeys(("jct_s", "queueing_s", "exposed_s"), (_DISTRIBUTION, ...)),
-    "comm_overhead": (_section("Overhead", "mean p95"), ...),
+    "comm_overhead": (
+        _section("Overhead", "mean p95", later="by_gpu_time", largest=(_LARGEST | None, None)),
+        ...,
+    ),
     **dict.fromkeys(("gpu_utilization", "gpu_allocated"), (float | None, ...)),
     **{name: (section | None, None) for name, section in _SOME.items()},
     **dict.fromkeys(("preemptions", "migrations"), (int, ...)),

@@ -7,6 +7,7 @@ from artist.results.compare import IDLE_SEEDS, POLICY, Comparison, along_note, c
 from artist.results.coverage import coverage_notes, mark
 from artist.results.measures import ALL_METRICS, METRICS, Metric, change, column_unit, estimate, number_texts
 from artist.results.names import short_key
+from artist.results.overhead import overhead_by_gpu_time
 from artist.results.run import Run
 from artist.results.stand_ins import stand_in_notes, stand_ins
 from artist.tables.grid import Grid, csv_text
@@ -46,8 +47,9 @@ def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
         keys = ["", *keys]
         leads = [(group.letter, *lead) for group, lead in zip(groups, leads, strict=True)]
     summaries = [[run.summary for run in group.runs] for group in groups]
+    names = [group.name for group in groups]
     notes = [note for note in (along_note(comparison), idle_seeds(comparison)) if note]
-    return _grid(keys, list(zip(leads, summaries, strict=True)), notes)
+    return _grid(keys, list(zip(leads, summaries, strict=True)), names, notes)
 
 
 def comparison_csv(comparison: Comparison) -> str:
@@ -93,7 +95,7 @@ def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
 _Rows = Sequence[tuple[Sequence[str], Sequence[Mapping[str, Any]]]]
 
 
-def _grid(keys: Sequence[str], rows: _Rows, notes: Sequence[str] = ()) -> Grid:
+def _grid(keys: Sequence[str], rows: _Rows, names: Sequence[str] = ("",), notes: Sequence[str] = ()) -> Grid:
     replicated = any(len(summaries) > 1 for _, summaries in rows)
     heads = [("", key, "") for key in keys] + [("", "runs", "")] * replicated
     columns = [[values[i] for values, _ in rows] for i in range(len(keys))]
@@ -110,7 +112,10 @@ def _grid(keys: Sequence[str], rows: _Rows, notes: Sequence[str] = ()) -> Grid:
         marks = [mark(summaries) * (metric.name == "finished") for _, summaries in rows]
         columns.append([cell + star for cell, star in zip(cells, marks, strict=True)])
     apart = replicated and IDLE_SEEDS not in notes
-    notes = [*notes, *[INTERVAL] * apart, *coverage_notes(every), *stand_in_notes(every)]
+    _, by_row = zip(*rows, strict=True)
+    added = overhead_by_gpu_time(list(zip(names, by_row, strict=True)))
+    by_gpu_time = [f"by GPU time: {added}"] * bool(added)
+    notes = [*notes, *[INTERVAL] * apart, *coverage_notes(every), *by_gpu_time, *stand_in_notes(every)]
     return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), "\n".join(notes))
 
 

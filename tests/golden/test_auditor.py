@@ -236,6 +236,33 @@ def test_utilisation_with_elastic_jobs_is_bounded(run_under):
     assert [text.partition(": ")[2] for text in told] == [why]
 
 
+@pytest.mark.parametrize(
+    ("name", "factor"), [("by_gpu_time", 1.001), ("gpus", 2), ("jobs", 2), ("share", 1.001), ("model", 2)]
+)
+def test_overhead_by_gpu_time_and_its_largest_part_are_recounted(name, factor, run_under, tmp_path):
+    """Jobs that keep their GPUs: exact; one number more, or the model's name twice, is found."""
+    run = Path(copytree(run_under("fifo"), tmp_path / "run"))
+    assert _faults(run) == []
+    summary = json.loads((run / "summary.json").read_text())
+    overhead = summary["comm_overhead"]
+    place = overhead if name in overhead else overhead["largest"]
+    place[name] *= factor
+    (run / "summary.json").write_text(json.dumps(summary))
+    assert len(_faults(run)) == 1
+
+
+def test_overhead_by_gpu_time_of_elastic_jobs_is_bounded(run_under, tmp_path):
+    """No file says how long a job computed on which number of GPUs; ten times the overhead is found."""
+    run = Path(copytree(run_under("lyra"), tmp_path / "run"))
+    findings = audit.audit(run)
+    assert not findings.faults
+    assert any(text.startswith("comm_overhead.by_gpu_time only as ") for text in findings.unknown)
+    summary = json.loads((run / "summary.json").read_text())
+    summary["comm_overhead"]["by_gpu_time"] *= 10
+    (run / "summary.json").write_text(json.dumps(summary))
+    assert len(_faults(run)) == 1
+
+
 def test_names_are_held_against_the_trace(folder):
     """The trace gives job a other names than jobs.parquet, where models are drawn and users unknown."""
     trace = folder / "named.csv"

@@ -94,6 +94,8 @@ def result(cluster: Cluster, jobs: list[JobSpec]) -> RunResult:
     columns["gpu_held_ns"][:] = (20 * S, 50 * S, 8 * S)
     columns["compute_ns"][:] = (10 * S, 10 * S, 4 * S)
     columns["exposed_comm_ns"][:] = (0, 5 * half, 0)
+    columns["gpu_compute_ns"][:] = (20 * S, 40 * S, 8 * S)
+    columns["gpu_exposed_comm_ns"][:] = (0, 10 * S, 0)  # 4 x 2.5
     columns["iterations"][:] = (10, 5, 4)
     columns["starts"][:] = 1
     columns["machine_tier_ns"][:] = (10 * S, 0, 4 * S)

@@ -10,6 +10,7 @@ from artist.report.words.wording import at_most, longer, often
 from artist.results.compare import Comparison
 from artist.results.measures import LEVEL, is_level
 from artist.results.names import listed
+from artist.results.overhead import overhead_by_gpu_time
 
 
 def fabrics(axis: Axis, comparison: Comparison, gpus: Sequence[float], shares: Sequence[float] = ()) -> str:
@@ -43,7 +44,7 @@ def no_part(comparison: Comparison, shares: Sequence[float] = ()) -> str:
     """Return that the network hardly matters, and why; empty where it does.
 
     It hardly does if in every run communication adds less than 1 % to computing: of a job on average, at the
-    95th percentile of jobs, and summed over all jobs.
+    95th percentile of jobs, by GPU time, and summed over all jobs.
 
     Parameters
     ----------
@@ -52,11 +53,12 @@ def no_part(comparison: Comparison, shares: Sequence[float] = ()) -> str:
     """
     summaries = [run.summary for group in comparison.groups for run in group.runs]
     overheads = [summary["comm_overhead"] for summary in summaries]
-    mean, p95 = (
-        max((overhead[key] or 0.0 for overhead in overheads), default=0.0) for key in ("mean", "p95")
+    mean, p95, by_gpu_time = (
+        max((overhead.get(key) or 0.0 for overhead in overheads), default=0.0)
+        for key in ("mean", "p95", "by_gpu_time")
     )
     summed = max(shares, default=0.0)
-    if max(mean, p95, summed) >= LEVEL:
+    if max(mean, p95, by_gpu_time, summed) >= LEVEL:
         return ""
     if all(is_free(run) for group in comparison.groups for run in group.runs):
         return "These runs say nothing about the network: communication was set to take no time"
@@ -68,6 +70,13 @@ def no_part(comparison: Comparison, shares: Sequence[float] = ()) -> str:
         f"{text}communication adds at most {at_most(p95)} to the computing of 95 % of the jobs, "
         f"{at_most(mean)} to that of a job on average{together}"
     )
+
+
+def waiting_for_network(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return the overheads by GPU time and the jobs behind them; nothing if all are below 1 %."""
+    rows = [(group.name, [run.summary for run in group.runs]) for group in comparison.groups]
+    added = overhead_by_gpu_time(rows)
+    return [("Who waits for the network", f"{added[0].upper()}{added[1:]}.")] if added else []
 
 
 def _widest(axis: Axis) -> str:

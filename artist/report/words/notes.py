@@ -15,7 +15,8 @@ _USED = (
 )
 _OVERHEAD = (
     "Comm. overhead: exposed communication over compute, the unweighted mean over jobs that ran; a short "
-    "job counts as much as a long one."
+    "job counts as much as a long one. By GPU time: exposed communication x GPUs held over compute x GPUs "
+    "held, both summed over jobs."
 )
 _JCT = "JCT: the time from a job's submission to its finish."
 MORE_COLUMNS = (

@@ -1,5 +1,6 @@
 """summary.json recounted: counts, distributions, shares of the GPUs' time."""
 
+from collections import Counter
 from collections.abc import Sequence
 from math import fsum
 from typing import Any
@@ -13,6 +14,7 @@ from auditing.replay import Replay
 
 CHECK = "summary.json"
 _UTILISATION = "gpu_utilization"
+_BY_GPU_TIME = ("comm_overhead.by_gpu_time", "comm_overhead.largest.")
 _OBSERVED = ("pools", "reclaims", "inference_short", "kinds")  # the tests of artist/recording recount these
 _NOT_OURS = (
     "policy",
@@ -32,14 +34,17 @@ def check_summary(run: RunFiles, replay: Replay, findings: Findings) -> None:
     """Compare every number of the summary with our own, and name those that we have none for."""
     written = _flat(run.summary)
     ours = _flat(_recounted(run, replay))
+    bounded = {name for name in written if name.startswith(_BY_GPU_TIME)} if _resized(replay) else set()
     for name in sorted(ours.keys() | written.keys()):
         if name in ours and name in written:
             _compare(findings, name, ours[name], written[name])
-        elif name.split(".")[0] not in (*_NOT_OURS, _UTILISATION):
+        elif name.split(".")[0] not in (*_NOT_OURS, _UTILISATION) and name not in bounded:
             findings.hold(
                 CHECK, False, "{}: recounted {}, written {}", name, ours.get(name), written.get(name)
             )
     _check_utilisation(run, replay, findings)
+    if bounded:
+        _check_overhead_by_gpu_time(run, replay, findings)
     there = [name for name in _NOT_OURS if name in run.summary]
     findings.unknown.append(f"{', '.join(there)} of summary.json: not recounted")
 
@@ -66,6 +71,7 @@ def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
     exposed = [to_ns(time_s) for time_s in run.jobs["exposed_comm_s"]]
     ran = run.jobs[run.jobs["compute_s"] > 0]
     overhead = ran["exposed_comm_s"] / ran["compute_s"]
+    by_gpu_time = {} if _resized(replay) else _overhead_by_gpu_time(run, accounts)
     capacity = replay.capacity_gpu_ns
     return {
         "jobs": len(accounts),
@@ -79,6 +85,7 @@ def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
         "comm_overhead": {
             "mean": float(overhead.mean()) if len(overhead) else None,
             "p95": float(overhead.quantile(0.95)) if len(overhead) else None,
+            **by_gpu_time,
         },
         "gpu_allocated": replay.busy_gpu_ns / capacity if capacity else None,
         **_resources(run, replay),
@@ -90,6 +97,46 @@ def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
         "events": int((run.events["kind"] != "reprice").sum()),
         "seed": run.config["seed"],
     }
+
+
+def _resized(replay: Replay) -> bool:
+    return any(len(account.gpus_held) > 1 for account in replay.accounts.values())
+
+
+def _overhead_by_gpu_time(run: RunFiles, accounts: Sequence[Account]) -> dict[str, Any]:
+    """Return exposed / compute time, both x GPUs held, and whose part is largest; jobs keep their GPUs."""
+    exposed, jobs, compute = Counter[tuple[str, int]](), Counter[tuple[str, int]](), 0
+    for row, account in zip(run.jobs.to_dict("records"), accounts, strict=True):
+        gpus, pair = max(account.gpus_held, default=0), (row["model"], row["gpus"])
+        compute += gpus * to_ns(row["compute_s"])
+        exposed_ns = gpus * to_ns(row["exposed_comm_s"])
+        exposed[pair] += exposed_ns
+        jobs[pair] += exposed_ns > 0
+    total = exposed.total()
+    entries: dict[str, Any] = {"by_gpu_time": total / compute if compute else None}
+    if total:
+        pair = min(exposed, key=lambda pair: (-exposed[pair], pair))
+        counts = {"model": pair[0], "gpus": pair[1], "jobs": jobs[pair]}
+        entries["largest"] = {**counts, "share": exposed[pair] / total}
+    return entries
+
+
+def _check_overhead_by_gpu_time(run: RunFiles, replay: Replay, findings: Findings) -> None:
+    """Hold the overhead by GPU time between the bounds that follow from the fewest and most GPUs held."""
+    bounds = {}
+    for bound in (min, max):
+        gpus = [bound(account.gpus_held, default=0) for account in replay.accounts.values()]
+        for part in ("exposed_comm_s", "compute_s"):
+            bounds[bound, part] = fsum(g * time_s for g, time_s in zip(gpus, run.jobs[part], strict=True))
+    if not bounds[min, "compute_s"]:
+        return
+    low = bounds[min, "exposed_comm_s"] / bounds[max, "compute_s"]
+    high = bounds[max, "exposed_comm_s"] / bounds[min, "compute_s"]
+    name, written = _BY_GPU_TIME[0], run.summary["comm_overhead"]["by_gpu_time"]
+    good = low * (1 - 1e-12) <= written <= high * (1 + 1e-12)
+    findings.hold(CHECK, good, "{}: recounted {} to {}, written {}", name, low, high, written)
+    reason = "the run folder does not say how long a job computed on each number of GPUs"
+    findings.unknown.append(f"{name} only as {low:.4f} to {high:.4f}, and its largest part: {reason}")
 
 
 def _contention(run: RunFiles) -> dict[str, Any]:

@@ -32,7 +32,10 @@ def test_summary_of_the_run_on_paper(summary: dict[str, Any]) -> None:
     assert summary["queueing_s"]["mean"] == 3.0  # (0 + 9 + 0) / 3
     assert summary["exposed_s"]["mean"] == 2.5 / 3  # b alone: 5 x 0.5 s
     # Overheads 0, 2.5 / 10, 0: mean 0.25 / 3, p95 at 1.9: 0.9 x 0.25.
-    assert summary["comm_overhead"] == pytest.approx({"mean": 0.25 / 3, "p95": 0.225})
+    # By GPU time 4 x 2.5 of 2 x 10 + 4 x 10 + 2 x 4; all of it by b.
+    largest = summary["comm_overhead"].pop("largest")
+    assert largest == {"model": "bert_large", "gpus": 4, "jobs": 1, "share": 1.0}
+    assert summary["comm_overhead"] == pytest.approx({"mean": 0.25 / 3, "p95": 0.225, "by_gpu_time": 10 / 68})
     assert summary["gpu_utilization"] == 68 / 90
     assert summary["gpu_allocated"] == 78 / 90
     counts = ("jobs", "finished", "preemptions", "migrations", "network_distinct", "events", "seed")
@@ -66,7 +69,7 @@ def test_nothing_finished_gives_null_and_never_nan(none_finished: RunResult) -> 
     assert summary["finished"] == 0
     assert set(summary["jct_s"].values()) == {None}
     assert [summary[key] for key in ("makespan_s", "gpu_utilization", "gpu_allocated")] == [None, None, None]
-    assert summary["comm_overhead"] == {"mean": None, "p95": None}
+    assert summary["comm_overhead"] == {"mean": None, "p95": None, "by_gpu_time": None}
 
 
 def test_unfinished_jobs_do_not_enter_the_times(result: RunResult) -> None:
@@ -79,6 +82,20 @@ def test_unfinished_jobs_do_not_enter_the_times(result: RunResult) -> None:
     assert summary["makespan_s"] == 10.0  # a finishes last
     assert summary["measured"] == {"jobs": 3, "finished": 2}
     assert summary["comm_overhead"]["mean"] == pytest.approx(0.25 / 3)
+    assert summary["comm_overhead"]["by_gpu_time"] == 10 / 68
+
+
+def test_largest_part_of_the_overhead_is_that_of_equal_jobs_together(result: RunResult) -> None:
+    """Jobs a and c, of resnet50 on 2 GPUs, wait for 6 + 5 GPU-seconds, b for 10: 11 of 21 are theirs."""
+    columns = dict(result.columns) | {"gpu_exposed_comm_ns": np.array([6, 10, 5]) * S}
+    summary = summarise(replace(result, columns=columns), policy="fifo", seed=1, network_distinct=2, run={})
+    assert summary["comm_overhead"]["by_gpu_time"] == 21 / 68
+    assert summary["comm_overhead"]["largest"] == {
+        "model": "resnet50",
+        "gpus": 2,
+        "jobs": 2,
+        "share": 11 / 21,
+    }
 
 
 def test_one_job_is_its_own_distribution() -> None:

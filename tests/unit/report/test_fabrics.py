@@ -32,7 +32,7 @@ def make(run_folder: Callable[..., Path], tmp_path: Path) -> Make:
                     config |= {"workload": workload} if workload else {}
                     run = read_run(run_folder(tmp_path / f"{policy}{name}{seed}", config))
                     run.summary["jct_s"]["mean"] = mean_s
-                    run.summary["comm_overhead"] |= {"mean": 0.0, "p95": 0.0}
+                    run.summary["comm_overhead"] |= {"mean": 0.0, "p95": 0.0, "by_gpu_time": 0.0}
                     runs.append(run)
         return compare(runs)
 
@@ -127,6 +127,16 @@ def test_a_long_job_that_communicates_counts_by_its_time(make: Make) -> None:
     compared = make({"fifo": [[100.0], [100.0]]})
     assert no_part(compared, [0.0, 0.0099]).endswith("and 0.99 % to that of all together")
     assert no_part(compared, [0.0, 0.05]) == ""
+
+
+def test_few_jobs_on_many_gpus_that_communicate_matter(make: Make) -> None:
+    """0.4 % of a job's computing on average, but 17.7 % by GPU time, which earlier runs lack."""
+    compared = make({"fifo": [[100.0], [100.0]]})
+    for group in compared.groups:
+        del group.runs[0].summary["comm_overhead"]["by_gpu_time"]
+    assert no_part(compared) != ""
+    compared.groups[1].runs[0].summary["comm_overhead"]["by_gpu_time"] = 0.177
+    assert no_part(compared) == ""
 
 
 def test_without_a_network_no_sentence_on_fabrics_is_written(make: Make) -> None:

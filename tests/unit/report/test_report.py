@@ -62,9 +62,12 @@ def test_report_of_a_sweep(sweep: Path, capsys: pytest.CaptureFixture[str]) -> N
     """The table on stdout has a row per policy and n = 2; the failed point is named on stderr."""
     assert main([str(sweep)]) == 0
     printed = capsys.readouterr()
-    *_, fifo, srtf, note = _lines(printed.out)
+    *_, fifo, srtf, note, by_gpu_time = _lines(printed.out)
     assert [fifo.split()[:2], srtf.split()[:2]] == [["fifo", "2"], ["srtf", "2"]]
     assert note.startswith("+-: ")
+    assert by_gpu_time.startswith(
+        "by GPU time: communication adds to the GPU time of computing 14.7 % under "
+    )
     assert f"failed: {sweep / 'broken'}: no luck" in printed.err
     assert (sweep / "report" / "jct_cdf.png").read_bytes().startswith(b"\x89PNG")
 
@@ -128,7 +131,7 @@ def test_seeds_of_different_code_are_rows_of_their_own(
         os.utime(folder / "summary.json", (seed, seed))
     assert main([str(tmp_path / "sweep")]) == 0
     printed = capsys.readouterr()
-    assert [line.split()[:3] for line in _lines(printed.out)[3:]] == [
+    assert [line.split()[:3] for line in _lines(printed.out)[3:5]] == [
         ["mine", "bb", "3"],
         ["mine", "aa", "3"],
     ]
@@ -178,6 +181,25 @@ def test_a_run_without_finished_jobs_is_reported(
     assert main([str(folder)]) == 0
 
 
+def test_who_waits_for_the_network_is_named_and_older_runs_lack_it(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """14.7 % by GPU time, all by job b; of earlier code the mean over jobs alone, 8.33 %."""
+    folder = run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 0})
+    assert main([str(folder), "--output", str(tmp_path / "new")]) == 0
+    text = "adds to the GPU time of computing 14.7 %, 100.0 % of it by 1 job of bert_large on 4 GPUs"
+    assert f"by GPU time: communication {text}" in capsys.readouterr().out
+    page = (tmp_path / "new" / "report.html").read_text().replace("&nbsp;", " ")
+    assert f"Communication {text}." in page
+    summary = json.loads((folder / "summary.json").read_text())
+    summary["comm_overhead"] = {name: summary["comm_overhead"][name] for name in ("mean", "p95")}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    assert main([str(folder), "--output", str(tmp_path / "old")]) == 0
+    printed = capsys.readouterr().out
+    assert ("8.33" in printed, "by GPU" in printed) == (True, False)
+    assert "Who waits" not in (tmp_path / "old" / "report.html").read_text()
+
+
 def test_more_runs_than_can_be_drawn(
     run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,7 +209,7 @@ def test_more_runs_than_can_be_drawn(
         run_folder(tmp_path / "runs" / str(racks), config)
     assert main([str(tmp_path / "runs")]) == 0
     printed = capsys.readouterr()
-    assert len(_lines(printed.out)) == 3 + 21
+    assert len(_lines(printed.out)) == 3 + 21 + 1  # and the note on the overhead by GPU time
     assert "The last 1 of 21 rows are not drawn." in printed.err
 
 

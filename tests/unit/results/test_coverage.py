@@ -72,7 +72,8 @@ def test_a_window_that_time_ended_is_not_whole(stopped: dict[str, Any]) -> None:
 
 def test_the_printed_table_marks_partial_coverage(stopped: dict[str, Any]) -> None:
     """After the numbers of one run: a star at the finished jobs, and how many the means cover."""
-    *_, row, note = run_table(stopped).splitlines()
+    *_, row, note, by_gpu_time = run_table(stopped).splitlines()
+    assert by_gpu_time.startswith("by GPU time: ")
     assert row.split()[:3] == ["fifo", "3", "2*"]
     assert note.startswith("*: means over the measured jobs that had finished, 2 of 3: longer and later ones")
 
@@ -88,7 +89,7 @@ def test_only_the_stopped_row_is_marked(runs: list[Run]) -> None:
     groups = compare(runs).groups
     assert [group.label for group in groups] == ["fifo *", "srtf"]
     assert [group.partial for group in groups] == [True, False]
-    fifo, srtf, _note = compare_table(runs).splitlines()[-3:]
+    fifo, srtf, *_notes = compare_table(runs).splitlines()[-4:]
     assert (fifo.split()[2], srtf.split()[2]) == ("2*", "3")
 
 
