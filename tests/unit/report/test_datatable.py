@@ -18,8 +18,8 @@ from artist.results.scenarios import contest
 
 @pytest.fixture
 def comparison(run_folder: Callable[..., Path], tmp_path: Path) -> Comparison:
-    """FIFO with seeds 1 to 3, two slower; <b> is another policy, 3 times as slow as seed 1 of fifo."""
-    points = (("fifo", 1, 1), ("fifo", 2, 2), ("fifo", 3, 1.5), ("<b>", 1, 3))
+    """FIFO with seeds 1 to 3, two slower; <b> is another policy, always 3 times as slow as seed 1 of fifo."""
+    points = [("fifo", 1, 1), ("fifo", 2, 2), ("fifo", 3, 1.5), *(("<b>", seed, 3) for seed in (1, 2, 3))]
     return compare(
         [
             read_run(run_folder(tmp_path / str(i), {"policy": {"name": policy}, "seed": seed}, slower=slower))
