@@ -16,8 +16,8 @@ the hops that are longer than a step. More bandwidth, less latency or fewer byte
 crossings set the pace, even and uneven placements of equal numbers of GPUs with the same narrowest crossing
 cost the same.
 
-`packets`: `netmodels.collectives.ring_steps`. An all-to-all has the steps of an all-reduce, times
-n / 4.
+`packets`, `queueing`: `netmodels.collectives.ring_steps`, simulated and in closed form. An all-to-all has the
+steps of an all-reduce, times n / 4.
 
 A tree all-reduces as in NCCL: a chain through the GPUs of a machine, and two binary trees over the machines,
 each with half of the bytes and inner nodes where the other has leaves (Sanders, Speck and Traeff, Two-tree
@@ -38,7 +38,7 @@ import numpy as np
 
 from netmodels.collectives.algorithms import Collective, Ints
 from netmodels.collectives.packet_transport import PAYLOAD_BYTES, Way
-from netmodels.collectives.ring_steps import Floats, Steps, steps_ns
+from netmodels.collectives.ring_steps import Floats, Steps, queueing_ns, steps_ns
 from netmodels.collectives.rings import Ring
 from netmodels.fabric.system import SystemSettings
 
@@ -124,7 +124,8 @@ def _packets_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: S
     adds_ns = _ADDING.get(collective, 0.0) * _add_ns_per_byte(system)  # a byte, averaged over the steps
     steps = Steps(rounds, float(system.endpoint_delay_ns), adds_ns)
     message = _message(collective, ring, chunk_bytes).astype(np.float64)
-    return steps_ns(ring.blocks, steps, message) * (ring.gpus / 4 if collective == "all_to_all" else 1.0)
+    ring_ns = queueing_ns if system.transport == "queueing" else steps_ns
+    return ring_ns(ring.blocks, steps, message) * (ring.gpus / 4 if collective == "all_to_all" else 1.0)
 
 
 def _tree_ns(ring: Ring, chunk_bytes: Ints, system: SystemSettings) -> Floats:

@@ -18,9 +18,20 @@ crossing, within which messages queue; from it on, where they share; and linearl
 latency no longer counts. It never falls with the size. But messages may queue differently on a faster fabric:
 if one tier of a shipped one has up to twice the bandwidth or half the latency, one random placement in 13 is
 slower, by up to 13 %; with windows, one in 6 by up to 35 %, where messages no longer fit into them.
+
+In closed form (`queueing_ns`), without simulation: the last message makes its hops one after the other, which
+takes the *chain*, and the narrowest link carries all messages, which takes the *bound*. Machines of several
+GPUs send their messages in bunches, which find the link busy, and
+
+    time = sqrt(bound^2 + chain^2);  max(bound, chain) if no machine has two GPUs, as messages stay apart
+
+Nothing is fitted. On 2,000 random rings of the shipped fabrics it is 1.8 / 8.4 / 27 % off the simulation
+(median, p90, p99), most where links inside machines are as narrow as those between, and messages do not
+bunch: sqrt(2). It grows with bytes and latencies and falls with bandwidths.
 """
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -28,6 +39,7 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
+from netmodels.collectives.packet_transport import Way
 from netmodels.collectives.rings import Block
 
 Floats = npt.NDArray[np.float64]
@@ -79,6 +91,36 @@ def steps_ns(blocks: tuple[Block, ...], steps: Steps, messages: Floats) -> Float
     return time_ns
 
 
+def queueing_ns(blocks: tuple[Block, ...], steps: Steps, messages: Floats) -> Floats:
+    """Return the time of all steps in closed form, shape (n,); parameters as for `steps_ns`."""
+    delay_ns = steps.delay_ns + steps.delay_ns_per_byte * messages
+    ways = _ways(blocks)
+    hop_ns = {way: delay_ns + way.alone_ns(messages) + way.beside_ns(messages) for way in ways}
+    chain_ns = _chain_ns(blocks, hop_ns, steps.rounds)
+    gpus = sum(block.gpus for block in blocks)
+    bound_ns = steps.rounds * (gpus - 1) * np.max([way.carried_ns(messages) for way in ways], axis=0)
+    both = np.hypot if len(blocks) < gpus else np.maximum
+    time_ns: Floats = steps.delay_ns + both(bound_ns, chain_ns)
+    return time_ns
+
+
+def _ways(blocks: tuple[Block, ...]) -> set[Way]:
+    """Return the paths of a ring; the inner one of a single GPU is not used."""
+    return {way for block in blocks for way in (block.inside, block.out)[block.gpus == 1 :]}
+
+
+def _chain_ns(blocks: tuple[Block, ...], hop_ns: Mapping[Way, Floats], rounds: int) -> Floats:
+    """Return the time of the last message's hops: those of `rounds` rings but `rounds` neighbours, the least.
+
+    `hop_ns` has arrays of shape (n,), as has the result.
+    """
+    hops = [hop_ns[way] for block in blocks for way in (*[block.inside] * (block.gpus - 1), block.out)]
+    ring = np.array(hops)
+    spared = ring + np.roll(ring, 1, axis=0) if rounds == 2 else ring
+    time_ns: Floats = rounds * ring.sum(axis=0) - spared.min(axis=0)
+    return time_ns
+
+
 @lru_cache(maxsize=65_536)
 def _time_ns(blocks: tuple[Block, ...], steps: Steps, message: float) -> float:
     followed = representative(blocks)
@@ -91,12 +133,11 @@ def _time_ns(blocks: tuple[Block, ...], steps: Steps, message: float) -> float:
 
 
 def _hop_ns(blocks: tuple[Block, ...], message: float, steps: Steps) -> float:
-    """Return the time of a hop besides transmission, averaged over all of a ring but its shortest."""
+    """Return the time of a hop besides transmission, averaged over those of the last message."""
+    beside_ns = {way: np.array([way.beside_ns(message)]) for way in _ways(blocks)}
+    hops = steps.rounds * (sum(block.gpus for block in blocks) - 1)
     delay_ns = steps.delay_ns + steps.delay_ns_per_byte * message
-    hops = [(1, float(block.out.beside_ns(message))) for block in blocks]
-    hops += [(block.gpus - 1, float(block.inside.beside_ns(message))) for block in blocks if block.gpus > 1]
-    gpus, sum_ns = sum(count for count, _ in hops), sum(count * hop_ns for count, hop_ns in hops)
-    return delay_ns + (sum_ns - min(hop_ns for _, hop_ns in hops)) / (gpus - 1)
+    return delay_ns + float(_chain_ns(blocks, beside_ns, steps.rounds)[0]) / hops
 
 
 @lru_cache(maxsize=4096)

@@ -432,7 +432,7 @@ class Contention:
             )
             if ratios is None:
                 self._note(_FLOWS if in_rings(self._system) else _NO_RINGS)
-            elif self._system.transport == "packets" and _largest_bytes(jobs) > _BUFFER_BYTES:
+            elif self._system.packets and not self._system.windows and _largest_bytes(jobs) > _BUFFER_BYTES:
                 self._note(_PAUSES)
         if ratios is not None:
             return "packets", [max(1.0, ratio) for ratio in ratios]

@@ -23,7 +23,7 @@ CollectiveQueue = Literal["one", "per_dimension"]
 QueueOrder = Literal["issue", "lowest_layer_first"]
 Collectives = Literal["astra_sim", "nccl"]
 AcrossMachines = Literal["hierarchical", "flat_ring", "tree"]
-Transport = Literal["ideal", "packets", "windows"]
+Transport = Literal["ideal", "queueing", "packets", "windows"]
 
 PRESETS: dict[str, dict[str, object]] = {
     "machines": {"collectives": "nccl"},  # and so DistributedDataParallel's buckets: `bucket_bytes`
@@ -79,9 +79,9 @@ class SystemSettings:
         `flat_ring`, one ring through all GPUs, machine after machine; `tree`, two trees over the machines.
     transport
         Transport of messages: `ideal`, links of a latency and a bandwidth; `packets`, which have headers,
-        share links and are acknowledged; `windows`, packets, with at most one round trip's bytes of the
-        narrowest link in flight per message. None: `ideal`; with a program, the program's
-        own.
+        share links and are acknowledged; `queueing`, packets whose rings across machines are priced in closed
+        form, not simulated; `windows`, packets, with at most one round trip's bytes of the narrowest link in
+        flight per message. None: `ideal`; with a program, the program's own.
     bucket_cap_mb
         Size in 2^20 bytes of the buckets to which gradients are joined, as in PyTorch's
         DistributedDataParallel; 0: every layer has its own collective. None: 25 with `nccl`, else 0.
@@ -133,7 +133,7 @@ class SystemSettings:
     @property
     def packets(self) -> bool:
         """True if messages are packets."""
-        return self.transport in ("packets", "windows")
+        return self.transport in ("queueing", "packets", "windows")
 
     @property
     def windows(self) -> bool:

@@ -190,9 +190,9 @@ def test_rings_over_ideal_links_are_monotone(topology, collective, placement, si
     assert usual <= time_ns(fabric, int(size * factor))
 
 
-@pytest.mark.parametrize(("transport", "most"), [("packets", 1.15), ("windows", 1.4)])
+@pytest.mark.parametrize(("transport", "most"), [("queueing", 1.0), ("packets", 1.15), ("windows", 1.4)])
 def test_rings_of_packets_are_nearly_monotone(transport, most):
-    """On 60 draws: a tier up to twice as wide or as near is slower by 15 % at most, 40 % with windows.
+    """A tier up to twice as wide or near is slower by 15 % at most, 40 % with windows; never in closed form.
 
     Messages meet otherwise; a message that no longer fits into its window shares its link and does not queue.
     """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from netmodels.collectives.packet_transport import way_over
-from netmodels.collectives.ring_steps import Steps, representative, round_ns, steps_ns
+from netmodels.collectives.ring_steps import Steps, queueing_ns, representative, round_ns, steps_ns
 from netmodels.collectives.rings import Block
 
 STEPS = Steps(2, 0.0, 0.0)
@@ -138,3 +138,28 @@ def test_interpolated_times_are_near_followed_ones():
     for message in (1e3, 2e4, 4e5, 1e6, 1e7):
         followed = round_ns(blocks, message, 14, STEPS)
         assert steps_ns(blocks, STEPS, np.array([message]))[0] == pytest.approx(followed, rel=0.12)
+
+
+def test_bunches_in_closed_form_meet_the_bound_and_the_chain():
+    """4+4 without windows: 14 messages through each crossing, and of the last one's 14 hops 4 are crossings.
+
+    14.6 = sqrt(14^2 + 4^2) transmissions; by simulation 14. 1+1 has no bunch: the larger, 2 and 2 crossings.
+    """
+    sizes = np.array([MESSAGE])
+    for gpus, expected in ((4, (14**2 + 4**2) ** 0.5), (1, 2)):
+        (time_ns,) = queueing_ns((block(gpus, windows=False),) * 2, STEPS, sizes)
+        assert time_ns / carried_ns(MESSAGE) == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("form", [steps_ns, queueing_ns])
+def test_racks_of_two_single_gpus_wait_for_the_links_between_racks(form):
+    """Three racks of 1+1, hops of 100 ns in a rack and 1000 between.
+
+    Ten hops of an all-reduce without bytes are five of each, 5,500 ns; five of an all-gather are three
+    between racks and two in them, 3,200.
+    """
+    near, far = (way_over(latency_ns, ((1e9, 1.0), (1e9, 1.0))) for latency_ns in (50.0, 500.0))
+    blocks = (Block(1, near, near), Block(1, near, far)) * 3
+    for rounds, expected in ((2, 5500), (1, 3200)):
+        (time_ns,) = form(blocks, Steps(rounds, 0.0, 0.0), np.array([0.0]))
+        assert time_ns == pytest.approx(expected, rel=2e-3)
