@@ -109,6 +109,13 @@ def _itself(store: ConfigStore, _: object) -> ConfigStore:
 class _CheckedFiles(FileConfigSource):
     """Files of the configuration; those of users are checked before OmegaConf copies their aliases."""
 
+    def available(self) -> bool:
+        """Return True; refuse a folder that does not exist, of which Hydra only warns."""
+        if not super().available():
+            what = "no such folder"
+            raise InputError(what, where="hydra.searchpath", found=self.path, allowed="a folder")
+        return True
+
     def load_config(self, config_path: str) -> ConfigResult:
         """Return the content of a file."""
         path = Path(self.path, self._normalize_file_name(config_path))

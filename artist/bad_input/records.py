@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
+from pydantic_core import PydanticKnownError
 
 from artist.bad_input.explain import from_validation
 
@@ -14,6 +21,15 @@ class Strict(BaseModel):
     """Base of all parameter records: frozen, no unknown key, no NaN or infinity."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _no_truth_value(cls, value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+        """Refuse true and false as numbers: pydantic takes them as 1 and 0."""
+        result = validate(value)
+        if isinstance(value, bool) and not isinstance(result, bool):
+            raise PydanticKnownError("int_type" if isinstance(result, int) else "float_type")
+        return result
 
 
 def validated(model: type[Model], values: Mapping[str, Any], where: str = "") -> Model:

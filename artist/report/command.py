@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(printable(str(error)), file=sys.stderr)
         return BAD_INPUT
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         found = " ".join(f"{type(error).__name__}: {error}, at {_place(error)}".split())
         what, where = "a run that artist did not write like this", ", ".join(map(str, folders))
         print(printable(str(InputError(what, where=where, found=found, allowed=AGAIN))), file=sys.stderr)

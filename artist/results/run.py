@@ -108,8 +108,13 @@ class Run(Frames):
 
     def words(self, name: str, columns: Sequence[str]) -> list[Words]:
         """Read columns of a table as texts, "" where empty; raise InputError if that is impossible."""
+        import pyarrow as pa
+
         table = self.arrow(name, columns)
-        return [coded(table[column]) for column in columns]
+        try:
+            return [coded(table[column]) for column in columns]
+        except pa.ArrowException as error:  # lists
+            raise damaged(self.folder / f"{name}.parquet", error) from error
 
     def arrow(self, name: str, columns: Sequence[str]) -> Any:
         """Read columns of a table of pyarrow; raise InputError if that is impossible."""

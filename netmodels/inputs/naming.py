@@ -16,6 +16,7 @@ _IN_WORDS = {  # allowed values by type of pydantic's errors, in terms of YAML
     "bool_parsing": "true or false",
     "int_type": "an integer",
     "int_parsing": "an integer",
+    "int_parsing_size": "an integer",
     "int_from_float": "an integer",
     "float_type": "a number",
     "float_parsing": "a number",

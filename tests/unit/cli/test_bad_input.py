@@ -157,6 +157,10 @@ def test_an_unknown_name_is_refused_with_the_near_one(
         ("a=[1", ["command line", "a=[1"]),
         ("--frobnicate", ["command line", "--frobnicate"]),
         ("--config-dir=nowhere", ["--config-dir", "nowhere"]),
+        ("hydra.searchpath=[nowhere]", ["hydra.searchpath: no such folder", "nowhere", "a folder"]),
+        ("workload.window.start=true", ["workload.window.start", "True", "a number"]),
+        ("workload.min_gpus=true", ["workload.min_gpus", "True", "an integer"]),
+        ("workload.first=1e308", ["workload.first", "1e+308", "allowed: an integer"]),
     ],
 )
 def test_a_bad_value_is_refused(refused: Refused, override: str, told: list[str]) -> None:

@@ -457,6 +457,23 @@ def test_a_number_that_no_run_has_is_refused(
     assert f"{table}.parquet, {column}: wrong number\n" in capsys.readouterr().err
 
 
+def test_a_column_of_lists_is_refused(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither texts nor numbers can be made of them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1}) / "jobs.parquet"
+    rows = pq.read_table(path)
+    at = rows.column_names.index("model")
+    pq.write_table(rows.set_column(at, "model", pa.array([[1]] * len(rows))), path)
+    assert main([str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err
+    assert "jobs.parquet: cannot be read\n" in error
+    assert len(error.splitlines()) == 2
+
+
 def test_names_command_neither_the_terminal_nor_a_spreadsheet(
     run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
