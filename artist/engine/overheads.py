@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,7 @@ from artist.units import seconds_to_ns
 from netmodels.inputs.files import read_text
 
 _MAX_S = 4e9  # 126 years, within 64 bits of nanoseconds
+_Seconds = Annotated[float, Field(ge=0, le=_MAX_S, strict=True)]
 _COLUMNS = {change: f"{change}_s" for change in ("start", "resume", "restart", "migrate", "resize", "retune")}
 
 _DELAYS = {
@@ -45,16 +46,16 @@ class OverheadParameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    start_s: float = Field(0, ge=0, le=_MAX_S)
-    resume_s: float = Field(0, ge=0, le=_MAX_S)
-    restart_s: float = Field(0, ge=0, le=_MAX_S)
-    migrate_s: float = Field(0, ge=0, le=_MAX_S)
-    resize_s: float = Field(0, ge=0, le=_MAX_S)
-    retune_s: float = Field(0, ge=0, le=_MAX_S)
+    start_s: _Seconds = 0
+    resume_s: _Seconds = 0
+    restart_s: _Seconds = 0
+    migrate_s: _Seconds = 0
+    resize_s: _Seconds = 0
+    retune_s: _Seconds = 0
     on_stop: OnStop = "lose_iteration"
     cpu_on_stop: OnStop | None = None
-    checkpoint_every_s: float = Field(3600, gt=0, le=_MAX_S)
-    notice_s: float = Field(0, ge=0, le=_MAX_S)
+    checkpoint_every_s: float = Field(3600, gt=0, le=_MAX_S, strict=True)
+    notice_s: _Seconds = 0
     table: Path | None = None
 
 

@@ -51,6 +51,7 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
         instance = instantiate(OmegaConf.create({"_": {**node, "_convert_": "all"}})["_"])
     except Exception as error:  # Hydra's own, mostly; of an odd `_partial_` or `_args_` any
         raise _in_words(error, node, field) from error
+    _check_numbers(instance, node, field)
     lacking = [name for name in methods if not callable(getattr(instance, name, None))]
     if lacking:
         what = f"not a part of the group {field.split('.')[0]}: it has no method `{lacking[0]}`"
@@ -64,6 +65,16 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
 def parts(nodes: Sequence[Mapping[str, Any]], field: str, methods: tuple[str, ...]) -> list[Any]:
     """Make a list of parts."""
     return [part(node, f"{field}[{place}]", methods) for place, node in enumerate(nodes)]
+
+
+def _check_numbers(instance: Any, node: Mapping[str, Any], field: str) -> None:
+    """Refuse true and false as numbers: pydantic takes them as 1 and 0."""
+    for name, value in node.items():
+        held = getattr(instance, name, value)
+        if isinstance(value, Mapping):
+            _check_numbers(held, value, f"{field}.{name}")
+        elif isinstance(value, bool) and type(held) in (int, float):
+            raise InputError("wrong value", where=f"{field}.{name}", found=value, allowed="a number")
 
 
 def _check_arguments(instance: Any, name: str, node: Mapping[str, Any], field: str) -> None:

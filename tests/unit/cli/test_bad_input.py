@@ -160,6 +160,7 @@ def test_an_unknown_name_is_refused_with_the_near_one(
         ("hydra.searchpath=[nowhere]", ["hydra.searchpath: no such folder", "nowhere", "a folder"]),
         ("workload.window.start=true", ["workload.window.start", "True", "a number"]),
         ("workload.min_gpus=true", ["workload.min_gpus", "True", "an integer"]),
+        ("overheads.start_s=true", ["overheads.start_s", "True", "a number"]),
         ("workload.first=1e308", ["workload.first", "1e+308", "allowed: an integer"]),
     ],
 )
@@ -168,6 +169,15 @@ def test_a_bad_value_is_refused(refused: Refused, override: str, told: list[str]
     message = refused(override)
     for words in told:
         assert words in message
+
+
+@pytest.mark.parametrize(
+    "inner", ["policy=tiresias policy.", "policy=network_aware policy@policy.of=tiresias policy.of."]
+)
+def test_a_truth_value_is_no_number_of_a_part(refused: Refused, inner: str) -> None:
+    """Also in a policy inside another: pydantic would take true as 1."""
+    message = refused(*f"{inner}skew_threshold=true".split())
+    assert "skew_threshold: wrong value\n  found True; allowed: a number\n" in message
 
 
 def test_an_empty_list_is_refused_in_plain_words(refused: Refused) -> None:
