@@ -44,8 +44,12 @@ def _restored(what: str, fields: dict[str, Any]) -> InputError:
     return InputError(what, **fields)
 
 
+class Output(str):
+    """Text that a program printed, as a value found: an error quotes 200 characters of it, of others 60."""
+
+
 def _short(value: object) -> str:
-    limit = 60 if isinstance(value, str) else 200
+    limit = 60 if isinstance(value, str) and not isinstance(value, Output) else 200
     text = " ".join(repr(value).split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
