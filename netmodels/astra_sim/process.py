@@ -23,7 +23,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, NoReturn
 
-from netmodels.inputs.errors import InputError, Output
+from netmodels.inputs.errors import InputError
 
 MAX_OUTPUT_BYTES = 64 * 2**20
 """Largest output that is read: 2,048 NPUs write 2 MB."""
@@ -72,7 +72,7 @@ class ProgramError(InputError):
         super().__init__(
             f"{problem} (exit status {outcome.status}): {outcome.command}",
             where="network program",
-            found=Output(last[-180:]),
+            found=last[-180:],
             allowed=f"an answer; {left} {outcome.folder}",
         )
 

@@ -44,13 +44,9 @@ def _restored(what: str, fields: dict[str, Any]) -> InputError:
     return InputError(what, **fields)
 
 
-class Output(str):
-    """Text that a program printed, as a value found: an error quotes 200 characters of it, of others 60."""
-
-
 def _short(value: object) -> str:
-    limit = 60 if isinstance(value, str) and not isinstance(value, Output) else 200
     text = " ".join(repr(value).split())
+    limit = 200 if " " in text else 60  # words, such as the last ones of a program, or a value
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

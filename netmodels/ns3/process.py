@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
-from netmodels.inputs.errors import InputError, Output
+from netmodels.inputs.errors import InputError
 
 COMMAND = (sys.executable, "-P", "-m", "netmodels.ns3.worker")
 _START_S = 600.0  # a second or two, but minutes on a machine that others keep busy
@@ -108,7 +108,7 @@ class Worker:
         raise InputError(
             f"ns-3 gives no answer: {problem}",
             where=_WHERE,
-            found=Output(output),
+            found=output,
             allowed="a smaller question, or another network model (network=analytical)",
         )
 

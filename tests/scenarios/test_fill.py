@@ -78,10 +78,13 @@ def test_in_proportion_no_job_waits_for_cpus(name):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_as_asked_a_job_waits_for_its_cpus(name):
-    """Two jobs of 1 GPU ask for 20 of 28 CPUs: one after the other though 2 GPUs are there, 8 s in all."""
+    """Two jobs of 1 GPU ask for 20 of 28 CPUs: one after the other though 2 GPUs are there, 8 s in all.
+
+    Under Themis the second breaks the lease of the first, which loses the open iteration.
+    """
     jobs = [job("a", 1, 4, cpus=20), job("b", 1, 4, cpus=20)]
     result, _ = run_checked(jobs, tiny_cluster(1, 2, cpus=28), POLICIES[name]("as_asked"))
-    assert max(seconds(result, "finish_ns")) == 8
+    assert max(seconds(result, "finish_ns")) == 8 + sum(seconds(result, "lost_ns"))
 
 
 def test_a_group_that_lacks_cpus_runs_one_by_one():

@@ -89,8 +89,8 @@ def test_an_opportunistic_job_may_become_guaranteed():
 
 
 def test_a_gpu_utilization_beyond_0_to_1_is_refused():
-    """Nobody keeps a GPU busy for more than all of the time, or runs without ever using it."""
-    for share in (0, 1.5, float("nan")):
+    """Nobody keeps a GPU busy for more than all of the time, or for less than none; 0 is a measurement."""
+    for share in (-0.1, 1.5, float("nan")):
         with pytest.raises(InputError, match="not a sound job"):
             run_checked([job("a", gpu_utilization=share)], tiny_cluster(), Scripted({}))
 
