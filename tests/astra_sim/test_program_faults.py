@@ -34,7 +34,7 @@ REFUSED = {
         f"dies by {number.name}": (f"kill -{int(number)} $$", f"it failed .exit status -{int(number)}")
         for number in (
             *(signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGTERM),
-            *(signal.SIGHUP, signal.SIGPIPE, signal.SIGFPE),
+            *(signal.SIGUSR1, signal.SIGPIPE, signal.SIGFPE),
         )
     },
     "kills its group": ("kill -KILL 0", "exit status -9"),

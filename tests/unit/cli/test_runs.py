@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -205,10 +206,11 @@ def test_results_do_not_depend_on_the_process(tmp_path: Path) -> None:
 
 def test_ctrl_c_leaves_nothing_half_written(artist: Artist, monkeypatch: pytest.MonkeyPatch) -> None:
     """The scratch folder goes, Hydra's empty folder and the lock go, and the exit code is the shell's 130."""
+    from artist.errors import Stopped
     from artist.run.build import Simulation
 
     def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise Stopped(signal.SIGINT)  # as the command's handler does
 
     monkeypatch.setattr(Simulation, "run", interrupted)
     result = artist("policy=fifo")
