@@ -1,7 +1,9 @@
 """Gandiva: affinity, spreading, migration, time slices."""
 
+import numpy as np
+
 from artist.core.cluster import CapacityEvent, Cluster, Machine
-from artist.core.events import Change, Start
+from artist.core.events import Change, Start, Wake
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.policies.gandiva.policy import Affinity, Gandiva
@@ -206,6 +208,66 @@ def test_a_time_slice_ends_when_gpus_are_freed():
     result, _ = run_checked(jobs, machines((3, 2), (2, 4)), Gandiva(slicing=True, quantum_s=10))
     assert seconds(result, "first_start_ns") == [0, 0, 0, 10]
     assert result.columns["preemptions"][2] > 0
+
+
+def test_free_gpus_and_those_of_a_job_past_its_time_slice_count_together():
+    """Four GPUs: a holds 2, x from 30 one, c waits from 40 for 3. At 60 a's slice ends: 2 + 1 free suffice.
+
+    C runs 60-70, a 0-60 and 70-110, x 30-230.
+    """
+    jobs = [job("a", 2, 100), job("x", 1, 200, at=30), job("c", 3, 10, at=40)]
+    result, _ = run_checked(jobs, tiny_cluster(1, 4), Gandiva(slicing=True))
+    assert seconds(result, "finish_ns") == [110, 230, 70]
+
+
+class Thorough(Gandiva):
+    """Gandiva that does its steps at every call, and counts those that it might skip."""
+
+    skipped = 0
+
+    def _may_change(self, view):
+        Thorough.skipped += not super()._may_change(view)
+        return True
+
+
+def test_steps_are_skipped_only_where_they_would_change_nothing():
+    """Clusters of one and two types, CPU-only, elastic and bounded jobs, a failure: the events are equal.
+
+    More than a tenth of the calls are skipped.
+    """
+    Thorough.skipped = calls = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, mixed = int(rng.integers(1, 5)), bool(rng.integers(2))
+        cluster = Cluster(
+            [
+                Machine(
+                    f"m{m}", m // 2, f"box{m % 2 * mixed}", 4, f"gpu{m % 2 * mixed}", 1 + m % 2 * mixed, 8
+                )
+                for m in range(n)
+            ]
+        )
+        jobs = [
+            job(
+                f"j{j}",
+                gpus := int(rng.choice([0, 1, 2, 3, 4, 4 * n])),
+                float(rng.integers(5, 90)),
+                at=float(at),
+                cpus=int(rng.integers(0, 4)) or int(not gpus),
+                max_machines=int(gpus <= 4 and rng.integers(2)),
+                mixed_types=True,
+                **({"min_gpus": 1, "max_gpus": gpus} if gpus > 1 and not rng.integers(4) else {}),
+            )
+            for j, at in enumerate(np.sort(rng.integers(0, 60, 12)))
+        ]
+        capacity = [CapacityEvent(seconds_to_ns(t), kind, 0) for t, kind in ((20, "fail"), (33, "join"))]
+        settings = {"slicing": True, "quantum_s": 7, "migration": bool(rng.integers(2)), "seed": seed}
+        capacity = capacity * (n > 1)
+        _, expected = run_checked(jobs, cluster, Thorough(**settings), capacity_events=capacity)
+        _, events = run_checked(jobs, cluster, Gandiva(**settings), capacity_events=capacity)
+        assert events == expected
+        calls += sum(isinstance(event, Wake) for event in events)
+    assert Thorough.skipped > calls / 10, (Thorough.skipped, calls)
 
 
 def test_equals_are_drawn_with_the_seed():

@@ -41,7 +41,7 @@ from pydantic.dataclasses import dataclass
 
 from artist.core.arrays import Ints
 from artist.core.buckets import ALL, members_of
-from artist.core.events import Finish, MachineEvent, Stop
+from artist.core.events import Finish, MachineEvent, Stop, Wake
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
@@ -81,7 +81,7 @@ class Gandiva:
         self._placer, self._nearest = Placer(self._affinity, fill), Placer(Consolidate(), fill)
         self._quantum_ns = seconds_to_ns(self.quantum_s)
         self._slice_start: dict[int, int] = {}  # of the present time slice, by running job
-        self._freed = False  # GPUs came free since jobs were last started
+        self._freed = False  # GPUs came free to which running jobs may move
         self._pairs = Pairs(self.packing_utilization, seconds_to_ns(self.profile_s), fill)
         self._growth = Growth(seconds_to_ns(self.grow_after_s), fill)
         self._steps: list[Callable[[ClusterView, PlanBuilder], None]] = [self._run]
@@ -92,22 +92,39 @@ class Gandiva:
 
     def decide(self, view: ClusterView) -> Plan:
         """Do the first step that changes something; ask to be called again at once for the others."""
-        self._follow(view)
         plan = view.plan()
-        for step in self._steps:
-            if not plan.changes:
-                step(view, plan)
+        if self._may_change(view):
+            self._follow(view)
+            for step in self._steps:
+                if not plan.changes:
+                    step(view, plan)
         if plan.changes and len(self._steps) > 1:
             plan.wake_at(view.now_ns)
         self._begin_slices(view, plan)
         return plan.done()
+
+    def _may_change(self, view: ClusterView) -> bool:
+        """Return whether the steps may change anything.
+
+        If nothing but a wake-up is new, they may only once the GPUs that are free or held by jobs past their
+        time slice are enough for a waiting job.
+        """
+        woken = all(isinstance(event, Wake) for event in view.news)
+        if not woken or self._freed or len(self._steps) > 1:
+            return True
+        if not view.n_waiting:
+            return False
+        over = [job for job, began in self._slice_start.items() if view.now_ns - began >= self._quantum_ns]
+        held = [allocation.gpus for job in over if (allocation := view.allocation(job)) is not None]
+        return bool(view.waiting.min_feasible_gpus.min() <= view.free_gpus + sum(held))
 
     def _follow(self, view: ClusterView) -> None:
         """Track finishes, stops and changes of machines since the last call."""
         finished = [event.job for event in view.news if isinstance(event, Finish)]
         for job in (*finished, *(event.job for event in view.news if isinstance(event, Stop))):
             self._slice_start.pop(job, None)
-        self._freed |= any(isinstance(event, Finish | Stop | MachineEvent) for event in view.news)
+        freed = any(isinstance(event, Finish | Stop | MachineEvent) for event in view.news)
+        self._freed |= self.migration and freed
         self._affinity.forget(machine for machine in list(self._affinity.labels) if not view.jobs_on(machine))
         self._pairs.follow(view, finished)
         self._growth.follow(view)
@@ -124,7 +141,7 @@ class Gandiva:
             )
         else:
             self._start(view, plan)
-        if self._freed and self.migration:
+        if self._freed:
             self._freed = self._migrate(view, plan)
         self._pairs.stop_with_hosts(view, plan)
 
