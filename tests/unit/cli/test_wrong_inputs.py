@@ -276,21 +276,23 @@ def test_a_job_that_fits_only_the_whole_cluster(refused: Refused) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "use", "policy", "refuses"),
+    ("kind", "machines", "use", "policy", "refuses"),
     [
-        ("t4_8gpu", 0, "lyra", True),
-        ("v100_8gpu", 1, "lyra", True),
-        ("v100_8gpu", 0, "lyra", False),
-        ("v100_8gpu", 0, "lyra_no_loans", True),
+        ("t4_8gpu", 1, 0, "lyra", True),
+        ("t4_8gpu", 2, 0, "lyra", True),  # 16 idle GPUs, but of another type than those for training
+        ("v100_8gpu", 1, 1, "lyra", True),
+        ("v100_8gpu", 1, 0, "lyra", False),
+        ("v100_8gpu", 1, 0, "lyra_no_loans", True),
     ],
 )
 def test_a_job_too_large_for_training_and_loans_is_refused(
-    artist: Artist, kind: str, use: int, policy: str, refuses: bool
+    artist: Artist, kind: str, machines: int, use: int, policy: str, refuses: bool
 ) -> None:
     """12 GPUs, 8 V100 in each pool: it runs if those of inference are V100 too, idle, and may be borrowed."""
     write("big.csv", "job_id,submit_s,gpus,duration_s,model\na,0,1,60,VGG16\nbig,0,12,60,VGG16\n")
     write("use.csv", f"time_s,inference\n0,{use}\n600,{use}\n")
-    pools = f"{{type: v100_8gpu, count: 1, pool: training}}, {{type: {kind}, count: 1, pool: inference}}"
+    theirs = f"{{type: {kind}, count: {machines}, pool: inference}}"
+    pools = f"{{type: v100_8gpu, count: 1, pool: training}}, {theirs}"
     given = f"policy={policy}", "topology=v100_t4_pools", f"cluster.machines=[{pools}]"
     signals = "signals=file", "signals.path=use.csv", "signals.ahead=[inference]"
     headroom = () if policy == "lyra_no_loans" else ("policy.headroom=0",)

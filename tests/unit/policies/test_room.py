@@ -68,6 +68,21 @@ def test_no_smaller_set_of_victims_makes_room(placement):
     assert found > 50
 
 
+def test_jobs_of_a_machine_that_may_keep_their_gpus_are_not_stopped():
+    """3 GPUs and 11 CPUs, all held: a has 2 and 1, b has 1 and 10. A job of 1 GPU and 10 CPUs needs b's.
+
+    The larger job of the machine is tried first, and with it both are enough; then a finds its GPUs free
+    again. Beside 300 others not all sets of victims are tried, so no other rule finds b.
+    """
+    others = [Machine(f"m{i}", 1, "small", 1, cpus=1) for i in range(1, 301)]
+    cluster = Cluster([Machine("m0", 0, "box", 3, cpus=11), *others])
+    free = Free(cluster, [0] * 301, [0] * 301, [0] * 301)
+    b, a = Allocation((Slice(0, 1, 10),)), Allocation((Slice(0, 2, 1),))
+    running = {1: a, 2: b, **{i + 2: Allocation((Slice(i, 1, 1),)) for i in range(1, 301)}}
+    demand = Demand(1, max_machines=1, cpus=10)
+    assert find_room(free, demand, placer_of("best_fit", "as_asked"), running).victims == [2]
+
+
 def test_of_equal_sets_the_jobs_to_stop_first_are_stopped():
     """Two machines with three free GPUs and one job each: the first of `running` stops, whichever it is."""
     free = Free(tiny_cluster(2, 4), [3, 3], [0, 0], [0, 0])
