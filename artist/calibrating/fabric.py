@@ -173,8 +173,9 @@ def _with_peaks(prior: NcclFabric, runs: Sequence[MeasuredRun]) -> NcclFabric:
 def _leaving_gb_s(run: MeasuredRun) -> tuple[float, float]:
     """Return the highest bandwidths out of a GPU and out of a machine; 0 if that is not measured.
 
-    Bus bandwidth is a machine's in rings and trees, a GPU's in others. In an all-to-all over n GPUs, n - g of
-    a GPU's n - 1 messages leave its machine of g; in send-receive one GPU of a machine sends out of it.
+    In rings and trees bus bandwidth is that of a machine, elsewhere of a GPU. In an all-to-all over n GPUs,
+    n - g of a GPU's n - 1 messages leave its machine of g; in send-receive one GPU of a machine sends out
+    of it.
     """
     bus_gb_s, gpus = _bus_gb_s(run), run.gpus_per_machine
     if run.collective == "send_receive":

@@ -80,7 +80,7 @@ class Futile:
         self.restart()
 
     def restart(self) -> None:
-        """Count anew: a job arrived or finished, or a machine changed."""
+        """Start counting again, after a job arrived or finished, or a machine changed."""
         self._changes = self._since = 0
         self._furthest: Ints | None = None
 

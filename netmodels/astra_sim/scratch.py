@@ -111,7 +111,7 @@ class Scratch:
 
 
 def _remove_left(parent: Path) -> None:
-    """Remove the folders of runs that were killed: nobody holds their locks."""
+    """Remove the folders of runs that were killed, whose locks no process holds."""
     for path in parent.glob(f"{_PREFIX}*/{_LOCK}"):
         with suppress(OSError), path.open("r+b") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

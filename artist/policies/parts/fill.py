@@ -149,9 +149,9 @@ class AsAsked(Fill):
 
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
         """Return allocations as asked; jobs that ask for none divide equally the rest of the GPUs' share."""
-        whole = _PROPORTIONAL.fill(free, demands[0], gpus)
         if not any(demand.cpus or demand.memory_bytes for demand in demands):
             return _PROPORTIONAL.shares(free, demands, gpus)
+        whole = _PROPORTIONAL.fill(free, demands[0], gpus)
         counts = [s.gpus for s in whole.slices]
         cpus = _parts([demand.cpus for demand in demands], [s.cpus for s in whole.slices], counts)
         memory = _parts([d.memory_bytes for d in demands], [s.memory_bytes for s in whole.slices], counts)

@@ -14,8 +14,8 @@ valuations (`artist.policies.themis.auction`). GPUs left are given to the others
 loses the auction is stopped; one that wins it again stays where it is.
 
 A job that never ran need not wait for the end of a lease: once it is worse off than all running jobs, it gets
-its GPUs, and the jobs that are best off lose the leases on as many as it lacks, or, if those are not where it
-may use them, the fewest jobs without which it finds some. Without this rule the worst
+its GPUs, and the jobs that are best off lose their leases on the number that it lacks. If its placement
+cannot use those GPUs, the fewest jobs whose GPUs it can use lose theirs instead. Without this rule the worst
 rho is that of jobs shorter than a lease, which wait for its end whatever the auction does: on Muri's 400
 testbed jobs 36 with leases of 600 s (3.3 with 60 s), and the same under SRTF if it decides every 600 s
 (60 s). With it, it is 2.0 for both leases; SRTF has 3.0 and `themis_gavel` 2.0 if they decide at every event.
