@@ -148,6 +148,12 @@ class JobSpec:
         Stages of an iteration on `demand.gpus` GPUs as the trace measured them; None if it did not.
     guaranteed
         True if its GPUs are guaranteed; otherwise it takes GPU time that others leave idle (AntMan).
+    limit_ns
+        Time limit of its run; None if not known or unlimited.
+    partition, account, qos
+        Of the site's scheduler, as in Slurm; empty if not known.
+    priority
+        Priority that the site's scheduler gave it, a higher one first; None if not known.
     """
 
     job_id: str
@@ -163,6 +169,11 @@ class JobSpec:
     gpu_utilization: float = 1.0
     stages: Stages | None = None
     guaranteed: bool = True
+    limit_ns: int | None = None
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    priority: float | None = None
 
     @property
     def ideal_ns(self) -> int:

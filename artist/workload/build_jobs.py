@@ -58,7 +58,7 @@ def to_jobs(
         "demand": _records(firsts, "demand", lambda known: Demand(**known)),
         "stages": _records(firsts, "stages", lambda known: Stages(**known) if known else None),
         "delays_ns": _records(firsts, "delays_ns", lambda known: known or None),
-        **{field.to: map(field.value, _raw(firsts, field)) for field in direct if field.name in firsts},
+        **{field.to: _values(firsts, field) for field in direct if field.name in firsts},
     }
     specs = map(JobSpec, *(columns.get(entry.name, repeat(entry.default)) for entry in fields(JobSpec)))
     return CompactJobs(table["job_id"], submit_ns, iterations, compute_ns, list(specs), template)
@@ -142,6 +142,11 @@ def _records(table: Table, owner: str, make: Callable[[dict[str, Any]], Any]) ->
             known_records[key] = make({name: field.value(x) for name, field, x in values if x is not None})
         records.append(known_records[key])
     return records
+
+
+def _values(table: Table, field: Field) -> list[Any]:
+    """Return a column as values of jobs; None if a number is not known."""
+    return [None if x is None else field.value(x) for x in _raw(table, field)]
 
 
 def _raw(table: Table, field: Field) -> list[Any]:

@@ -170,6 +170,15 @@ FIELDS: tuple[Field, ...] = (
            default=0, value=round, optional=True, unit="bytes"),  # of the whole job; 0: not known
     Text("on_stop", "on_stop", _known, optional=True, pattern="|".join(get_args(OnStop)),
          fault="is unknown", allowed=f"{', '.join(get_args(OnStop))}, or empty for overheads.on_stop"),
+    Number("limit_s", 0, MAX_S, "limit_ns", above=True, default=np.nan, optional=True, unit="time"),
+    Text("partition", "partition", optional=True),  # Slurm's; empty if not known
+    Text("account", "account", optional=True),
+    Text("qos", "qos", optional=True),
+    Number("priority", -(2.0**31), 2.0**32 - 3, "priority",
+           default=np.nan, value=float, optional=True),  # the site's, a higher one first
+    Number("nodes", 0, 1e6, whole=True, default=np.nan, optional=True),  # machines that it ran on
+    Text("reservation", optional=True),
+    Text("loop", optional=True),  # of the site's scheduler that started it: SchedMain, SchedBackfill ...
     *map(_delay, ("start", "resume", "restart", "migrate", "resize", "retune")),
 )  # fmt: skip
 

@@ -32,17 +32,17 @@ def known_texts(column: Column, words: Iterable[str] = MISSING) -> Column:
     return np.fromiter(("" if one in known else one for one in column.tolist()), object, len(column))
 
 
-def without_fillers(values: Column, most: float = np.inf, *, time: bool = False) -> Column:
+def without_fillers(values: Column, most: float = np.inf, *, least: float = 0, time: bool = False) -> Column:
     """Return numbers as a file has them, (n_jobs,), with NaN for those that mean none.
 
     Parameters
     ----------
-    most
-        Largest number that the column may have: 2^32 - 1 may be bytes, and never GPUs.
+    least, most
+        Range of the column: 2^32 - 1 may be bytes, and never GPUs; -1 may be a priority.
     time
         True for a time, which none of these numbers is.
     """
-    fillers = [one for one in _NEVER if one < 0 or time or one > most]
+    fillers = [one for one in _NEVER if time or not least <= one <= most]
     if time:
         fillers.append(_NEVER_A_TIME)
     filler = np.isin(values, fillers)

@@ -134,7 +134,7 @@ def _numbers(table: Table, number: Number, where: str, fields: Mapping[str, str]
     values = to_numbers(column)
     wrong = np.isnan(values)
     if column.dtype == object:  # as the file has them, not computed
-        values = without_fillers(values, number.most, time=number.unit == "time")
+        values = without_fillers(values, number.most, least=number.least, time=number.unit == "time")
     gaps = np.isnan(values)
     if not gaps.any():
         return values

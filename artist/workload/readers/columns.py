@@ -40,7 +40,7 @@ _SUMS = (
     "max_machines",
 )
 _TEXTS = tuple(field.name for field in TEXTS)
-_MOST = {field.name: field.most for field in NUMBERS}
+_RANGES = {field.name: (field.least, field.most) for field in NUMBERS}
 _COMMA = re.compile(r"\s*[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?\s*")
 _QUANTITY = re.compile(r"(\d+\.?\d*)(m|[kKMGT]i?)")
 _UNITS: dict[str, Unit] = {
@@ -292,7 +292,8 @@ class ColumnsCsv(TraceReader):
                 wrong[wrong] = [not is_missing(text) for text in column[wrong]]
                 text = str(column[np.argmax(wrong)])
                 refuse(raw, wrong, where, name, "is not a number", f"a number{_advice(text, ours)}")
-            result *= without_fillers(values, _MOST.get(ours, np.inf), time=unit == "time")
+            least, most = _RANGES.get(ours, (0, np.inf))
+            result *= without_fillers(values, most, least=least, time=unit == "time")
         if ours in ("cpus", "memory_bytes"):
             result = np.ceil(result)
         return result * _SCALES[unit][getattr(self.parameters.units, ours)] if unit else result

@@ -72,6 +72,14 @@ GIVEN = {  # a value of each column that few traces have: as text, as the job's
     "measured_on": ("cluster", None),
     "memory_bandwidth_bytes_per_s": ("2.5e9", 2_500_000_000),
     "on_stop": ("keep", "keep"),
+    "limit_s": ("90", 90 * S),
+    "partition": ("gpu", "gpu"),
+    "account": ("physics", "physics"),
+    "qos": ("high", "high"),
+    "priority": ("-1", -1.0),  # as in Kubernetes, and no filler
+    "nodes": ("2", None),
+    "reservation": ("course", None),
+    "loop": ("SchedBackfill", None),
     "start_delay_s": ("1", S),
     "resume_delay_s": ("0", 0),
     "restart_delay_s": ("2.5", 5 * S // 2),
@@ -102,7 +110,7 @@ def test_every_optional_column_reaches_the_job(write: Write) -> None:
     path = write(csv_of(BASE | {"job_id": "a"}, full))
     alone, job = specs(CanonicalCsv(path=path))
     assert (alone.demand, alone.stages) == (Demand(4, 2, 6), None)
-    assert (alone.delays_ns, alone.on_stop) == (None, None)
+    assert (alone.delays_ns, alone.on_stop, alone.limit_ns, alone.priority) == (None, None, None, None)
     for field in FIELDS:
         if field.optional and field.to and not field.to.startswith(("stages", "delays_ns")):
             owner = job.demand if field.to.startswith("demand") else job
