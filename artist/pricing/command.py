@@ -218,7 +218,7 @@ def _shapes(point: Point) -> list[Shape]:
 
 def _iterations(point: Point) -> list[Price]:
     network, system = build_network(point.config.network, point.topology)
-    profile, shapes = network_profiles(point.config.network, point.topology), _shapes(point)
+    profile, shapes = network_profiles(point.config.network, point.topology, system), _shapes(point)
     machines = dict.fromkeys(name for shape in shapes for rack in shape for name, _ in rack)
     profiles = []
     for model in _listed(point.config.model):
@@ -245,7 +245,7 @@ def _together(point: Point, packets: str | None) -> tuple[list[JobPrice], list[L
     if packets is not None:
         check_packets(packets, network.model, system, "contention_packets")
     jobs = parse_jobs(point.config.jobs or (), point.topology)
-    profile = network_profiles(point.config.network, point.topology)
+    profile = network_profiles(point.config.network, point.topology, system)
     models = [profile(job.model) for job in jobs]
     for model, job in zip(models, jobs, strict=True):
         _holds(model, (name for _, name, _ in job.machines), point.topology, skip=False)

@@ -192,7 +192,7 @@ def build(config: Config) -> Simulation:
     check_signals(policy, cluster, signals)
     check_fits(policy, cluster, jobs, capacity_events, signals)
     stop = _stop(config, len(jobs))
-    profiles = network_profiles(config.network, topology)
+    profiles = network_profiles(config.network, topology, system)
     warn_of_memory(
         jobs,
         profiles,
@@ -277,7 +277,9 @@ def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedMode
         raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
 
 
-def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str], Profile]:
+def network_profiles(
+    config: NetworkConfig, topology: Topology, system: SystemSettings
+) -> Callable[[str], Profile]:
     """Return the profiles for the network model, by name.
 
     A job's compute time never comes from a calibrated profile: it is the trace's, or the shipped profile's.
@@ -295,6 +297,12 @@ def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str
     if calibrated.topology not in ("", topology.name):
         note = "the profiles of %s were calibrated for topology %s, not %s"
         log.warning(note, config.profiles, calibrated.topology, topology.name, extra={"note": True})
+    for name in ("collectives", "bucket_cap_mb"):  # within one machine, where profiles are fitted
+        then, now = calibrated.system.get(name), getattr(system, name)
+        if name in calibrated.system and then != now:
+            note = "the profiles of %s were calibrated with network.system.%s=%s, not %s"
+            values = ("null" if value is None else value for value in (then, now))
+            log.warning(note, config.profiles, name, *values, extra={"note": True})
     return calibrated
 
 

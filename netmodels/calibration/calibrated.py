@@ -3,7 +3,7 @@
     models:
       ResNet50: {compute_scale: 0.5, launch_ns: 20000}
 
-is enough. The rest documents the origin, and changes nothing.
+is enough. The rest documents the origin; a run on another fabric, or with other collectives, notes it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -114,11 +114,14 @@ class CalibratedProfiles:
     ----------
     topology
         Fabric for which they were calibrated; empty if unknown.
+    system
+        Settings of collectives with which they were calibrated, by name; empty if unknown.
     profiles
         By the model's own name.
     """
 
     topology: str
+    system: Mapping[str, object]
     profiles: Mapping[str, Profile]
 
     def __call__(self, name: str) -> Profile:
@@ -163,7 +166,8 @@ def read_calibrated(path: Path) -> CalibratedProfiles:
             raise InputError("the same model twice", where=f"{path}, models", found=name, allowed=allowed)
         fitted = profile.scaled(model.compute_scale).with_launch(model.launch_ns)
         profiles[profile.name] = fitted if model.update_ns is None else fitted.with_update(model.update_ns)
-    return CalibratedProfiles(file.topology, profiles)
+    system = file.network.get("system")
+    return CalibratedProfiles(file.topology, system if isinstance(system, dict) else {}, profiles)
 
 
 def _profile(name: str, model: CalibratedModel, path: Path) -> Profile:

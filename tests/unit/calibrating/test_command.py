@@ -88,7 +88,7 @@ def _resnet50(name, profiles):
     config = NetworkConfig(
         model={"_target_": "netmodels.models.analytical.AnalyticalModel"}, profiles=profiles
     )
-    return network_profiles(config, topology)("ResNet50")
+    return network_profiles(config, topology, topology.fabric.system)("ResNet50")
 
 
 def _overheads(name, profiles):
@@ -112,6 +112,25 @@ def test_a_calibration_that_ships_is_named(called, tmp_path, monkeypatch):
     code, _, err = called(artist.app.cli.main, *run[:2], "network.profiles=dally_table1_resnet50", run[3])
     assert code == 2
     assert "artist-calibrate" not in err  # no table of measurements has this name
+
+
+@pytest.mark.parametrize(
+    ("setting", "note"),
+    [
+        ("preset=machines", "collectives=astra_sim, not nccl"),
+        ("collectives=nccl", "collectives=astra_sim, not nccl"),
+        ("bucket_cap_mb=25", "bucket_cap_mb=null, not 25"),
+        ("across_machines=tree", None),  # profiles are fitted within one machine
+    ],
+)
+def test_profiles_calibrated_with_other_collectives_are_noted(called, setting, note):
+    """Table 1 has 8 % for BERT-large on 8 GPUs; with NCCL's collectives these profiles have 48 %."""
+    fixed = ("model=BERT-large", "shape=8", "topology=dgx_h100_3tier", "network.profiles=dally_table1")
+    code, _, err = called(artist.pricing.command.main, *fixed, f"network.system.{setting}")
+    assert code == 0
+    assert ("the profiles of dally_table1 were calibrated with" in err) == (note is not None)
+    if note:
+        assert f"were calibrated with network.system.{note}" in err
 
 
 def test_the_file_records_its_sources(calibrate):
