@@ -13,7 +13,8 @@ from artist.core.job import JobSpec
 
 _KEPT = 1 << 14  # latest specs, about 5 MB
 _AT_ONCE = 1 << 14
-_FIELDS = tuple(field.name for field in fields(JobSpec))
+_FIELDS = tuple(field.name for field in fields(JobSpec) if field.name != "started_ns")
+UNKNOWN = np.iinfo(np.int64).min  # of starts
 
 Ints = npt.NDArray[np.int64]
 
@@ -50,6 +51,8 @@ class CompactJobs(Sequence[JobSpec]):
         The first job of each template; jobs with the same template differ in the above alone.
     template
         Index into `templates`, shape (n_jobs,).
+    started_ns
+        Real starts, shape (n_jobs,), UNKNOWN where not known; None if none is known.
 
     Attributes
     ----------
@@ -67,6 +70,7 @@ class CompactJobs(Sequence[JobSpec]):
         compute_ns: Ints,
         templates: Sequence[JobSpec],
         template: npt.NDArray[np.integer[Any]],
+        started_ns: Ints | None = None,
     ) -> None:
         self.templates, self.template = templates, template.astype(np.int32)
         self.arrays = {"submit_ns": submit_ns, "iterations": iterations, "compute_ns": compute_ns}
@@ -74,10 +78,12 @@ class CompactJobs(Sequence[JobSpec]):
         self._shared = [[getattr(spec, name) for name in _FIELDS[5:]] for spec in templates]
         self._template, self._submit_ns = self.template.data, submit_ns.data
         self._iterations, self._compute_ns = iterations.data, compute_ns.data
+        self.started_ns = started_ns
         self.specs = LazySpecs(self)
 
     def __reduce__(self) -> tuple[type["CompactJobs"], tuple[Any, ...]]:
-        return type(self), (list(self.column("job_id")), *self.arrays.values(), self.templates, self.template)
+        known = *self.arrays.values(), self.templates, self.template, self.started_ns
+        return type(self), (list(self.column("job_id")), *known)
 
     def __len__(self) -> int:
         return len(self.template)
@@ -100,7 +106,9 @@ class CompactJobs(Sequence[JobSpec]):
         template = self._template[job]
         at, demand = self._submit_ns[job], self.templates[template].demand
         work = self._iterations[job], self._compute_ns[job]
-        return JobSpec(self._id(job), at, demand, *work, *self._shared[template])
+        return JobSpec(
+            self._id(job), at, demand, *work, *self._shared[template], started_ns=self._started(job)
+        )
 
     def column(self, name: str, part: slice = slice(None)) -> Iterable[Any]:
         """Return a field of all jobs, or of a slice of them."""
@@ -109,6 +117,8 @@ class CompactJobs(Sequence[JobSpec]):
             return numbers
         if name == "job_id":
             return map(self._id, range(len(self))[part])
+        if name == "started_ns":
+            return map(self._started, range(len(self))[part])
         values = [getattr(spec, name) for spec in self.templates]
         return map(values.__getitem__, self.template[part].tolist())
 
@@ -118,6 +128,11 @@ class CompactJobs(Sequence[JobSpec]):
         chosen = self.arrays["iterations"] * self.arrays["compute_ns"].astype(float) * gpus > gpu_ns
         chosen[np.unique(self.template, return_index=True)[1]] = True
         return map(self.specs.__getitem__, np.flatnonzero(chosen).tolist())
+
+    def _started(self, job: int) -> int | None:
+        if self.started_ns is None or self.started_ns[job] == UNKNOWN:
+            return None
+        return int(self.started_ns[job])
 
     def _id(self, job: int) -> str:
         return self._ids[self._starts[job] : self._starts[job + 1]].decode()

@@ -154,6 +154,8 @@ class JobSpec:
         Of the site's scheduler, as in Slurm; empty if not known.
     priority
         Priority that the site's scheduler gave it, a higher one first; None if not known.
+    started_ns
+        Start on the site where the trace was recorded, from the start of the simulation; None if not known.
     """
 
     job_id: str
@@ -174,6 +176,7 @@ class JobSpec:
     account: str = ""
     qos: str = ""
     priority: float | None = None
+    started_ns: int | None = None
 
     @property
     def ideal_ns(self) -> int:

@@ -79,8 +79,9 @@ class TraceArrivals(Rule):
 
     def apply(self, table: Table, cluster_gpus: float) -> Table:
         """Return the jobs, the first at `first_s`."""
-        start = from_zero(table)
-        return start.assign(submit_s=start["submit_s"] + self.parameters.first_s)
+        start, first_s = from_zero(table), self.parameters.first_s
+        times = [name for name in ("submit_s", "started_s") if name in table]
+        return start.assign(**{name: start[name] + first_s for name in times})
 
     def describe(self) -> str:
         """Return the rule in a clause, for a report."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from artist.core.compact_jobs import CompactJobs
+from artist.core.compact_jobs import UNKNOWN, CompactJobs
 from artist.core.job import Demand, JobSpec, Stages
 from artist.errors import InputError
 from artist.tables.rows import Table, coded
@@ -48,6 +48,7 @@ def to_jobs(
     table = table.by_arrival()
     iterations, compute_ns = _work(table, profile_compute_ns, stretch)
     submit_ns = np.rint(table["submit_s"] * NS_PER_S).astype(np.int64)
+    started_ns = _started_ns(table)
     template, first = _templates(table)
     firsts, direct = table.take(first), [field for field in FIELDS if field.to and "." not in field.to]
     columns: dict[str, Iterable[Any]] = {
@@ -61,17 +62,26 @@ def to_jobs(
         **{field.to: _values(firsts, field) for field in direct if field.name in firsts},
     }
     specs = map(JobSpec, *(columns.get(entry.name, repeat(entry.default)) for entry in fields(JobSpec)))
-    return CompactJobs(table["job_id"], submit_ns, iterations, compute_ns, list(specs), template)
+    work = iterations, compute_ns
+    return CompactJobs(table["job_id"], submit_ns, *work, list(specs), template, started_ns)
+
+
+def _started_ns(table: Table) -> np.ndarray | None:
+    """Return the real start of each job, (n_jobs,) int64, UNKNOWN where not known; None if no start is."""
+    if "started_s" not in table or np.isnan(table["started_s"]).all():
+        return None
+    started_ns = np.rint(table["started_s"] * NS_PER_S)
+    return np.where(np.isnan(started_ns), UNKNOWN, started_ns).astype(np.int64)
 
 
 def _templates(table: Table) -> tuple[np.ndarray, np.ndarray]:
     """Return the template of each job, (n_jobs,), and the first job of each template.
 
-    Jobs of one template differ only in name, arrival and work.
+    Jobs of one template differ only in name, arrival, work and real start.
     """
     template = np.zeros(len(table), dtype=np.int64)
     for field in (*FIELDS, *MEASURED):
-        if field.to and field.name in table:
+        if field.to and field.name in table and field.name != "started_s":
             codes, values = coded(table[field.name])
             if len(values) > 1:
                 template, _ = coded(template * len(values) + codes)

@@ -170,6 +170,8 @@ FIELDS: tuple[Field, ...] = (
            default=0, value=round, optional=True, unit="bytes"),  # of the whole job; 0: not known
     Text("on_stop", "on_stop", _known, optional=True, pattern="|".join(get_args(OnStop)),
          fault="is unknown", allowed=f"{', '.join(get_args(OnStop))}, or empty for overheads.on_stop"),
+    Number("started_s", 0, MAX_S, "started_ns",
+           default=np.nan, optional=True, unit="time"),  # on the site, from the origin of submit_s
     Number("limit_s", 0, MAX_S, "limit_ns", above=True, default=np.nan, optional=True, unit="time"),
     Text("partition", "partition", optional=True),  # Slurm's; empty if not known
     Text("account", "account", optional=True),

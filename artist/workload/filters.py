@@ -115,7 +115,9 @@ def select(table: Table, selection: Selection) -> Table:
 
 def from_zero(table: Table) -> Table:
     """Return the table with its first arrival at 0 s."""
-    return table.assign(submit_s=table["submit_s"] - table["submit_s"].min())
+    first = table["submit_s"].min()
+    times = [name for name in ("submit_s", "started_s") if name in table]
+    return table.assign(**{name: table[name] - first for name in times})
 
 
 def _by_window(table: Table, window: Window) -> Table:

@@ -7,7 +7,7 @@ from artist.core.compact_jobs import CompactJobs
 from artist.core.gpus import Gpus
 from artist.tables.rows import Table
 from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
-from artist.workload.arrivals import Rule
+from artist.workload.arrivals import Rule, TraceArrivals
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
 from artist.workload.gpu_types import check_types, on_cluster_types
@@ -78,7 +78,12 @@ def load_table(
 
 
 def arrived(table: Table, arrivals: Arrivals, cluster_gpus: float) -> Table:
-    """Return the table with the arrivals of a rule; a user's own rule sees it in pandas."""
+    """Return the table with the arrivals of a rule; a user's own rule sees it in pandas.
+
+    Real starts are kept where arrivals are those of the trace.
+    """
+    if not isinstance(arrivals, TraceArrivals):
+        table = table.without("started_s")
     if isinstance(arrivals, Rule):
         return arrivals.apply(table, cluster_gpus)
     return Table.of(arrivals.apply(table.frame(), cluster_gpus))

@@ -196,6 +196,10 @@ def _check_sense(table: Table, where: str, fields: Mapping[str, str]) -> None:
         f"up to {MAX_S:g} s",
         column="iterations",
     )
+    if "started_s" in table:
+        early = table["started_s"] < table["submit_s"]
+        name, allowed = fields.get("start_s", "started_s"), "the time of submission, or later"
+        refuse(table, early, where, name, "is before submission", allowed, column="started_s")
     least, most = table["min_gpus"], table["max_gpus"]
     elastic = (least > 0) | (most > 0)
     for name, bound in (("min_gpus", least), ("max_gpus", most)):

@@ -18,7 +18,7 @@ from artist.workload.fields import FIELDS, NUMBERS, TEXTS, Unit
 from artist.workload.missing import is_missing, known_texts, without_fillers
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
-from artist.workload.readers.instants import TimeZone, arrivals, begun, read_times, run_times
+from artist.workload.readers.instants import TimeZone, arrivals, begun, read_times, run_times, seconds
 from artist.workload.readers.trace import BadRowsRule, TraceParameters, TraceReader
 from artist.workload.table import check, refuse, typed
 
@@ -43,12 +43,12 @@ _TEXTS = tuple(field.name for field in TEXTS)
 _RANGES = {field.name: (field.least, field.most) for field in NUMBERS}
 _COMMA = re.compile(r"\s*[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?\s*")
 _QUANTITY = re.compile(r"(\d+\.?\d*)(m|[kKMGT]i?)")
+_NAMES = tuple(field.name for field in FIELDS if field.name != "started_s")  # which is that of start_s
 _UNITS: dict[str, Unit] = {
     "start_s": "time",
     "end_s": "time",
-    **{field.name: field.unit for field in FIELDS if field.unit},
+    **{field.name: field.unit for field in FIELDS if field.unit and field.name in _NAMES},
 }
-_NAMES = tuple(field.name for field in FIELDS)
 Name = str | None
 Names = str | tuple[str, ...] | None
 Constant = str | int | float
@@ -76,7 +76,7 @@ else:  # one entry a column
     ColumnMap = create_model(
         "ColumnMap",
         __base__=_Mapped,
-        **{field.name: (Names if field.product else Name, None) for field in FIELDS},
+        **{field.name: (Names if field.product else Name, None) for field in FIELDS if field.name in _NAMES},
         **dict.fromkeys(("start_s", "end_s"), (Name, None)),
     )
     Units = create_model(
@@ -186,7 +186,7 @@ class ColumnsCsv(TraceReader):
         if chosen.gather:
             table, times = _gathered(table, times)
             raw = raw.at(table.places)
-        table = self._with_run_times(raw, table, times)
+        table = self._with_run_times(raw, _with_starts(table, times), times)
         if chosen.no_duration == "drop":
             unknown = np.isnan(table["duration_s"]) & np.isnan(table["iterations"] * table["compute_s"])
             table = rules.drop(table, unknown, path, "no duration (no_duration=drop)")
@@ -338,6 +338,18 @@ def _advice(text: str, ours: str) -> str:
     if ours in _INSTANTS and re.match(r"\d{4}-\d\d", text):
         return f"; for dates, workload.units.{ours}=timestamp"
     return '; workload.decimal="," for such numbers' if _COMMA.fullmatch(text) else ""
+
+
+def _with_starts(table: Table, times: Mapping[str, Column]) -> Table:
+    """Return the table with real starts, if submission and start are both dates or both numbers.
+
+    A start before submission is none; the row is bad unless it has a run time of its own.
+    """
+    submit, start = times.get("submit_s"), times.get("start_s")
+    if submit is None or start is None or submit.dtype.kind != start.dtype.kind:
+        return table
+    wait_s = seconds(submit, begun(start, submit))
+    return table.assign(started_s=table["submit_s"] + np.where(wait_s < 0, np.nan, wait_s))
 
 
 def _gathered(table: Table, times: Mapping[str, Column]) -> tuple[Table, dict[str, Column]]:

@@ -191,7 +191,7 @@ def run_times(
         (submit, start, "starts {} s before it is submitted", names[:2]),
         (start, end, "ends {} s before it starts", names[-2:]),
     ):
-        between_s = np.where(np.isnan(known), _seconds(first, then), np.nan)
+        between_s = np.where(np.isnan(known), seconds(first, then), np.nan)
         if (bad := between_s < 0).any():
             row = int(np.argmax(bad))
             value = ", ".join(f"{name} {raw[name][row]}" for name in shown if name in raw)
@@ -200,8 +200,9 @@ def run_times(
                 allowed += "; of clocks that change, name workload.time_zone"
             what = fault.format(f"{-between_s[row]:.15g}")
             raise BadRowsError(what, raw, bad, where=where, value=value, allowed=allowed)
-    return np.where(np.isnan(known), _seconds(start, end), known)
+    return np.where(np.isnan(known), seconds(start, end), known)
 
 
-def _seconds(start: Column, end: Column) -> Column:
+def seconds(start: Column, end: Column) -> Column:
+    """Return the seconds from instants to others, dates or numbers, (n_jobs,)."""
     return seconds_between(start, end) if start.dtype.kind == "M" else end - start
