@@ -106,9 +106,8 @@ class CompactJobs(Sequence[JobSpec]):
         template = self._template[job]
         at, demand = self._submit_ns[job], self.templates[template].demand
         work = self._iterations[job], self._compute_ns[job]
-        return JobSpec(
-            self._id(job), at, demand, *work, *self._shared[template], started_ns=self._started(job)
-        )
+        rest = *self._shared[template], self._started(job)
+        return JobSpec(self._id(job), at, demand, *work, *rest)
 
     def column(self, name: str, part: slice = slice(None)) -> Iterable[Any]:
         """Return a field of all jobs, or of a slice of them."""
