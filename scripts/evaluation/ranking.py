@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING
 from artist.drawing.looks import example_lines, marked_look, style
 from artist.drawing.panels import head, label_rows, legend, panels
 from artist.entry import script
+from artist.errors import InputError
 from artist.results.folder import find_runs, read_run
 from artist.results.interval import interval_95
+from artist.results.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,17 +51,33 @@ Hours = Mapping[Point, Mapping[int, float]]
 
 
 def read(folders: Sequence[Path]) -> Hours:
-    """Return the mean JCT of runs."""
+    """Return the mean JCT of runs; fabrics are named with the preset of collectives if runs have both.
+
+    Raises
+    ------
+    InputError
+        If two runs of different mean JCTs belong to one cell and seed.
+    """
     hours: dict[Point, dict[int, float]] = {}
-    for folder in find_runs(folders).runs:
-        run = read_run(folder)
+    runs = [read_run(folder) for folder in find_runs(folders).runs]
+    both = len({_preset(run) for run in runs}) > 1
+    for run in runs:
         way, topology = run.config["performance"]["contention"], run.config["topology"]
+        fabric, seed = topology["name"] + f", {_preset(run)}" * both, int(run.config["seed"])
         policy = run.summary["policy"] + " in time" * (way == "packets")
         ratio = None if way == "none" else float(topology["oversubscription"]["rack"])
+        found = run.summary["jct_s"]["mean"] / 3600
         for name in (policy, f"{policy} in time") if ratio is None else (policy,):
-            point = Point(topology["name"], name, ratio)
-            hours.setdefault(point, {})[int(run.config["seed"])] = run.summary["jct_s"]["mean"] / 3600
+            jct = hours.setdefault(Point(fabric, name, ratio), {}).setdefault(seed, found)
+            if jct != found:
+                where, cell = str(run.folder), f"{fabric}, {name}, contention {way}, seed {seed}"
+                what, allowed = f"a second run of {cell}", f"one, or runs of equal mean JCT ({jct:g} h)"
+                raise InputError(what, where=where, found=f"{found:g} h", allowed=allowed)
     return {point: hours[point] for point in sorted(hours, key=lambda point: (point.fabric, point.policy))}
+
+
+def _preset(run: Run) -> str:
+    return str(run.config["network"]["system"]["preset"])
 
 
 def factors(hours: Hours, point: Point) -> list[float]:

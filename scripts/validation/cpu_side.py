@@ -58,7 +58,7 @@ SETTINGS = (
         "workload=csv",
         f"workload.path={data_path('traces', 'tiny.csv')}",
     ),
-    *("policy=fifo", "performance.sensitivity=coda"),
+    *("policy=fifo", "performance.sensitivity=coda", "network.system.preset=papers"),
 )
 
 

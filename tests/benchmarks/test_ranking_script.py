@@ -52,27 +52,54 @@ def test_only_seeds_that_all_have_are_ranked():
     assert list(ranking.ranks(hours))[2:] == ["| `f` | no contention, seeds in common: none | | |"]
 
 
+def write(folder: Path, way: str, seed: int, hours: float, preset: str = "papers") -> None:
+    """Write the two files of a run of FIFO on fabric f that `read` reads."""
+    folder.mkdir()
+    config = {
+        "performance": {"contention": way},
+        "topology": {"name": "f", "oversubscription": {"rack": 8}},
+        "network": {"system": {"preset": preset}},
+        "seed": seed,
+    }
+    (folder / "summary.json").write_text(json.dumps({"policy": "fifo", "jct_s": {"mean": 3600 * hours}}))
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    (folder / "jobs.parquet").touch()
+
+
 def test_runs_are_read_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs in time are a policy of their own; what is without contention counts for both."""
     monkeypatch.setattr(ranking, "read_run", read)
-    for number, (way, seed, hours) in enumerate(
-        [("none", 0, 1), ("none", 1, 1), ("none", 2, 1), *(("packets", seed, 3) for seed in range(3))]
-    ):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        config = {
-            "performance": {"contention": way},
-            "topology": {"name": "f", "oversubscription": {"rack": 8}},
-            "seed": seed,
-        }
-        (folder / "summary.json").write_text(json.dumps({"policy": "fifo", "jct_s": {"mean": 3600 * hours}}))
-        (folder / "config.yaml").write_text(yaml.safe_dump(config))
-        (folder / "jobs.parquet").touch()
+    for seed in range(3):
+        write(tmp_path / f"none{seed}", "none", seed, 1)
+        write(tmp_path / f"packets{seed}", "packets", seed, 3)
     result = ranking.read([tmp_path])
     assert result[Point("f", "fifo in time", 8.0)] == {0: 3, 1: 3, 2: 3}
     assert result[Point("f", "fifo in time", None)] == result[ALONE] == {0: 1, 1: 1, 2: 1}
     assert ranking.main([str(tmp_path), "--plot", str(tmp_path / "ranking.svg")]) == 0
     assert "8:1" in (tmp_path / "ranking.svg").read_text()
+
+
+def test_presets_are_rows_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1 h with `papers` and 2 with `machines` are two fabrics, not one whose last run counts."""
+    monkeypatch.setattr(ranking, "read_run", read)
+    write(tmp_path / "a", "none", 0, 1)
+    write(tmp_path / "b", "none", 0, 2, "machines")
+    result = ranking.read([tmp_path])
+    assert result[Point("f, papers", "fifo", None)] == {0: 1}
+    assert result[Point("f, machines", "fifo", None)] == {0: 2}
+
+
+def test_runs_that_differ_in_one_cell_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another setting, such as a transport, made 2 h of 1; equal runs, at other ratios, count once."""
+    monkeypatch.setattr(ranking, "read_run", read)
+    write(tmp_path / "a", "none", 0, 1)
+    write(tmp_path / "b", "none", 0, 1)
+    assert ranking.main([str(tmp_path)]) == 0
+    write(tmp_path / "c", "none", 0, 2)
+    assert ranking.main([str(tmp_path)]) == 2
+    assert "a second run of f, fifo, contention none, seed 0" in capsys.readouterr().err
 
 
 def read(folder: Path) -> Run:
