@@ -43,9 +43,10 @@ parameters of `netmodels.nccl.parameters`,
     all-to-all      inside = S (g - 1) / n / machine.gpu
       one machine   chunks(start + n message min(1, machine.step / rack.step), inside, pipeline)
       machines      start + (n - p) message + far + max(inside, leaving), p GPUs on the smallest machine;
-                    leaving = max of S p (1 - p / n) / (exchange x bandwidth out) over machines with p GPUs
+                    leaving = S / exchange x the largest, over machines of p and racks of q GPUs, of
+                    p ((q - p) / n / port + (1 - q / n) / port between racks) and q (1 - q / n) / uplink
     send-receive    each GPU to the next: chunks(start + step, S / link, pipeline) with the link of one GPU on
-                    the widest tier, times `exchange` where it leaves the machine
+                    the widest tier, times `exchange` where it leaves the machine; one leaves each rack
 
 Sources: NCCL's tuning model, github.com/NVIDIA/nccl at 5067397, src/graph/tuning.cc, ncclTopoTuneModel (time
 = latency + bytes / bandwidth; a tree's latency base + 2 ((n / m - 1) intra + lg(m) inter), a ring's base +
@@ -101,11 +102,7 @@ class _Seen:
     racks: int
     machine_gpus: int
     units: tuple[tuple[int, int], ...]
-
-    def leaves_gb_s(self, unit: tuple[int, int], nccl: NcclFabric) -> float:
-        """Return the bandwidth out of a machine, that of the narrower of the tiers outside."""
-        rack = nccl.rack.sends_gb_s(*unit)
-        return rack if self.racks == 1 else min(rack, nccl.network.sends_gb_s(*unit))
+    place: Place
 
     def min_gb_s(self, nccl: NcclFabric) -> float:
         """Return the least bandwidth out of a machine; rings and trees leave a rack by one machine."""
@@ -121,6 +118,19 @@ class _Seen:
         skew = 1 + nccl.skew * max(0.0, doublings - 1)
         return 2 * (self.machine_gpus - 1) * nccl.machine.step_us + 2 * outside * skew
 
+    def exchanged_us(self, nccl: NcclFabric) -> float:
+        """Return the time of an all-to-all of 1,000 bytes at the busiest port or uplink."""
+        total, busiest = self.gpus, 0.0
+        for rack in dict.fromkeys(self.place):
+            in_rack = sum(rack)
+            beyond = 1 - in_rack / total
+            for count in rack:
+                near = (in_rack - count) / total / nccl.rack.sends_gb_s(count, in_rack)
+                busiest = max(busiest, count * (near + beyond / nccl.network.sends_gb_s(count, count)))
+            uplink = sum(nccl.network.sends_gb_s(count, in_rack) for count in rack)
+            busiest = max(busiest, in_rack * beyond / uplink)
+        return busiest
+
     def far_us(self, nccl: NcclFabric) -> float:
         """Return the added time of a round of a ring between racks, relative to one rack."""
         return self.racks * max(0.0, nccl.network.step_us - nccl.rack.step_us) if self.racks > 1 else 0.0
@@ -130,7 +140,7 @@ class _Seen:
 def _seen(place: Place) -> _Seen:
     units = tuple(dict.fromkeys((count, sum(rack)) for rack in place for count in rack))
     machines = [count for rack in place for count in rack]
-    return _Seen(sum(machines), len(machines), len(place), max(machines), units)
+    return _Seen(sum(machines), len(machines), len(place), max(machines), units, place)
 
 
 def _sent_us(size_bytes: Floats, gb_s: float) -> Floats:
@@ -190,8 +200,7 @@ def _all_to_all(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
     if seen.machines == 1:
         message = nccl.message_us * min(1.0, nccl.machine.step_us / nccl.rack.step_us)
         return _chunks(nccl.start_us + seen.gpus * message, inside, nccl.pipeline)
-    most = max(unit[0] * (1 - unit[0] / seen.gpus) / seen.leaves_gb_s(unit, nccl) for unit in seen.units)
-    leaving = _sent_us(most * sizes, nccl.exchange)
+    leaving = _sent_us(seen.exchanged_us(nccl) * sizes, nccl.exchange)
     messages = (seen.gpus - min(count for count, _ in seen.units)) * nccl.message_us
     return nccl.start_us + messages + seen.far_us(nccl) + np.maximum(inside, leaving)
 
@@ -202,7 +211,7 @@ def _send_receive(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
     else:
         way = nccl.rack if seen.racks == 1 else nccl.network
         step_us = way.step_us
-        link = nccl.exchange * min(seen.leaves_gb_s((1, rack), nccl) for _, rack in seen.units)
+        link = nccl.exchange * min(tier.sends_gb_s(1, 1) for tier in (nccl.rack, way))
     return _chunks(nccl.start_us + step_us, _sent_us(sizes, link), nccl.pipeline)
 
 

@@ -181,3 +181,18 @@ def test_racks_are_joined_by_the_network():
     ring = replace(PLAIN, bulk_round_us=1.0, bulk=100.0, ll_share=0.01)  # 14 rounds, twice 2 x 40 us, 3500
     assert us("all_reduce", 40e6, ((4,), (4,)), ring) == pytest.approx(5 + 14 + 160 + 3500)
     assert us("send_receive", 40e6, ((4,), (4,))) == pytest.approx(5 + 50 + 16_000)
+
+
+def test_an_uplink_carries_only_what_leaves_the_rack():
+    """16 GPUs, 4+4 | 4+4, an all-to-all of 40 MB: each machine keeps 1/4, sends 1/4 nearby and half further.
+
+    Its port: 4 x (4/16 / 40 + 8/16 / 20) = 0.125 us per KB; an uplink of 20 GB/s: 8 x 8/16 / 20 = 0.2. Half
+    of the bandwidth is reached: 10,000 and 16,000 us. Of messages to the next GPU, one leaves each rack:
+    40 MB at half of 4 GB/s.
+    """
+    place, beside = ((4, 4), (4, 4)), 5 + 12 * 7 + 2 * 40
+    assert us("all_to_all", 40e6, place) == pytest.approx(beside + 10_000)
+    uplink = replace(PLAIN, network=replace(PLAIN.network, rack_gb_s=20.0))
+    assert us("all_to_all", 40e6, place, uplink) == pytest.approx(beside + 16_000)
+    narrow = replace(PLAIN, network=replace(PLAIN.network, rack_gb_s=4.0))
+    assert us("send_receive", 40e6, place, narrow) == pytest.approx(5 + 50 + 20_000)
