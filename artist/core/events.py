@@ -53,10 +53,11 @@ class Stop:
 
 @record
 class Finish:
-    """A job has done all its iterations."""
+    """A job has done all its iterations, or has reached its time limit before."""
 
     time_ns: int
     job: int
+    timed_out: bool = False
 
 
 @record

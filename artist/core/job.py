@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from artist.core.record import record
 
 OnStop = Literal["lose_iteration", "keep", "lose_since_checkpoint", "lose_all"]
+UNLIMITED_NS = 2**62  # later than any time of a run
 _TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
 

@@ -110,6 +110,10 @@ class JobColumns(Protocol):
         """Virtual cluster."""
 
     @property
+    def limit_ns(self) -> Ints:
+        """Time limit, `artist.core.job.UNLIMITED_NS` for a job without one (`knows_limits`)."""
+
+    @property
     def guaranteed(self) -> Bools:
         """True for jobs whose GPUs are guaranteed; the others take idle GPU time."""
 
@@ -363,7 +367,7 @@ class Policy(Protocol):
     interval_s
         Also (or only) call it at the multiples of this many seconds while jobs are unfinished. Ticks do not
         keep a run alive: a policy that waits for something else while nothing runs asks to be woken.
-    knows_durations, knows_iterations, knows_models, knows_performance, knows_stages
+    knows_durations, knows_iterations, knows_limits, knows_models, knows_performance, knows_stages
         Knowledge of the policy; columns that need more raise `PlanError`.
 
     Optional attributes:
@@ -385,6 +389,7 @@ class Policy(Protocol):
     interval_s: float | None = None
     knows_durations: bool = False
     knows_iterations: bool = False
+    knows_limits: bool = False
     knows_models: bool = False
     knows_performance: bool = False
     knows_stages: bool = False

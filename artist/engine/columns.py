@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.arrays import Bools, Floats, Ints
-from artist.core.compact_jobs import field_of
-from artist.core.job import JobSpec
+from artist.core.compact_jobs import field_of, of_templates
+from artist.core.job import UNLIMITED_NS, JobSpec
 from artist.core.view import Totals
 from artist.engine import progress
 from artist.engine.best_cases import BestCases
@@ -34,7 +34,7 @@ class Known:
         best_cases: BestCases,
         share: Floats | None,
     ) -> None:
-        topics = ("durations", "iterations", "models", "performance", "stages")
+        topics = ("durations", "iterations", "limits", "models", "performance", "stages")
         self.declared = frozenset(topic for topic in topics if getattr(policy, f"knows_{topic}", False))
         self.policy = type(policy).__name__
         self.factors = factors if share is None else factors * share
@@ -58,6 +58,11 @@ class Known:
         if name not in self._fields:
             self._fields[name] = np.array(list(field_of(self._specs, name)), dtype=np.object_)
         return self._fields[name]
+
+    @cached_property
+    def limit_ns(self) -> Ints:
+        """Time limit of every job."""
+        return of_templates(self._specs, lambda spec: spec.limit_ns or UNLIMITED_NS)
 
     @cached_property
     def skew(self) -> Floats:
@@ -159,6 +164,11 @@ class Columns:
     @property
     def vc(self) -> npt.NDArray[np.object_]:
         return self._known.of_all("vc")[self.job]
+
+    @property
+    def limit_ns(self) -> Ints:
+        self._known.require("limits")
+        return self._known.limit_ns[self.job]
 
     @property
     def guaranteed(self) -> Bools:

@@ -11,7 +11,7 @@ from itertools import chain
 from operator import index
 
 from artist.core.cluster import TIERS, CapacityEvent, Cluster
-from artist.core.compact_jobs import CompactJobs
+from artist.core.compact_jobs import CompactJobs, of_templates
 from artist.core.events import Arrival, Event, Finish, Gauges, Observer, Reprice, Wake
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
@@ -64,6 +64,8 @@ class Engine:
         Machines that fail, join and leave.
     signals
         Named series that the policy may follow.
+    enforce_limits
+        Whether a job ends at its time limit, done or not: at its last start, delays included, + `limit_ns`.
     observers
         See every instant; change nothing.
 
@@ -85,6 +87,7 @@ class Engine:
         stop: StopRule | None = None,
         capacity_events: Sequence[CapacityEvent] = (),
         signals: Mapping[str, Signal] | None = None,
+        enforce_limits: bool = False,
         observers: Sequence[Observer] = (),
     ) -> None:
         overheads = overheads or Overheads()
@@ -124,6 +127,9 @@ class Engine:
         self._news: list[Event] = []  # events not caused by the policy, since its last call
         self._story: deque[Sequence[Event]] = deque(maxlen=_STORY_INSTANTS)
         self._endless: dict[int, IterationParts] = {}  # of jobs too slow for the accounts, at their rate now
+        limits = of_templates(specs, lambda spec: spec.limit_ns or 0) if enforce_limits else None
+        self._limits_ns = limits.tolist() if limits is not None and limits.any() else None
+        self._timeouts: dict[int, None] = {}  # jobs that reach their limit before they are done
         self._n_events = 0
         self._last_tick = -1
         self._awaited_gpus = 0  # for which arrivals and finishes wait, by the last plan
@@ -228,10 +234,11 @@ class Engine:
 
     def _finish(self, job: int, now: int) -> Finish:
         """Finish a job, unless it would never end at its rate."""
-        if job in self._endless:
+        timed_out = job in self._timeouts
+        if job in self._endless and not timed_out:
             raise _endless(self.jobs.specs[job], self._endless[job])
         self._window_left -= job in self._window
-        return self._transitions.finish(job, now)
+        return self._transitions.finish(job, now, timed_out=timed_out)
 
     # --- the policy and the prices
 
@@ -287,8 +294,16 @@ class Engine:
                 self._n_events -= 1  # only for observers that ask: not counted
 
     def _bounded(self, finish: int, job: int, parts: IterationParts, now: int) -> int:
-        """Return a job's finish; if its accounts would be full by then, the time up to which it may go on."""
+        """Return a job's finish, at its limit at the latest.
+
+        If its accounts would be full by then, it is the time up to which the job may go on.
+        """
         self._endless.pop(job, None)
+        if self._limits_ns is not None and (limit_ns := self._limits_ns[job]):
+            self._timeouts.pop(job, None)
+            if (end := self.jobs.held_since_ns[job] + limit_ns) < finish:
+                self._timeouts[job] = None
+                finish = end
         gpus = self.jobs.held_gpus[job] or 1
         if finish * gpus <= MAX_NS:
             return finish

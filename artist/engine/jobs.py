@@ -69,6 +69,7 @@ class JobTable:
         "grouped_gpu_ns",
         "held",
         "held_gpus",
+        "held_since_ns",
         "in_group",
         "iteration_ns",
         "iterations",
@@ -138,6 +139,7 @@ class JobTable:
         self.iteration_ns = column(1)  # until there is one
         self.progress_from_ns, self.settled_ns = column(_NEVER), column(_NEVER)
         self.held_gpus = column()
+        self.held_since_ns = column()  # beginning of the present run
         self.attained_gpu_ns = column()
         self.waiting_since_ns = column()
         self.checkpoint = column(checkpoint_iterations or 1)
@@ -199,7 +201,7 @@ class JobTable:
             self.queueing_ns[job] += now - self.waiting_since_ns[job]
             self.status[job] = RUNNING
             self.waiting_gpus -= self.gpus[job]
-            self.settled_ns[job] = now
+            self.settled_ns[job] = self.held_since_ns[job] = now
             self.progress_from_ns[job] = now + delay
             self.starts[job] += 1
             self.n_running += 1
@@ -313,10 +315,13 @@ class JobTable:
         self.waiting_gpus += self.gpus[job]
         self.waiting_since_ns[job] = now
 
-    def end(self, job: int, now: int, unnoticed_ns: int = 0) -> None:
+    def end(self, job: int, now: int, unnoticed_ns: int = 0, *, timed_out: bool = False) -> None:
         """Close the accounts of a job that finishes now, with the delay until that is noticed."""
-        self._book(job, now)
-        self.done[job] = self.iterations[job]
+        if timed_out:
+            self.settle(job, now)
+        else:
+            self._book(job, now)
+            self.done[job] = self.iterations[job]
         self._clear_allocation(job)
         if unnoticed_ns:
             self.overhead_ns[job] += unnoticed_ns

@@ -83,15 +83,15 @@ class Transitions:
                 changed = True
         return changed
 
-    def finish(self, job: int, now: int) -> Finish:
-        """Close a job that has done all its iterations; its GPUs are free now, noticed or not."""
+    def finish(self, job: int, now: int, *, timed_out: bool = False) -> Finish:
+        """Close a job that is done, or has reached its limit; its GPUs are free now, noticed or not."""
         before = self._jobs.held[job]
         assert before is not None
         self._give_back(job, before)
         if not self._only_groups or before.group is not None:
             self.changed.setdefault(job, before)
-        self._jobs.end(job, now, self._overheads.unnoticed_ns(now))
-        return Finish(now, job)
+        self._jobs.end(job, now, self._overheads.unnoticed_ns(now), timed_out=timed_out)
+        return Finish(now, job, timed_out)
 
     def evict(self, job: int, now: int, *, failed: bool) -> Stop:
         """Stop a job because its machine fails or leaves; a failed machine cannot save the open iteration."""

@@ -84,6 +84,14 @@ def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, Ints]:
     }
 
 
+def timeout_columns(result: RunResult) -> dict[str, Ints]:
+    """Return 1 for each job that reached its limit before it was done, shape (n_jobs,), if any did."""
+    columns = result.columns
+    short = columns["iterations"] < array_of(result.jobs, "iterations")
+    timed_out = short & (columns["finish_ns"] != _UNKNOWN)
+    return {"timed_out": timed_out.astype(np.int64)} if timed_out.any() else {}
+
+
 def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     """Yield events.parquet: one row an event.
 

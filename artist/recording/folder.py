@@ -36,7 +36,10 @@ def write_run(
     """
     from artist.recording import columns
 
-    more: dict[str, npt.NDArray[Any]] = {**columns.elastic_columns(result.jobs)}
+    more: dict[str, npt.NDArray[Any]] = {
+        **columns.elastic_columns(result.jobs),
+        **columns.timeout_columns(result),
+    }
     for topic in topics:
         more.update(topic.job_columns(result))
     _write_table(folder / "jobs.parquet", columns.job_tables(result, more=more))

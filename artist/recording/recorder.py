@@ -33,10 +33,11 @@ EVENT_TYPES: tuple[tuple[str, str | None], ...] = (
     ("left", None),
     ("assign", None),
     ("wake", None),
+    ("finish", "timeout"),
 )
 CODES = {reason or event_type: code for code, (event_type, reason) in enumerate(EVENT_TYPES)}
-ARRIVAL, FINISH, REPRICE, FAIL, ASSIGN, WAKE = (
-    CODES[name] for name in ("arrival", "finish", "reprice", "fail", "assign", "wake")
+ARRIVAL, FINISH, TIMEOUT, REPRICE, FAIL, ASSIGN, WAKE = (
+    CODES[name] for name in ("arrival", "finish", "timeout", "reprice", "fail", "assign", "wake")
 )
 START, MIGRATE = CODES["start"], CODES["migrate"]  # the codes between them carry an allocation
 
@@ -91,7 +92,7 @@ class Recorder:
             if type(event) is Arrival:
                 event_type, subject = ARRIVAL, event.job
             elif type(event) is Finish:
-                event_type, subject = FINISH, event.job
+                event_type, subject = TIMEOUT if event.timed_out else FINISH, event.job
             elif type(event) is Start or type(event) is Change:
                 event_type, subject = CODES[event.type], event.job
                 detail = self._allocation_code(event.allocation)

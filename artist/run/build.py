@@ -85,6 +85,7 @@ class Simulation:
     estimates: Any
     stop: StopRule
     signals: Mapping[str, Signal]
+    enforce_limits: bool
     input_files: tuple[Path, ...]
     setting: Setting
 
@@ -112,6 +113,7 @@ class Simulation:
             stop=self.stop,
             capacity_events=self.capacity_events,
             signals=self.signals,
+            enforce_limits=self.enforce_limits,
             observers=observers,
         )
         with watched(engine.jobs):
@@ -223,6 +225,7 @@ def build(config: Config) -> Simulation:
         estimates,
         stop,
         signals,
+        source.parameters.limits.enforced,
         _files_of((*described.values(), *performance.own_parts), config.model_dump()),
         describe_run(config, described, jobs, cluster, topology, system, performance.own_parts),
     )

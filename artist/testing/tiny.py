@@ -11,7 +11,7 @@ from artist.core.buckets import sets_by
 from artist.core.cluster import Allocation, Cluster, Group, Machine, Slice
 from artist.core.events import Event, Gauges
 from artist.core.iteration import IterationParts
-from artist.core.job import Demand, JobSpec, Stages
+from artist.core.job import UNLIMITED_NS, Demand, JobSpec, Stages
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.result import PART_COLUMNS, TIER_COLUMNS, RunResult
 from artist.core.view import ClusterView, Policy
@@ -223,7 +223,9 @@ def audit(result: RunResult) -> None:
     jct = (c["finish_ns"] - c["submit_ns"])[done]
     assert (jct == (c["queueing_ns"] + c["running_ns"] + c["overhead_ns"])[done]).all()
     asked = np.array([s.iterations for s in result.jobs], dtype=np.int64)
-    assert (c["iterations"] == asked)[done].all()
+    limit_ns = np.array([s.limit_ns or UNLIMITED_NS for s in result.jobs], dtype=np.int64)
+    timed_out = (c["iterations"] < asked) & (c["running_ns"] + c["overhead_ns"] >= limit_ns)
+    assert ((c["iterations"] == asked) | timed_out)[done].all()
     assert (np.sum([c[name] for name in PART_COLUMNS], axis=0) == c["running_ns"]).all()
     held = np.sum([c[name] for name in TIER_COLUMNS], axis=0)
     assert (held == c["running_ns"] + c["overhead_ns"]).all()

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from artist.tables.rows import Table
 from artist.workload.filters import Selection
+from artist.workload.limits import Limits
 from artist.workload.models import ModelRule
 
 if TYPE_CHECKING:  # a user's own parts may work in pandas
@@ -39,12 +40,15 @@ class SourceParameters(Selection):
         source knows them), a GPU type, or a speed relative to the reference GPU.
     models
         Rule for the model of a job if the source names none.
+    limits
+        Time limits of jobs.
     seed
         Seed of the run; 0 or more.
     """
 
     measured_on: Annotated[str | float, BeforeValidator(_measured_on)] = "cluster"
     models: ModelRule = ModelRule()
+    limits: Limits = Limits()
     seed: int = Field(default=0, ge=0)
 
 

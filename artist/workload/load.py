@@ -11,6 +11,7 @@ from artist.workload.arrivals import Rule, TraceArrivals
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
 from artist.workload.gpu_types import check_types, on_cluster_types
+from artist.workload.limits import with_limits
 from artist.workload.measured import Stretch, on_cluster_gpus, on_cluster_share, usual_gpu
 from artist.workload.models import ModelRule, assign_models
 from artist.workload.table import check
@@ -74,7 +75,8 @@ def load_table(
     if isinstance(source.parameters, FileParameters):
         _log_drawn_models(table, source.parameters.models, source.parameters.seed)
     table = assign_models(table, source.parameters.models, source.parameters.seed)
-    return arrived(on_cluster_share(table, stretch), arrivals, cluster_gpus)
+    table = with_limits(on_cluster_share(table, stretch), source.parameters.limits)
+    return arrived(table, arrivals, cluster_gpus)
 
 
 def arrived(table: Table, arrivals: Arrivals, cluster_gpus: float) -> Table:

@@ -89,7 +89,7 @@ def test_a_demand_that_did_not_fit_is_not_tried_again_at_an_arrival(queues, aske
 @pytest.mark.parametrize("field", ["preemptive", "backfill"])
 def test_queues_by_kind_are_for_strict_orders(field):
     """With preemption, or where jobs may overtake, there is no queue to be first in."""
-    with pytest.raises(ValidationError, match="queues=kinds needs preemptive=false and backfill=false"):
+    with pytest.raises(ValidationError, match="queues=kinds needs preemptive=false and backfill=none"):
         Ordered(order="fifo", queues="kinds", **{field: True})
 
 

@@ -1,12 +1,14 @@
 """Base schedulers: one order, one placement, with or without preemption.
 
 In plain words: waiting jobs are ranked by an order (`artist.policies.parts.orders`). Without preemption the
-first one starts as soon as the placement policy has room for it; with `backfill` later jobs may overtake one
-that does not fit, without it they wait behind it; with `queues` of kinds, GPU jobs and CPU-only jobs have a
-queue each and wait only behind jobs of their own kind. With preemption the first jobs that together fit the
-cluster run, and running jobs beyond them are stopped; one of these that finds other GPUs at once moves there.
-CPU-only jobs start where CPUs are free and are never stopped. With `pool`, without preemption, only the
-machines of that pool serve; in a cluster without it, all do.
+first one starts as soon as the placement policy has room for it. With `backfill` none later jobs wait behind
+one that does not fit, with first_fit they may overtake it; with easy and conservative they do if, by the time
+limits of jobs, they delay no job that has a reservation: the first one that waits, or all. With `queues` of
+kinds, GPU jobs and CPU-only jobs have a queue each and wait only behind jobs of their own kind. With
+preemption the first jobs that together fit the cluster run, and running jobs beyond them are stopped; one of
+these that finds other GPUs at once moves there. CPU-only jobs start where CPUs are free and are never
+stopped. With `pool`, without preemption, only the machines of that pool serve; in a cluster without it, all
+do.
 
 Sources: FIFO, SJF, SRTF: any textbook. SRSF and LAS, 2D-LAS: Gu et al., Tiresias, NSDI 2019, section 3.
 
@@ -15,27 +17,38 @@ events (unless `on_events` is false) and every `interval_s`; with an interval sh
 its delays no job progresses.
 """
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from artist.core.arrays import Ints
+from artist.core.cluster import Cluster
+from artist.core.compact_jobs import field_of
 from artist.core.events import Arrival, Stop
+from artist.core.job import UNLIMITED_NS, JobSpec
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.policies.basic.backfill import Backfill
 from artist.policies.basic.freed_machines import Freed
 from artist.policies.parts.fill import AnyFill
-from artist.policies.parts.orders import FIFO, AnyOrder, order_of, ranking
+from artist.policies.parts.orders import FIFO, AnyOrder, adopt_knowledge, order_of, ranking
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Packing, placer_of
 from artist.policies.parts.pools import machines_in
 from artist.policies.parts.preemption import run_first
 from artist.policies.parts.waiting_queue import WaitingQueue, by_demand, by_job_type, in_one
+from artist.units import seconds_to_ns
 
 _ONLY = np.zeros(1, dtype=np.int64)
+_WORDS = {True: "first_fit", False: "none"}
+_Backfill = Annotated[
+    Literal["none", "first_fit", "easy", "conservative"],
+    BeforeValidator(lambda value: _WORDS[value] if isinstance(value, bool) else value),
+]
 
 
 @dataclass(config=STRICT)
@@ -44,7 +57,10 @@ class Ordered:
 
     order: AnyOrder
     preemptive: bool = False
-    backfill: bool = False
+    backfill: _Backfill = "none"
+    backfill_window_s: float | None = Field(default=None, ge=0, le=4e9)
+    backfill_depth: int | None = Field(default=None, ge=1)
+    backfill_resolution_s: float = Field(default=0, ge=0, le=4e9)
     queues: Literal["one", "kinds"] = "one"
     placement: AnyChooser = "consolidate"
     on_events: bool = True
@@ -56,19 +72,21 @@ class Ordered:
     def __post_init__(self) -> None:
         if self.pool and self.preemptive:
             raise ValueError("pool needs preemptive=false: a preemptive order takes all machines")
-        if self.queues == "kinds" and (self.preemptive or self.backfill):
+        overtakes = self.backfill != "none"
+        if self.queues == "kinds" and (self.preemptive or overtakes):
             raise ValueError(
-                "queues=kinds needs preemptive=false and backfill=false: there jobs overtake others"
+                "queues=kinds needs preemptive=false and backfill=none: there jobs overtake others"
             )
         self._order = order_of(self, self.order)
         self._ages = bool(getattr(self._order, "ages", False))
         shipped = type(self) is Ordered  # a subclass may react to all events
         self.only_while_jobs_wait = shipped and self.queues == "one"
-        strict = self._order is FIFO and not (self.preemptive or self.backfill)
+        strict = self._order is FIFO and not (self.preemptive or overtakes)
         self._first_blocks = self.only_while_jobs_wait and strict  # all that come later
         self._placer = placer_of(self.placement, self.fill, self.seed)
         queue_of = by_job_type if self.queues == "kinds" else in_one
-        self._queue = WaitingQueue(by_demand if self.backfill else queue_of)
+        self._queue = WaitingQueue(by_demand if overtakes else queue_of)
+        self._backfill = self._reserving()
         self._freed = Freed(self.placement, self.fill)
 
     def decide(self, view: ClusterView) -> Plan:
@@ -79,7 +97,11 @@ class Ordered:
         if not waiting:
             return plan.done()
         if self.preemptive:
-            run_first(view, plan, self._rank, lambda job: self._placer, backfill=self.backfill)
+            overtakes = self.backfill == "first_fit"
+            run_first(view, plan, self._rank, lambda job: self._placer, backfill=overtakes)
+        elif self._backfill is not None:
+            ranked = view.waiting.job[self._rank(view.waiting)].tolist()
+            self._backfill.start(view, plan, ranked, machines_in(view, self.pool))
         else:
             self._take_in(view)
             if self.queues == "one":
@@ -90,6 +112,29 @@ class Ordered:
             self._start(view, plan, waiting)
         return plan.done()
 
+    def _reserving(self) -> Backfill | None:
+        """Return the backfill around reservations, None without one."""
+        tuned = self.backfill_depth or self.backfill_window_s is not None or self.backfill_resolution_s
+        if self.backfill not in ("easy", "conservative"):
+            if tuned:
+                fault = f"backfill={self.backfill} has no window, depth and resolution"
+                raise ValueError(f"{fault}; backfill=easy or conservative")
+            return None
+        if self.preemptive:
+            raise ValueError(
+                f"backfill={self.backfill} needs preemptive=false: reservations are for waiting jobs"
+            )
+        window_s, step_ns = self.backfill_window_s, seconds_to_ns(self.backfill_resolution_s) or 1
+        backfill = Backfill(
+            self._placer,
+            for_all=self.backfill == "conservative",
+            window_ns=UNLIMITED_NS if window_s is None else seconds_to_ns(window_s),
+            depth=self.backfill_depth,
+            resolution_ns=step_ns,
+        )
+        adopt_knowledge(self, backfill)
+        return backfill
+
     def describe(self) -> str:
         """Return order and placement in a clause, for a report."""
         order, placement = (
@@ -97,6 +142,12 @@ class Ordered:
         )
         stops = "running jobs are stopped for those before them" if self.preemptive else "none is stopped"
         return f"jobs run in the order {order}, with placement {placement}; {stops}"
+
+    def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> list[str]:
+        """Return notes for the log: reservations need limits."""
+        limited = self._backfill is None or any(limit is not None for limit in field_of(jobs, "limit_ns"))
+        fault = f"backfill={self.backfill} is first fit here: no job has a time limit"
+        return [] if limited else [f"{fault}; workload.limits.factor=2 gives each one"]
 
     def _rank(self, jobs: JobColumns) -> Ints:
         if len(jobs) == 1:
