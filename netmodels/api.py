@@ -6,7 +6,8 @@ an example. Each name is imported when it is first asked for, so `import netmode
 
 Fabrics
     `load_topology` reads a `Topology`: a `Fabric` of `Dimension`s and its `MachineType`s. `fabric_graph` is
-    the same as a networkx graph. `SystemSettings`, changed by `merge_system`, configure collectives.
+    the same as a networkx graph. `SystemSettings`, changed by `merge_system`, configure collectives;
+    `topology.system()` has those of machines, `topology.system("papers")` ASTRA-sim's.
     `InputError` is raised for a file, name or setting that is wrong.
 Shapes
     `shape_of` makes a `Shape` of a placement's slices; `TIERS` and `Tier` name the tiers.

@@ -52,8 +52,8 @@ _EXAMPLES = """\
   artist-network model=GPT-2 shape=8,4+4,'4|4',5+3           placements of your own
   artist-network jobs='[GPT-2 4|4, VGG16 4|4]'               jobs that share links, together on one fabric
   artist-network model=all topology=dgx_h100_3tier,pcie_10g plot=overheads.png
-  artist-network collective=all_reduce bytes=1e6,1e9 network.system.across_machines=flat_ring,tree
-  artist-network network.system.collectives=nccl,astra_sim   as NCCL runs collectives, and as ASTRA-sim does
+  artist-network collective=all_reduce bytes=1e6,1e9 network.system.collectives=nccl,astra_sim
+  artist-network network.system.preset=machines,papers       collectives as libraries run them, or ASTRA-sim
   artist-network network=all                                 every network model at hand, side by side
   artist-network draw=fabric.png topology=cloud_ethernet
 """
@@ -199,7 +199,8 @@ def _available(overrides: Sequence[str]) -> list[str]:
     models, first = "network=analytical", list[str]()
     if os.environ.get("ASTRA_SIM_BIN"):
         models += ",astra_sim"
-        first = ["network.system.across_machines=hierarchical"]  # the default of one of them
+        settings = ("preset=papers", "across_machines=hierarchical")  # the program's
+        first = [f"network.system.{setting}" for setting in settings]
     return [*first, *(models if override == "network=all" else override for override in overrides)]
 
 

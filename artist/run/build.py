@@ -60,6 +60,7 @@ from netmodels.api import (
     load_topology,
     merge_system,
 )
+from netmodels.fabric.system import DEFAULT_PRESET
 
 if TYPE_CHECKING:
     from artist.workload.measured import Stretch
@@ -266,7 +267,7 @@ def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedMode
         If a setting or a parameter is not allowed, or the folder of its cache cannot be made.
     """
     settings = {name: value for name, value in config.system.items() if value is not None}
-    preset = settings.pop("preset", "papers")
+    preset = settings.pop("preset", DEFAULT_PRESET)
     system = _system(topology, preset, settings)
     model = part(config.model, "network.model", ("iteration",))
     warn_of_unused_settings(model, system, list(settings))

@@ -95,7 +95,7 @@ def job_traffic(
     return replace(traffic, ring=_ring_layers(profile, shape, system, _peaks(placement, links, fabric)))
 
 
-IN_RINGS = "network.system with across_machines=flat_ring, chunks=1 and no nccl"
+IN_RINGS = "network.system.collectives=astra_sim with across_machines=flat_ring and chunks=1"
 """The settings of `in_rings`, in the words of the configuration."""
 
 

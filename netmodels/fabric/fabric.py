@@ -6,7 +6,13 @@ from typing import Literal
 
 from netmodels.fabric.nccl import NcclFabric
 from netmodels.fabric.shape import TIERS, Tier
-from netmodels.fabric.system import SystemSettings, merge_system, preset_system, system_record
+from netmodels.fabric.system import (
+    DEFAULT_PRESET,
+    SystemSettings,
+    merge_system,
+    preset_system,
+    system_record,
+)
 from netmodels.inputs.digest import digest_of, hash_of
 from netmodels.inputs.errors import InputError
 from netmodels.inputs.naming import allowed_names
@@ -119,7 +125,7 @@ class Fabric:
     machine, rack, network
         Dimensions of each tier, innermost first; at least one each.
     system
-        Default settings on this fabric, which the user may override.
+        Default settings on this fabric, which the user may override; of a topology `Topology.system()`.
     by_machine_type
         All three tiers as seen by machines of a type, for types that differ from the rest.
     nccl
@@ -201,7 +207,7 @@ class Topology:
     machines_per_rack: int
     stated: Mapping[str, object] = field(default_factory=dict, hash=False)
 
-    def system(self, preset: str) -> SystemSettings:
+    def system(self, preset: str = DEFAULT_PRESET) -> SystemSettings:
         """Return the settings of collectives: those that the file states, over those of a preset.
 
         Raises

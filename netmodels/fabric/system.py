@@ -30,6 +30,7 @@ PRESETS: dict[str, dict[str, object]] = {
     "papers": {"collectives": "astra_sim"},  # and so a collective per layer
 }
 """Settings under those of a topology, by name."""
+DEFAULT_PRESET = "machines"
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "collective_optimization": get_args(CollectiveOptimization),
@@ -43,7 +44,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class SystemSettings:
-    """Settings of a job's collectives.
+    """Settings of a job's collectives; the defaults are those of the preset `papers`.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ def setting_names() -> tuple[str, ...]:
     return tuple(setting.name for setting in fields(SystemSettings) if setting.init)
 
 
-def preset_system(preset: str) -> SystemSettings:
+def preset_system(preset: str = DEFAULT_PRESET) -> SystemSettings:
     """Return the settings of a preset: `machines` as libraries run collectives, `papers` as ASTRA-sim does.
 
     Raises

@@ -20,7 +20,7 @@ from netmodels.fabric.nccl import NcclFabric, NcclTier
 from netmodels.fabric.other_formats import check_mapping, check_text
 from netmodels.fabric.oversubscription import Oversubscription, oversubscribed
 from netmodels.fabric.shape import TIERS, Tier
-from netmodels.fabric.system import SystemSettings, merge_system
+from netmodels.fabric.system import merge_system, preset_system
 from netmodels.inputs.errors import InputError
 from netmodels.inputs.files import read_text
 from netmodels.inputs.naming import allowed_names
@@ -240,7 +240,7 @@ def load_topology(raw: Mapping[str, object] | Path, machines_per_rack: int | Non
         known = sorted({name for part in _Part.__subclasses__() for name in part.model_fields})
         raise first_problem(problem, where, known) from None
     try:
-        system = merge_system(SystemSettings(), parsed.system)
+        system = merge_system(preset_system(), parsed.system)
     except InputError as problem:
         raise InputError(
             problem.what, where=f"{where}, {problem.where}", found=problem.found, allowed=problem.allowed

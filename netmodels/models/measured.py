@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from netmodels.collectives.algorithms import Collective, Ints
 from netmodels.collectives.iteration_time import IterationTime
-from netmodels.collectives.timeline import Part, ring_iteration, ring_parts
+from netmodels.collectives.timeline import Part, ring_iteration
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape, gpus
 from netmodels.fabric.system import SystemSettings
 from netmodels.inputs.digest import digest_of
 from netmodels.inputs.errors import InputError
 from netmodels.nccl.fit import Fitted, fit_nccl
+from netmodels.nccl.iteration import nccl_parts
 from netmodels.nccl.logs import LogFacts, Logs
 from netmodels.nccl.measurements import files_of, read_measurements
 from netmodels.nccl.model import NcclCollective, collective_us
@@ -128,9 +129,9 @@ class MeasuredModel:
     def parts(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> tuple[Part, ...]:
-        """Return an iteration's all-reduces as one ring each; see `netmodels.models.analytical`."""
+        """Return an iteration's all-reduces as one part each; see `netmodels.nccl.iteration.nccl_parts`."""
         profile = bucketed(profile, system.bucket_bytes)
-        return ring_parts(profile, shape, lambda sizes: self._durations_ns(sizes, shape, fabric))
+        return nccl_parts(profile, shape, lambda sizes: self._durations_ns(sizes, shape, fabric))
 
     def _durations_ns(self, sizes: Ints, shape: Shape, fabric: Fabric) -> Ints:
         times_us = self._times_us("all_reduce", sizes.astype(np.float64), shape, fabric)

@@ -4,7 +4,7 @@ import numpy as np
 
 from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.iteration_time import IterationTime
-from netmodels.collectives.timeline import Part, ring_iteration, ring_parts
+from netmodels.collectives.timeline import Durations, Part, issues_of, ring_iteration, ring_parts
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape, gpus
 from netmodels.nccl.model import NcclCollective, Place, collective_us
@@ -38,11 +38,20 @@ class NcclModel:
         return int(_durations_ns(collective, np.array([total]), shape, fabric)[0])
 
     def parts(self, profile: Profile, shape: Shape, fabric: Fabric) -> tuple[Part, ...]:
-        """Return an iteration's all-reduces as one part each; see `netmodels.models.analytical`.
+        """Return an iteration's all-reduces as one part each; see `netmodels.models.analytical`."""
+        return nccl_parts(profile, shape, lambda sizes: _durations_ns("all_reduce", sizes, shape, fabric))
 
-        On several machines the bytes are those of a ring, also where NCCL takes its tree.
-        """
-        return ring_parts(profile, shape, lambda sizes: _durations_ns("all_reduce", sizes, shape, fabric))
+
+def nccl_parts(profile: Profile, shape: Shape, durations: Durations) -> tuple[Part, ...]:
+    """Return an iteration's all-reduces as one part each.
+
+    Two machines, a root and a leaf of each of NCCL's two trees (`netmodels.nccl.model`), send each byte once.
+    More machines send the bytes of a ring, about as many as those of trees.
+    """
+    parts = ring_parts(profile, shape, durations)
+    if sum(map(len, shape)) != 2:
+        return parts
+    return tuple(Part(part.ns, (("tree", issues_of(profile).sizes),)) for part in parts)
 
 
 def _durations_ns(collective: NcclCollective, sizes: Ints, shape: Shape, fabric: Fabric) -> Ints:

@@ -58,7 +58,7 @@ def triples(model: AstraSim, count: int, seed: int) -> Iterator[tuple[str, int, 
         name = str(rng.choice(FABRICS))
         topology = load_topology(data_path("topologies", f"{name}.yaml"))
         fabric = topology.fabric
-        system = replace(fabric.system, collective_queue="one", queue_order="issue")
+        system = replace(topology.system("papers"), collective_queue="one", queue_order="issue")
         racks, machines, gpus = 1, 1, 1
         while not 2 <= racks * machines * gpus <= 64:
             racks, machines, gpus = (int(rng.integers(1, most + 1)) for most in (3, 4, 8))

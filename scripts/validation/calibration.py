@@ -87,7 +87,7 @@ def predict(
 ) -> Prediction:
     """Fit a profile to the first placement and price all of them."""
     network, fabric = AnalyticalModel(), topology.fabric
-    system = replace(fabric.system, **HIERARCHY)
+    system = replace(topology.system("papers"), **HIERARCHY)
     profile = profile.scaled(1 / topology.machine_type().speed)
 
     def overheads(profile: Profile) -> tuple[float, ...]:
@@ -112,7 +112,7 @@ def table_1(topology: Topology, profiles: Mapping[str, Profile]) -> dict[str, Pr
 def authors_lines(topology: Topology, profiles: Mapping[str, Profile]) -> list[str]:
     """Return Table 1 by the scales of the authors' program."""
     network, fabric, table = AnalyticalModel(), topology.fabric, []
-    system = replace(fabric.system, **HIERARCHY)
+    system = replace(topology.system("papers"), **HIERARCHY)
     for model, percents in TABLE_1.items():
         profile = profiles[model].scaled(AUTHORS_SCALES[model])
         for tier, shape in tier_shapes(GPUS, topology).items():

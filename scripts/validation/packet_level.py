@@ -65,7 +65,7 @@ def compared(row: Row) -> Iterator[Compared]:
     shape = parse_shape(row["shape"], topology)
     transport: Transport = "windows" if row.get("has_win", "1") == "1" else "packets"
     across = row.get("across_machines") or ("hierarchical" if is_even(shape) else "flat_ring")
-    system = replace(topology.fabric.system, across_machines=cast(Any, across), transport=transport)
+    system = replace(topology.system("papers"), across_machines=cast(Any, across), transport=transport)
     settings = (system, replace(system, transport="ideal"))
     name, amount = row["question"].split()
     where = f"{'even' if is_even(shape) else 'uneven'}, {across}, {transport}"

@@ -227,8 +227,8 @@ def test_a_fallback_is_counted_and_reported(run, monkeypatch):
     assert summary["network_fallbacks"] == calls() > 0
     assert "the fallback answers for the network model" in err
     assert not list(Path("cache").rglob("*.json"))
-    same = ("network=analytical", "network.system.across_machines=hierarchical")
-    main([*RUN[:-2], *same, "output.dir=plain"])
+    papers = ("network.system.preset=papers", "network.system.across_machines=hierarchical")
+    main([*RUN[:-2], "network=analytical", *papers, "output.dir=plain"])
     assert next(Path("plain").rglob("jobs.parquet")).read_bytes() == jobs
 
 
@@ -291,8 +291,9 @@ def test_prices_mark_carried_over_answers(fake, capsys, monkeypatch):
 def test_all_available_models_share_one_table(fake, monkeypatch, capsys):
     """`network=all` shows what is available: without a program the analytical model, with one both."""
     monkeypatch.delenv("ASTRA_SIM_BIN", raising=False)
-    asked = ["network=all", "model=ResNet50", "shape=4+4", "network.system.across_machines=hierarchical"]
-    assert price(asked) == 0
+    asked = ["network=all", "model=ResNet50", "shape=4+4"]
+    papers = ["network.system.preset=papers", "network.system.across_machines=hierarchical"]
+    assert price([*asked, *papers]) == 0
     alone = capsys.readouterr().out
     program = fake.with_name("recognised")
     program.write_text(fake.read_text() + "# CongestionUnawareNetworkApi\n")

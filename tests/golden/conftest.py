@@ -39,6 +39,7 @@ SENSITIVE = ("performance.sensitivity=synergy",)  # for presets that divide CPUs
 
 LYRA = (  # pools and a series to lend by; jobs of all kinds: fungible, elastic, heterogeneous, with workers
     "topology=v100_t4_pools",
+    "network.system.preset=papers",
     "cluster.machines=["
     "{type: v100_8gpu, count: 2, pool: training}, {type: t4_8gpu, count: 10, pool: inference}]",
     "signals=file",
@@ -51,6 +52,7 @@ LYRA = (  # pools and a series to lend by; jobs of all kinds: fungible, elastic,
 
 CODA = (  # GPU jobs that need CPUs, by user, and CPU-only jobs, some of which draw much memory bandwidth
     "topology=pcie_10g",
+    "network.system.preset=papers",
     "cluster.machines=6",
     f"workload.path={HERE / 'coda.csv'}",
     "performance.sensitivity=coda",

@@ -19,7 +19,7 @@ JOB = Profile("job", (Layer("a", 30_000, 30_000, 40_000, BYTES),))
 
 def contention(model, way="packets", **settings):
     """Return the links of two machines of 8 GPUs with a port of 10 Gb/s each."""
-    return Contention(way, MACHINES, TOPOLOGY.fabric, TOPOLOGY.fabric.system, model, **settings)
+    return Contention(way, MACHINES, TOPOLOGY.fabric, TOPOLOGY.system("papers"), model, **settings)
 
 
 def test_jobs_that_share_ports_are_asked_together_and_alone(model, monkeypatch):
@@ -86,7 +86,7 @@ def test_real_packets_slow_jobs_as_ours_do(real):
     profile = Profile("job", (Layer("a", 100_000, 100_000, 100_000, 4_000_000),))
     (inside,) = TOPOLOGY.fabric.machine
     fabric = replace(TOPOLOGY.fabric, machine=(replace(inside, bandwidth_bytes_per_ns=450.0),))
-    system = merge_system(fabric.system, {"transport": "packets"})
+    system = merge_system(TOPOLOGY.system("papers"), {"transport": "packets"})
     slower = []
     for model in (None, real):
         links = Contention("packets", MACHINES, fabric, system, model)

@@ -16,15 +16,15 @@ from netmodels.packets import rings
 from netmodels.packets.engine import Wire
 from netmodels.profiles.layers import Layer, Profile
 
-FABRIC = load_topology(data_path("topologies", "v100_100g.yaml")).fabric
-TYPE = next(iter(load_topology(data_path("topologies", "v100_100g.yaml")).machine_types))
+TOPOLOGY = load_topology(data_path("topologies", "v100_100g.yaml"))
+FABRIC, SYSTEM, TYPE = TOPOLOGY.fabric, TOPOLOGY.system("papers"), TOPOLOGY.default_machine_type
 FOUR = shape_of([(0, TYPE, 2), (0, TYPE, 2)])
 # Forward 30; backward: b weight gradient until 50, input gradient until 60, a weight gradient until 80.
 TOY = Profile("toy", (Layer("a", 10, 10, 20, 4000), Layer("b", 20, 10, 20, 4000)))
 
 
 def ask(model, shape=FOUR, **settings):
-    return model.iteration(TOY, shape, FABRIC, merge_system(FABRIC.system, settings))
+    return model.iteration(TOY, shape, FABRIC, merge_system(SYSTEM, settings))
 
 
 def test_an_iteration_is_collectives_in_one_queue_beside_the_backward_pass(model, starts):
@@ -56,10 +56,10 @@ def test_one_gpu_asks_nothing(model, starts):
 
 def test_equal_collectives_of_other_iterations_are_kept_on_disk(model, starts, tmp_path, monkeypatch):
     """The same layers computed half as fast: another iteration, whose collective no worker is asked for."""
-    CachedModel(model(), tmp_path).iteration(TOY, FOUR, FABRIC, FABRIC.system)
+    CachedModel(model(), tmp_path).iteration(TOY, FOUR, FABRIC, SYSTEM)
     monkeypatch.setenv("FAKE_MODE", "crash")
     kept = CachedModel(model(), tmp_path)
-    answer = kept.iteration(TOY.scaled(2), FOUR, FABRIC, FABRIC.system)
+    answer = kept.iteration(TOY.scaled(2), FOUR, FABRIC, SYSTEM)
     assert (answer.compute_ns, answer.comm_ns, kept.hits) == (160, 8000, 0)
     assert starts() == 1
 
@@ -73,8 +73,8 @@ def test_long_messages_go_in_longer_packets(model, monkeypatch):
     monkeypatch.setattr(
         asked.worker, "ask", lambda question: questions.append(question) or {"ends_ns": [[4000]]}
     )
-    system = merge_system(FABRIC.system, {"transport": "windows"})
-    for size, settings in ((8, FABRIC.system), (40, FABRIC.system), (8, system)):
+    system = merge_system(SYSTEM, {"transport": "windows"})
+    for size, settings in ((8, SYSTEM), (40, SYSTEM), (8, system)):
         asked.collective_ns("all_reduce", size * 10**6, FOUR, FABRIC, settings)
     assert [question["payload_bytes"] for question in questions] == [31_250, 65_000, 8000]
     sizes = [question["attributes"]["ns3::TcpSocket::SegmentSize"] for question in questions]
@@ -90,7 +90,7 @@ def test_received_bytes_are_added_as_in_other_models(model, monkeypatch):
     monkeypatch.setattr(
         asked.worker, "ask", lambda question: questions.append(question) or {"ends_ns": [[4000]]}
     )
-    asked.collective_ns("all_reduce", 4000, FOUR, FABRIC, FABRIC.system)
+    asked.collective_ns("all_reduce", 4000, FOUR, FABRIC, SYSTEM)
     (((_, ((_, _, _, _, add_ns, _),), _, _),),) = (question["jobs"] for question in questions)
     assert add_ns == 3
 
@@ -98,7 +98,7 @@ def test_received_bytes_are_added_as_in_other_models(model, monkeypatch):
 def test_answers_are_kept_on_disk(model, starts, tmp_path):
     """Another model with the same settings starts no worker; with other packets it does."""
     models = [CachedModel(model(payload_bytes=value), tmp_path) for value in (8000, 8000, 1448)]
-    answers = [model.iteration(TOY, FOUR, FABRIC, FABRIC.system) for model in models]
+    answers = [model.iteration(TOY, FOUR, FABRIC, SYSTEM) for model in models]
     assert answers[0] == answers[1] == answers[2]
     assert starts() == 2
 
@@ -114,7 +114,7 @@ def test_answers_are_kept_on_disk(model, starts, tmp_path):
 )
 def test_unsupported_questions_are_refused(model, starts, setting, value):
     """With the field, before ns-3 begins."""
-    one_gpu, system = shape_of([(0, TYPE, 1)]), merge_system(FABRIC.system, {setting: value})
+    one_gpu, system = shape_of([(0, TYPE, 1)]), merge_system(SYSTEM, {setting: value})
     with pytest.raises(InputError, match=f"network.system.{setting}"):
         ask(model(), **{setting: value})
     with pytest.raises(InputError, match=f"network.system.{setting}"):
@@ -129,7 +129,7 @@ def test_long_questions_are_refused_before_ns3_begins(model, starts):
         ask(model(max_packets=23))
     large = Profile("large", (Layer("a", 10, 10, 20, 12_000_000_000),))
     with pytest.raises(InputError, match="longer than 2 GiB"):
-        model().iteration(large, FOUR, FABRIC, FABRIC.system)
+        model().iteration(large, FOUR, FABRIC, SYSTEM)
     assert starts() == 1
 
 

@@ -19,6 +19,8 @@ from netmodels.calibration.calibrated import read_calibrated
 from netmodels.calibration.fit import overhead
 from netmodels.models.analytical import AnalyticalModel
 
+PAPERS = "network.system.preset=papers"
+ASTRA_SIM = (PAPERS, "network.system.across_machines=hierarchical")
 TABLE_1 = {"VGG11": 1, "AlexNet": 2, "MobileNetV3": 42, "ResNet18": 7, "ResNet50": 12, "BERT-large": 8}
 # One job of 8 GPUs: 1000 iterations of 1 s on one machine of the default cluster.
 JOB = "job_id,submit_s,gpus,duration_s,iterations,compute_s,model\na,0,8,1000,1000,1,MobileNetV3\n"
@@ -34,7 +36,7 @@ def measured(*rows, header="model,gpus,machine_type,overhead,source"):
 @pytest.mark.parametrize("topology", ["dally_code", "dgx_h100_3tier"])
 def test_after_calibration_the_machine_column_equals_the_measurement(calibrate, method, topology):
     """Table 1 of the Dally paper, which needs no argument: before next to nothing, after exact."""
-    settings = (f"topology={topology}", "network.system.across_machines=hierarchical")
+    settings = (f"topology={topology}", *ASTRA_SIM)
     result = calibrate(f"method={method}", *settings)
     assert result.code == 0, result.err
     assert "measured: dally_table1.csv of the Dally paper" in result.err
@@ -55,7 +57,7 @@ def test_shipped_calibrations_equal_the_commands_output(calibrate, topology):
 
     Table 1 is of ASTRA-sim 1.0, which knows hierarchies and ideal links.
     """
-    settings = (f"topology={topology}", "network.system.across_machines=hierarchical")
+    settings = (f"topology={topology}", *ASTRA_SIM)
     assert calibrate(*settings, "method=scale_compute", "out=now.yaml").code == 0
     shipped = data_path("traces", f"calibrated/dally_table1/{topology}.yaml").read_text()
     assert Path("now.yaml").read_text() == shipped
@@ -88,7 +90,7 @@ def _resnet50(name, profiles):
     config = NetworkConfig(
         model={"_target_": "netmodels.models.analytical.AnalyticalModel"}, profiles=profiles
     )
-    return network_profiles(config, topology, topology.fabric.system)("ResNet50")
+    return network_profiles(config, topology, topology.system("papers"))("ResNet50")
 
 
 def _overheads(name, profiles):
@@ -96,7 +98,7 @@ def _overheads(name, profiles):
     topology = load_topology(data_path("topologies", f"{name}.yaml"))
     profile, fabric = _resnet50(name, profiles), topology.fabric
     shapes = tier_shapes(8, topology).values()
-    system = replace(fabric.system, across_machines="hierarchical")
+    system = replace(topology.system("papers"), across_machines="hierarchical")
     return [round(100 * overhead(AnalyticalModel(), profile, shape, fabric, system), 1) for shape in shapes]
 
 
@@ -115,18 +117,18 @@ def test_a_calibration_that_ships_is_named(called, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("setting", "note"),
+    ("settings", "note"),
     [
-        ("preset=machines", "collectives=astra_sim, not nccl"),
-        ("collectives=nccl", "collectives=astra_sim, not nccl"),
-        ("bucket_cap_mb=25", "bucket_cap_mb=null, not 25"),
-        ("across_machines=tree", None),  # profiles are fitted within one machine
+        ((), "collectives=astra_sim, not nccl"),
+        ((PAPERS, "network.system.collectives=nccl"), "collectives=astra_sim, not nccl"),
+        ((PAPERS, "network.system.bucket_cap_mb=25"), "bucket_cap_mb=null, not 25"),
+        ((PAPERS, "network.system.across_machines=tree"), None),  # profiles are fitted within one machine
     ],
 )
-def test_profiles_calibrated_with_other_collectives_are_noted(called, setting, note):
+def test_profiles_calibrated_with_other_collectives_are_noted(called, settings, note):
     """Table 1 has 8 % for BERT-large on 8 GPUs; with NCCL's collectives these profiles have 48 %."""
     fixed = ("model=BERT-large", "shape=8", "topology=dgx_h100_3tier", "network.profiles=dally_table1")
-    code, _, err = called(artist.pricing.command.main, *fixed, f"network.system.{setting}")
+    code, _, err = called(artist.pricing.command.main, *fixed, *settings)
     assert code == 0
     assert ("the profiles of dally_table1 were calibrated with" in err) == (note is not None)
     if note:
@@ -282,7 +284,7 @@ def test_a_calibration_from_another_fabric_is_warned_about(calibrate, called):
     assert calibrate("topology=dally_code", measured("MobileNetV3,8,,0.42,")).code == 0
     Path("job.csv").write_text(JOB)
     run = ("workload=csv", "workload.path=job.csv", "policy=fifo", "network.profiles=calibrated.yaml")
-    code, _, err = called(artist.app.cli.main, *run)
+    code, _, err = called(artist.app.cli.main, *run, "network.system.preset=papers")
     assert code == 0
     assert "calibrated for topology dally_code, not dgx_h100_3tier" in err
     code, _, err = called(artist.app.cli.main, *run, "topology=dally_code")

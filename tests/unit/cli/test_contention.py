@@ -31,11 +31,14 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture(params=["mean_field", "packets"])
+PAPERS = "network.system.preset=papers"  # whose rings can be followed in packets
+FLOWS = ("performance.contention=packets", "performance.contention_packets=0", PAPERS)
+
+
+@pytest.fixture(params=[("performance.contention=mean_field",), FLOWS], ids=["mean_field", "flows"])
 def run(request: pytest.FixtureRequest) -> Run:
-    """Each way of contention; in time, at flow level."""
-    flows = ["performance.contention_packets=0"] * (request.param == "packets")
-    return made(f"performance.contention={request.param}", *flows)
+    """Each way of contention, of NCCL's collectives and of ASTRA-sim's; in time, at flow level."""
+    return made(*request.param)
 
 
 def test_each_job_s_slowdown(run: Run) -> None:
@@ -69,14 +72,15 @@ def test_links_and_tiers_agree(run: Run) -> None:
 
 
 def test_bytes_on_links_are_those_of_the_iterations(run: Run) -> None:
-    """Both jobs do ring all-reduces of 12 GPUs: each iteration puts 2 x 11 / 12 of the model on each port."""
+    """All-reduces of 12 GPUs: ASTRA-sim's ring puts 2 x 11 / 12 of the model on each port, NCCL's trees 1."""
     links, jobs = run.table("links"), run.jobs.set_index("job_id")
     end_s = run.table("tiers").time_s.iloc[-1]
     sent = (links.use * links.capacity_gbit_s)[links.way == "out"].sum() * end_s / 8
     alike = jobs.iterations["a"] + jobs.iterations["b"]
     per_iteration = sent / alike / 2  # on two ports
     gb = sum(layer.gradient_bytes for layer in get_profile("VGG16").layers) / 1e9
-    assert per_iteration == pytest.approx(2 * 11 / 12 * gb, rel=1e-3)
+    share = 1 if run.config["network"]["system"]["preset"] == "machines" else 2 * 11 / 12
+    assert per_iteration == pytest.approx(share * gb, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -84,9 +88,10 @@ def test_bytes_on_links_are_those_of_the_iterations(run: Run) -> None:
     [
         (["performance.contention=mean_field"], "contention_packets does nothing with contention=mean_field"),
         (
-            ["performance.contention=packets", "network.system.across_machines=hierarchical"],
+            ["performance.contention=packets", PAPERS, "network.system.across_machines=hierarchical"],
             "there are no packets to be followed",
         ),
+        (["performance.contention=packets"], "there are no packets to be followed"),  # in NCCL's trees
         (["performance.contention=packets", "performance.contention_packets=-1"], "wrong value"),
         (["performance.contention=packets", "performance.contention_packets=1.5"], "wrong value"),
         (["performance.contention=average"], "mean_field, its new name"),
@@ -101,7 +106,7 @@ def test_packets_that_are_not_followed_are_refused(given: list[str], told: str) 
 
 def test_packets_are_followed_as_configured() -> None:
     """Too few of them: as fluids, another answer, and a note. The usual number stands in conf/config.yaml."""
-    fixed = ["performance.contention=packets", "network.system.transport=windows"]
+    fixed = ["performance.contention=packets", "network.system.transport=windows", PAPERS]
     usual = made(*fixed)
     assert usual.config["performance"]["contention_packets"] == CONTENTION_PACKETS
     with pytest.warns(UserWarning, match="at flow level"):
@@ -114,7 +119,7 @@ def test_the_summary_counts_answers_by_level() -> None:
     levels = ("packets", "flow_level", "mean_field")
     for more, level in (
         (["performance.contention=mean_field"], "mean_field"),
-        (["performance.contention=packets", "performance.contention_packets=0"], "flow_level"),
+        (FLOWS, "flow_level"),
     ):
         answers = made(*more).summary["contention_answers"]
         assert [name for name in levels if answers[name]] == [level]

@@ -43,7 +43,7 @@ def test_every_known_setting_is_described(described: Described) -> None:
         "Workload: tiny.csv, read by CanonicalCsv; arrivals as in the source; models drawn evenly from "
         "AlexNet, VGG11, MobileNetV3, ResNet18, ResNet50, BERT-large where jobs name none. "
         "Cluster: topology dgx_h100_3tier; 8 GPUs (H100) per machine, 8 machines per rack; 128 GPUs in all. "
-        "Network model: analytical, collectives as ASTRA-sim's. "
+        "Network model: analytical, collectives as NCCL's, parameters derived from data sheets. "
         "Assumed: starting, moving and preempting a job cost no time, and a stopped job loses its unfinished "
         "iteration; policies that ask for durations are told the true ones."
     )

@@ -50,6 +50,19 @@ def test_a_rings_bytes_do_not_depend_on_gpus_per_machine():
     assert set(sent_by(placed([5, 3])).values()) == {14_000}
 
 
+def test_nccls_trees_pass_each_port_of_two_machines_once():
+    """A root and a leaf: 8,000 on both ports of 5 + 3 GPUs; of 3 machines a ring's 2 x 8/9 x 8,000.
+
+    With a ring's 14,000 bytes of 5 + 3 in the time of the trees, a port would pass more than its bandwidth.
+    """
+    assert set(sent_by(placed([5, 3]), collectives="nccl").values()) == {8_000}
+    assert set(sent_by(placed([3], [3], [3]), collectives="nccl").values()) >= {2 * 8_000 * 8 // 9}
+    cloud = shipped("cloud_ethernet")
+    machines = [(0, machine, cloud.default_machine_type, gpus) for machine, gpus in ((0, 8), (1, 4))]
+    job = job_traffic(get_profile("VGG16"), machines, cloud.fabric, cloud.system("machines"))
+    assert (job.sent_bytes / job.transfers_ns[:, None] <= 25 / 8).all()  # 25 Gb/s, in byte/ns
+
+
 def test_a_ring_leaves_every_rack_once():
     """2 + 2 | 4 GPUs: 14,000 on the three ports and on the two uplinks, in each direction."""
     sent = sent_by(placed([2, 2], [4]))
@@ -67,7 +80,7 @@ def test_bytes_beyond_a_rack_are_divided_over_its_ports():
     topology = shipped("dgx_h100_3tier")
     machines = [(rack, 8 * rack + place, "dgx_h100", 8) for rack in (0, 1) for place in range(4)]
     limits = capacities(machines_of(topology, "dgx_h100", 8), topology.fabric)
-    job = job_traffic(get_profile("VGG16"), machines, topology.fabric, topology.fabric.system)
+    job = job_traffic(get_profile("VGG16"), machines, topology.fabric, topology.system("papers"))
     most = dict(zip(job.links, job.peaks(job.limits(limits)).tolist(), strict=True))
     assert 300 < most[Link("rack", 0, "out")] < 400
     assert most[Link("network", 0, "out")] == pytest.approx(most[Link("rack", 0, "out")] / 4)
@@ -170,7 +183,7 @@ def test_a_job_alone_takes_the_models_time(name, across, more):
     topology = shipped(name)
     kind = topology.default_machine_type
     placement = [(0, 0, kind, 4), (0, 1, kind, 3), (2, 9, kind, 4)]
-    system = replace(topology.fabric.system, across_machines=across, **more)
+    system = replace(topology.system("papers"), across_machines=across, **more)
     profile = get_profile("VGG16").scaled(0.1).with_launch(1_000)
     shape = shape_of((rack, value, gpus) for rack, _, value, gpus in placement)
     sending = job_traffic(profile, placement, topology.fabric, system, MODEL)

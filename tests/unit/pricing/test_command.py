@@ -23,6 +23,8 @@ fabric:
   network: [{kind: ring, latency_ns: 0, bandwidth_gbit_s: 8}]
 """
 
+PAPERS = "network.system.preset=papers"
+
 
 def read(name):
     """Return the rows of a CSV file."""
@@ -63,7 +65,7 @@ def test_lists_are_priced_one_after_the_other(network):
     result = network("model=VGG16,GPT-2", "topology=dgx_h100_3tier,pcie_10g", "shape=4,2+2")
     assert len(result.rows) == 8
     assert {row[0] for row in result.rows} == {"dgx_h100_3tier", "pcie_10g"}
-    settings = network("model=VGG16", "gpus=8", "network.system.collective_algorithm=ring,direct")
+    settings = network("model=VGG16", "gpus=8", PAPERS, "network.system.collective_algorithm=ring,direct")
     assert settings.out.splitlines()[2].split()[0] == "collective_algorithm"
     assert [row[0] for row in settings.rows] == ["ring"] * 3 + ["direct"] * 3 + ["above"]  # the port: a note
 
@@ -93,7 +95,7 @@ def test_a_collective_by_hand(network):
     Path("mine/topology").mkdir(parents=True)
     Path("mine/topology/mine.yaml").write_text(OWN)
     options = ("--config-dir=mine", "topology=mine", "bytes=1000", "shape=2", "csv=c.csv")
-    options += ("network.system.transport=ideal",)
+    options += (PAPERS, "network.system.transport=ideal")
     results = {}
     for collective in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
         assert network(*options, f"collective={collective}").code == 0
@@ -110,12 +112,12 @@ def test_a_collective_by_hand(network):
 
 
 def test_a_faster_fabric_hides_communication_that_a_slower_one_exposes(network):
-    """At measured compute times, VGG16 hides its traffic on InfiniBand (0.2 %), not on a cloud's Ethernet."""
+    """At measured compute times, VGG16 hides its traffic on InfiniBand (0.4 %), not on a cloud's Ethernet."""
     assert (
         network("model=VGG16", "topology=dgx_h100_3tier,cloud_ethernet", "shape=4+4", "csv=f.csv").code == 0
     )
     fast, slow = read("f.csv")
-    assert float(fast["overhead"]) < 0.003
+    assert float(fast["overhead"]) < 0.005
     assert float(slow["overhead"]) > 1.0
 
 
@@ -185,7 +187,7 @@ def test_a_plot_of_one_gpu_and_of_placements(network):
         (("contention_packets=null",), "contention_packets: only jobs that share links are followed"),
         (("jobs=[VGG16 4|4,VGG16 4|4]", "contention_packets=-1"), "contention_packets: wrong value"),
         (
-            ("jobs=[VGG16 4|4,VGG16 4|4]", "contention_packets=5", "network.system.across_machines=tree"),
+            ("jobs=[VGG16 4|4,VGG16 4|4]", "contention_packets=5"),  # NCCL's
             "contention_packets: there are no packets to be followed",
         ),
         (("--config-dir=nowhere",), "--config-dir: no such folder"),
@@ -227,7 +229,7 @@ def test_send_and_receive_is_nccl_s(network):
     assert network("collective=send_receive", "bytes=1e9", "shape=8+8", nccl, "csv=ring.csv").code == 0
     (row,) = read("ring.csv")
     assert row["bus_gb_s"] == row["algorithm_gb_s"]
-    result = network("collective=send_receive", "shape=8+8")
+    result = network("collective=send_receive", "shape=8+8", PAPERS)
     assert result.code == 2
     assert nccl in result.err
 
@@ -249,7 +251,7 @@ def test_settings_without_meaning_are_named(network, caplog):
 
 def test_jobs_that_send_too_many_packets_are_named(network, caplog):
     """Two small jobs of AlexNet would take a minute; what is followed instead is quick."""
-    fixed = ("topology=v100_100g", "network.system.transport=windows", "contention_packets=1000")
+    fixed = ("topology=v100_100g", PAPERS, "network.system.transport=windows", "contention_packets=1000")
     assert network("jobs=[AlexNet 1|1,AlexNet 1|1]", "compute_scale=0.1", *fixed).code == 0
     (said,) = (record.getMessage() for record in caplog.records)
     assert said.startswith("following all of about ")
@@ -263,10 +265,11 @@ def test_packets_without_effect_are_named_as_they_were_written(network, monkeypa
     trees, none = "network.system.across_machines=tree", "there are no packets to be followed"
     for arguments, what in (
         ((given,), "only jobs that share links are followed\n  found '5,null'"),
-        ((jobs, given, trees), f"{none}\n  found '5,null'"),
+        ((jobs, given), f"{none}\n  found '5,null'"),
+        ((jobs, given, PAPERS, trees), f"{none}\n  found '5,null'"),
         ((jobs, given, "network=ns3"), "the network model follows its own packets\n  found '5,null'"),
         (
-            (jobs, "contention_packets=2_000_000", trees),
+            (jobs, "contention_packets=2_000_000", PAPERS, trees),
             "there are no packets to be followed\n  found '2_000_000'",
         ),
     ):
@@ -280,14 +283,14 @@ def test_a_bare_setting_is_led_to_its_place(network):
 
 def test_answers_above_the_port_have_a_column_and_a_note(network):
     """Direct: 100 MB on 8 GPUs need 2 x 7/8 x 100 MB / 450 GB/s = 388.9 us; a ring's 397 us are no news."""
-    options = ("collective=all_reduce", "bytes=1e8", "shape=8", "network.system.local_memory_gb_s=0")
+    options = ("collective=all_reduce", "bytes=1e8", "shape=8", PAPERS, "network.system.local_memory_gb_s=0")
     direct = "network.system.collective_algorithm=direct"
     *_, row, note = network(*options, direct, "csv=c.csv").out.splitlines()
     assert row.endswith("56.784    1761.06  3081.85  above the port: at least 388.889 us")
     assert note.startswith("above the port: messages do not share their port")
     assert Path("c.csv").read_text().splitlines()[1].endswith(",388889")
     assert "port" not in network(*options).out
-    *_, row, note = network("model=VGG16", "shape=8", direct, "csv=p.csv").out.splitlines()
+    *_, row, note = network("model=VGG16", "shape=8", PAPERS, direct, "csv=p.csv").out.splitlines()
     assert "above the port: 0.389 for 2.154 ms" in row
     assert note.startswith("above the port: ")
     assert Path("p.csv").read_text().splitlines()[1].endswith(",2154473,model")

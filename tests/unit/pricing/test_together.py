@@ -24,7 +24,7 @@ def topology(tmp_path: Path) -> Topology:
     fabric = {"machine": [inside], "rack": [PORT], "network": [core]}
     types = {"box": BOX, "other": BOX}
     rest = {"name": "mine", "source": "a test", "machines_per_rack": 3, "default_machine_type": "box"}
-    system = {"endpoint_delay_ns": 0, "local_memory_gb_s": 1e9}
+    system = {"collectives": "astra_sim", "endpoint_delay_ns": 0, "local_memory_gb_s": 1e9}
     file.write_text(str({**rest, "machine_types": types, "fabric": fabric, "system": system}))
     return load_topology(file)
 
@@ -154,8 +154,9 @@ def test_slower_gpus_compute_longer(network):
 
 def test_the_command_shows_jobs_and_links(network):
     """Alone as without others; a row for each job, then one for each link that they could overload."""
-    result = network("jobs=[GPT-2 4|4, VGG16 4|4]", "topology=cloud_ethernet", "contention_packets=20_000")
-    alone = network("model=GPT-2", "shape='4|4'", "topology=cloud_ethernet").rows[0]
+    fixed = ("topology=cloud_ethernet", "network.system.preset=papers")
+    result = network("jobs=[GPT-2 4|4, VGG16 4|4]", *fixed, "contention_packets=20_000")
+    alone = network("model=GPT-2", "shape='4|4'", *fixed).rows[0]
     assert result.code == 0
     rows = result.rows
     assert rows[0][:5] == ["1", "GPT-2", "4|4", "network", "8"]
@@ -171,7 +172,6 @@ def test_lists_beside_jobs_are_priced_one_after_the_other(network):
     result = network(
         "jobs=[GPT-2 4|4, VGG16 4|4]",
         "topology=v100_100g,cloud_ethernet",
-        "contention_packets=0",
         "csv=a.csv",
     )
     assert result.code == 0
