@@ -156,7 +156,7 @@ def repeated(column: Column) -> Column:
 
 def texts(column: Column) -> Column:
     """Return a column as text, (n_jobs,); missing values become empty."""
-    if is_constant(column) or (column.dtype == object and all(type(one) is str for one in column)):
+    if is_constant(column) or (column.dtype == object and {*map(type, column.tolist())} <= {str}):
         return column
     texts = ["" if one is None or one != one else str(one) for one in column.tolist()]
     return np.fromiter(texts, dtype=object, count=len(column))

@@ -65,10 +65,10 @@ class TypedFileParameters(FileParameters):
     ----------
     gpu_types
         keep: jobs run on the types that they name, and one for which the cluster has none is refused; drop:
-        such a job is left out; ignore: every job runs on any GPU.
+        such a job is left out; known: it runs on any GPU; ignore: every job runs on any GPU.
     """
 
-    gpu_types: Literal["keep", "drop", "ignore"] = "keep"
+    gpu_types: Literal["keep", "drop", "known", "ignore"] = "keep"
 
 
 @runtime_checkable

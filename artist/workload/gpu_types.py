@@ -69,7 +69,7 @@ def on_cluster_types(table: Table, source: JobSource, gpus: Gpus, where: str) ->
     """Return the table with the cluster's names of GPU types, by the rule of the source.
 
     A list keeps the types that the cluster has. A list without any is unchanged, or its jobs are left out
-    (`gpu_types=drop`).
+    (`gpu_types=drop`) or run on any GPU (`known`).
 
     Raises
     ------
@@ -92,9 +92,15 @@ def on_cluster_types(table: Table, source: JobSource, gpus: Gpus, where: str) ->
         _log.info("GPU types of jobs: %s", ", ".join(others[:_MAX_NAMES]), extra={"note": True})
     lists = {text: "|".join(dict.fromkeys(chain(*(names[n] for n in _names(text))))) for text in counts}
     table = table.assign(**{_COLUMN: [lists.get(text) or text for text in asked.tolist()]})
+    lacking = _lacking(table, gpus)
+    if rule == "known" and lacking.any():
+        note = "%d of %d jobs name GPU types that the cluster lacks, and run on any (%s=known): %s"
+        lacked = ", ".join(dict.fromkeys(table[_COLUMN][lacking].tolist()))
+        _log.warning(note, lacking.sum(), len(table), _SETTING, lacked, extra={"note": True})
+        return table.assign(**{_COLUMN: np.where(lacking, "", table[_COLUMN])})
     if rule == "drop":
         reason = f"the cluster lacks their GPU types ({_SETTING}=drop)"
-        table = rules.drop(table, _lacking(table, gpus), Path(where), reason)
+        table = rules.drop(table, lacking, Path(where), reason)
     return table
 
 

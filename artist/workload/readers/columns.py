@@ -12,12 +12,13 @@ from pydantic import NaiveDatetime, create_model, model_validator
 from artist.bad_input.records import Strict
 from artist.errors import InputError
 from artist.tables.files import is_parquet, read_parquet
-from artist.tables.rows import BadRowsError, Column, Table, coded, repeated, to_numbers
+from artist.tables.rows import BadRowsError, Column, Table, repeated, to_numbers
 from artist.workload.api import TypedFileParameters
 from artist.workload.fields import FIELDS, NUMBERS, TEXTS, Unit
 from artist.workload.missing import is_missing, known_texts, without_fillers
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
+from artist.workload.readers.gather import gathered
 from artist.workload.readers.instants import TimeZone, arrivals, begun, read_times, run_times, seconds
 from artist.workload.readers.trace import BadRowsRule, TraceParameters, TraceReader
 from artist.workload.table import check, refuse, typed
@@ -30,15 +31,6 @@ Duplicates = Literal["refuse", "first", "number"]
 _SCALES: dict[str, Mapping[str, float]] = {"time": SECONDS, "bytes": BYTES, "share": SHARES}
 _OURS = {"time": "s", "bytes": "b", "share": "fraction"}
 _INSTANTS = ("submit_s", "start_s", "end_s")  # may be timestamps
-_SUMS = (
-    "gpus",
-    "cpus",
-    "memory_bytes",
-    "memory_bandwidth_bytes_per_s",
-    "min_gpus",
-    "max_gpus",
-    "max_machines",
-)
 _TEXTS = tuple(field.name for field in TEXTS)
 _RANGES = {field.name: (field.least, field.most) for field in NUMBERS}
 _COMMA = re.compile(r"\s*[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?\s*")
@@ -184,7 +176,7 @@ class ColumnsCsv(TraceReader):
         columns, times = self._columns(raw)
         table = typed(columns, str(path), fields)
         if chosen.gather:
-            table, times = _gathered(table, times)
+            table, times = gathered(table, times)
             raw = raw.at(table.places)
         table = self._with_run_times(raw, _with_starts(table, times), times)
         if chosen.no_duration == "drop":
@@ -350,35 +342,3 @@ def _with_starts(table: Table, times: Mapping[str, Column]) -> Table:
         return table
     wait_s = seconds(submit, begun(start, submit))
     return table.assign(started_s=table["submit_s"] + np.where(wait_s < 0, np.nan, wait_s))
-
-
-def _gathered(table: Table, times: Mapping[str, Column]) -> tuple[Table, dict[str, Column]]:
-    """Return one row per job_id, at the place of its first: a gang of the rows, each a pod on one machine.
-
-    GPUs, CPUs and memory add up; `max_machines` is the number of pods that ask for GPUs, or their sum.
-    Arrival is the earliest; start, end, run time and work are the latest or largest, and unknown if one is.
-    Of other columns the first known value is taken.
-    """
-    codes, _ = coded(table["job_id"])
-    pods = np.where(table["gpus"] > 0, 1.0, 0.0)
-    if "max_machines" in table:
-        pods = np.where(table["max_machines"] > 0, table["max_machines"], pods)
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(codes.max() + 1))
-    columns: dict[str, Any] = {}
-    for name, column in {**table.columns, "max_machines": pods}.items():
-        if name in _SUMS:
-            columns[name] = np.add.reduceat(column[order], starts)
-        elif name in ("submit_s", "submit_date"):
-            columns[name] = np.minimum.reduceat(column[order], starts)
-        elif name in ("duration_s", "iterations", "compute_s"):
-            columns[name] = np.maximum.reduceat(column[order], starts)
-        else:
-            unknown = column == "" if name in _TEXTS else np.isnan(column)
-            known_first = np.lexsort((unknown, codes))
-            columns[name] = column[known_first][starts]
-    merged = {
-        name: (np.minimum if name == "submit_s" else np.maximum).reduceat(column[order], starts)
-        for name, column in times.items()
-    }
-    return Table(columns, table.places[order][starts], table.unit), merged

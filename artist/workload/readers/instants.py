@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -34,11 +35,17 @@ TimeZone = Annotated[str, AfterValidator(_known_zone)]
 
 
 def read_times(
-    raw: Table, names: Sequence[str], where: str, zone: str | None = None, form: str | None = None
+    raw: Table,
+    names: Sequence[str],
+    where: str,
+    zone: str | None = None,
+    form: str | None = None,
+    run_s: Column | None = None,
 ) -> list[Column]:
     """Return the dates of columns that follow each other, such as submission, start and end, in UTC.
 
-    A time that clocks show twice is the first that is not before the columns to its left.
+    A time that clocks show twice is the first that is not before the columns to its left, or the one that
+    agrees with the run time.
 
     Parameters
     ----------
@@ -46,6 +53,8 @@ def read_times(
         Zone of times without one; None to take them as UTC.
     form
         Format as Python writes it; None for ISO.
+    run_s
+        Seconds from the last column but one to the last, (n_jobs,); NaN or None if not known.
 
     Returns
     -------
@@ -81,7 +90,21 @@ def read_times(
     for column in columns[1:]:
         early = column.earlier < np.fmax.reduce(times)
         times.append(np.where(early, column.later, column.earlier))
+    if run_s is None or len(columns) < 2 or zone is None:
+        return times
+    before, (start, end) = np.fmax.reduce([times[0], *times[:-2]]), columns[-2:]
+    open_ = ~_lasts(times[-2], times[-1], run_s)
+    for starts, ends in product((start.earlier, start.later), (end.earlier, end.later)):
+        fits = open_ & _lasts(starts, ends, run_s) & ~(starts < before)
+        times[-2:] = np.where(fits, starts, times[-2]), np.where(fits, ends, times[-1])
+        open_ &= ~fits
     return times
+
+
+def _lasts(start: Column, end: Column, run_s: Column) -> Column:
+    """Return whether jobs run from start to end, to the second, (n_jobs,) bool."""
+    lasting: Column = np.abs(seconds_between(start, end) - run_s) <= 1
+    return lasting
 
 
 def arrivals(

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from artist.errors import InputError
-from artist.tables.rows import Column, Table, texts
-from artist.workload.table import refuse
+from artist.tables.rows import Column, Table, coded, texts
+from artist.workload.table import refuse, work_s
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,9 @@ def require_header(table: Table, path: Path, header: Sequence[str]) -> None:
 
 
 def drop(table: Table, bad: np.ndarray, path: Path, reason: str) -> Table:
-    """Leave out the rows where `bad`, (n_jobs,), is true, and log how many.
+    """Leave out the rows where `bad`, (n_jobs,), is true; log how many, and the GPU-hours of a typed table.
+
+    These are by state if the table has a column `state`.
 
     Raises
     ------
@@ -56,12 +58,34 @@ def drop(table: Table, bad: np.ndarray, path: Path, reason: str) -> Table:
     count = int(bad.sum())
     if not count:
         return table
-    log.warning("%s: left out %d of %d jobs: %s", path, count, len(table), reason)
+    text = f"left out {count} of {len(table)} jobs: {reason}{_price(table, bad)}"
+    log.warning("%s: %s", path, text, extra={"left_out": text})
     if count == len(table):
         raise InputError(
             "no jobs", where=str(path), found=f"all {count}: {reason}", allowed="at least one job"
         )
     return table.take(~bad)
+
+
+def _price(table: Table, bad: np.ndarray) -> str:
+    """Return the GPU-hours of rows to leave out, by state if known; "" if the table has no run times."""
+    if not {"gpus", "duration_s"} <= {*table.columns} or object in (
+        table["gpus"].dtype,
+        table["duration_s"].dtype,
+    ):
+        return ""
+    gpu_h = np.nan_to_num(table["gpus"] * work_s(table)) / 3600
+    total = f"{gpu_h[bad].sum():,.4g} of {gpu_h.sum():,.4g} GPU-hours" if gpu_h[bad].any() else "0 GPU-hours"
+    if "state" not in table:
+        return f" ({total})" if gpu_h[bad].any() else ""
+    codes, states = coded(table["state"])
+    jobs, hours = (np.bincount(codes, weights).astype(float) for weights in (bad, np.where(bad, gpu_h, 0)))
+    counts = [
+        f"{state or 'unknown'} {jobs[at]:,.0f}" + (f" with {hours[at]:,.4g}" if hours[at] else "")
+        for at, state in enumerate(states)
+        if jobs[at]
+    ]
+    return f" ({total}; {', '.join(counts)})"
 
 
 def apply_zero_duration(table: Table, rule: ZeroDuration, path: Path) -> Table:

@@ -44,17 +44,15 @@ class TraceReader:
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
-        self._left_out = ""
+        self._left_out: list[str] = []
 
     def table(self) -> Table:
         """Return all jobs as a canonical table."""
-        if self.parameters.bad_rows == "refuse":
-            return self._jobs(self._read())
         faults: list[BadRowsError] = []
         try:
             raw = self._read()
         except BadRowsError as bad:
-            raw = _good_rows(bad, faults)
+            raw = self._good_rows(bad, faults)
         while True:
             notes: list[logging.LogRecord] = []
             held_back: Any = notes.append  # the notes of an attempt that fails would be repeated
@@ -64,23 +62,31 @@ class TraceReader:
                 break
             except BadRowsError as bad:
                 bad.rest = raw.take(~np.isin(raw.places, bad.places))
-                raw = _good_rows(bad, faults)
+                raw = self._good_rows(bad, faults)
             except InputError as error:  # such as no job left
                 raise faults[0] if faults else error from None
             finally:
                 log.removeFilter(held_back)
         for note in notes:
             log.handle(note)
-        self._left_out = _in_words(faults)
-        if faults:
-            log.warning("%s: %s", self.parameters.path, self._left_out, extra={"note": True})
+        bad_rows = _in_words(faults)
+        self._left_out = [*(note.left_out for note in notes if hasattr(note, "left_out")), *bad_rows]
+        for text in bad_rows:
+            log.warning("%s: %s", self.parameters.path, text, extra={"note": True})
         return table
+
+    def _good_rows(self, bad: BadRowsError, faults: list[BadRowsError]) -> Table:
+        """Return the rows without one more fault, which joins the others, or raise it."""
+        if self.parameters.bad_rows == "refuse" or bad.rest is None or not len(bad.rest):
+            raise bad
+        faults.append(bad)
+        return bad.rest
 
     def describe(self) -> str:
         """Return the file, its format and the rows left out."""
         name = type(self).__name__
         text = f"{self.parameters.path.name}, read by {name.removesuffix('Trace') or name}"
-        return f"{text}; {self._left_out}" if self._left_out else text
+        return "; ".join([text, *self._left_out])
 
     def _read(self) -> Table:
         """Return the rows of the file as they are."""
@@ -92,25 +98,17 @@ class TraceReader:
         raise NotImplementedError
 
 
-def _good_rows(bad: BadRowsError, faults: list[BadRowsError]) -> Table:
-    """Return the rows without one more fault, which joins the others; raise it if no row is left."""
-    if bad.rest is None or not len(bad.rest):
-        raise bad
-    faults.append(bad)
-    return bad.rest
-
-
-def _in_words(faults: list[BadRowsError]) -> str:
-    """Return the number of bad rows, by fault, with the first row of each and the known GPU-hours."""
+def _in_words(faults: list[BadRowsError]) -> list[str]:
+    """Return the number of bad rows, by fault, with the first row of each and the known GPU-hours, if any."""
     if not faults:
-        return ""
+        return []
     counts = [
         f"{fault.what} ({len(fault.places):,}, first {fault.first}{_hours(fault.gpu_h)})"
         for fault in faults[:_MAX_FAULTS]
     ]
     more = f"; {len(faults) - _MAX_FAULTS} more faults" * (len(faults) > _MAX_FAULTS)
     bad = sum(len(fault.places) for fault in faults)
-    return f"left out {bad:,} bad row{'s' * (bad > 1)} (bad_rows=drop): {'; '.join(counts)}{more}"
+    return [f"left out {bad:,} bad row{'s' * (bad > 1)} (bad_rows=drop): {'; '.join(counts)}{more}"]
 
 
 def _hours(gpu_h: float) -> str:
