@@ -78,7 +78,7 @@ class SlurmDump(TraceReader):
     - The run time is Elapsed + Suspended, or, where not known, End - Start. All final states count.
     - GPUs are those allocated, else those asked for: gres/gpu, or the sum of its types if that is more.
       AllocGRES and ReqGRES count per node. A slice of a GPU (MIG) follows `fractional_gpus`. A job runs on
-      the GPU types that it got, and on at most as many machines (`max_machines=any`: on any number).
+      the GPU types that it got, and on no more machines than it had (`max_machines=any`: any number).
     - Steps (.batch, .extern, .0) are no jobs; a job without GPUs has those of its largest step.
     - Tasks of an array are jobs. Components of a heterogeneous job (123+0, 123+1) are one job: GPUs, CPUs,
       memory and nodes add up, from the latest start to the latest end.
