@@ -60,6 +60,41 @@ class TestPlacements(PolicyConformance):
         return Ordered(order="srtf", preemptive=True, backfill=True, placement=self.placement)
 
 
+EVEN = {
+    "srtf": lambda: Ordered(order="srtf", preemptive=True, backfill=True, split="even"),
+    "drf": lambda: Drf(resource="gpu", split="even"),
+    "tiresias": lambda: Tiresias(thresholds_gpu_s=(5.0,), split="even"),
+    "dally": lambda: Dally(lease_s=3, machine_timer_h=2 / HOUR, rack_timer_h=4 / HOUR, split="even"),
+    "themis": lambda: Themis(lease_s=3, split="even"),
+    "gavel": lambda: ThemisGavel(interval_s=3, split="even"),
+    "gandiva": lambda: Gandiva(slicing=True, quantum_s=3, split="even"),
+    "muri": lambda: Muri(order="srsf", on_events=True, interval_s=3, split="even"),
+    "coda": lambda: Coda(step_s=2, review_s=10, split="even"),
+    "antman": lambda: AntMan(split="even"),
+    "pollux": lambda: Pollux(interval_s=3, generations=20, split="even"),
+}
+
+
+class TestEvenSplit(PolicyConformance):
+    """Orders, leases, time slices and groups on machines that give equal parts."""
+
+    @pytest.fixture(autouse=True, params=["srtf", "dally", "gandiva", "muri"])
+    def _policy(self, request: pytest.FixtureRequest) -> None:
+        self.policy: str = request.param
+
+    def make_policy(self) -> Policy:
+        return EVEN[self.policy]()
+
+
+@pytest.mark.parametrize("policy", EVEN)
+def test_gpus_of_a_job_are_as_equal_as_they_can_be(policy: str) -> None:
+    """On two empty machines of four GPUs a job of six has 3 and 3 of them; packed, 4 and 2."""
+    jobs = [JobSpec("a", 0, Demand(6), 10, seconds_to_ns(1))]
+    _, events = run_checked(jobs, tiny_cluster(2, 4), EVEN[policy]())
+    start = next(event for event in events if isinstance(event, Start))
+    assert [s.gpus for s in start.allocation.slices] == [3, 3]
+
+
 ORDERED = {
     "strict": {"order": "fifo", "preemptive": False, "backfill": False},
     "overtaking": {"order": "sjf", "preemptive": False, "backfill": True},

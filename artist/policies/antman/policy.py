@@ -51,7 +51,7 @@ from artist.policies.antman.gpu_slots import GpuSlots
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
 from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import Placer, placer_of
 
 _STEPS = 10  # of load
@@ -68,13 +68,14 @@ class AntMan:
     waiting_join: bool = True
     backfill: bool = False
     placement: AnyChooser = "consolidate"
+    split: Split = "packed"
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
     fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._placer = placer_of(self.placement, self.fill, self.seed)
+        self._placer = placer_of(self.placement, self.fill, self.seed, self.split)
         self._slots: GpuSlots | None = None
         self._promised: list[int] = []  # guaranteed jobs whose GPUs are not guaranteed yet, by arrival
 

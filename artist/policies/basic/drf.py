@@ -30,7 +30,7 @@ from artist.core.view import ClusterView
 from artist.policies.basic.freed_machines import Freed
 from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import Packing, placer_of
 from artist.policies.parts.user_queues import First, Holdings, Rank, UserQueues, notes_on_users
 
@@ -41,11 +41,12 @@ class Drf:
 
     resource: Literal["gpu", "dominant"] = "gpu"
     placement: AnyChooser = "consolidate"
+    split: Split = "packed"
     fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._placer = placer_of(self.placement, self.fill, self.seed)
+        self._placer = placer_of(self.placement, self.fill, self.seed, self.split)
         self._freed = Freed(self.placement, self.fill)
         self._held: dict[int, tuple[str, int, int]] = {}  # by running job: user, GPUs, CPUs
 

@@ -36,7 +36,7 @@ from artist.policies.basic.freed_machines import Freed
 from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.orders import FIFO, AnyOrder, adopt_knowledge, order_of, ranking
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import Packing, placer_of
 from artist.policies.parts.pools import machines_in
 from artist.policies.parts.preemption import run_first
@@ -63,6 +63,7 @@ class Ordered:
     backfill_resolution_s: float = Field(default=0, ge=0, le=4e9)
     queues: Literal["one", "kinds"] = "one"
     placement: AnyChooser = "consolidate"
+    split: Split = "packed"
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
     fill: AnyFill = "as_asked"
@@ -83,7 +84,7 @@ class Ordered:
         self.only_while_jobs_wait = shipped and self.queues == "one"
         strict = self._order is FIFO and not (self.preemptive or overtakes)
         self._first_blocks = self.only_while_jobs_wait and strict  # all that come later
-        self._placer = placer_of(self.placement, self.fill, self.seed)
+        self._placer = placer_of(self.placement, self.fill, self.seed, self.split)
         queue_of = by_job_type if self.queues == "kinds" else in_one
         self._queue = WaitingQueue(by_demand if overtakes else queue_of)
         self._backfill = self._reserving()

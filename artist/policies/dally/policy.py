@@ -47,7 +47,7 @@ from artist.policies.parts.fill import AnyFill, fill_of
 from artist.policies.parts.locality import apart
 from artist.policies.parts.orders import AnyOrder, order_of
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import Consolidate
+from artist.policies.parts.placement import Consolidate, Split, split_by
 from artist.policies.parts.placer import Placer
 from artist.units import seconds_to_ns
 
@@ -76,13 +76,15 @@ class Dally:
     delay: bool = True
     preemptive: bool = True
     order: AnyOrder = "sensitivity"
+    split: Split = "packed"
     fill: AnyFill = "as_asked"
 
     def __post_init__(self) -> None:
         if self.rack_timer_h < self.machine_timer_h:
             raise ValueError("rack_timer_h counts from the start of the wait; it is at least machine_timer_h")
         self._order = order_of(self, self.order)
-        self._placers = {tier: Placer(Consolidate(tier), fill_of(self.fill)) for tier in TIERS}
+        fill = fill_of(self.fill)
+        self._placers = {tier: Placer(split_by(Consolidate(tier), self.split), fill) for tier in TIERS}
         default: dict[WaitTier, int] = {
             "machine": seconds_to_ns(self.machine_timer_h * _HOUR_S if self.delay else 0),
             "rack": seconds_to_ns(self.rack_timer_h * _HOUR_S if self.delay else 0),

@@ -51,7 +51,7 @@ from artist.policies.gandiva.pairs import Pairs
 from artist.policies.parts.fill import AnyFill, fill_of
 from artist.policies.parts.locality import apart, span
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import Consolidate, MachineChooser, take_in_order
+from artist.policies.parts.placement import Consolidate, MachineChooser, Split, split_by, take_in_order
 from artist.policies.parts.placer import Packing, Placer
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.randomness import child_generator
@@ -72,13 +72,15 @@ class Gandiva:
     profile_s: float = Field(default=60, ge=0.001, le=4e9)
     grow_shrink: bool = False
     grow_after_s: float = Field(default=60, ge=0, le=4e9)
+    split: Split = "packed"
     fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
         fill = fill_of(self.fill)
         self._affinity = Affinity(self.seed)
-        self._placer, self._nearest = Placer(self._affinity, fill), Placer(Consolidate(), fill)
+        self._placer = Placer(split_by(self._affinity, self.split), fill)
+        self._nearest = Placer(split_by(Consolidate(), self.split), fill)
         self._quantum_ns = seconds_to_ns(self.quantum_s)
         self._slice_start: dict[int, int] = {}  # of the present time slice, by running job
         self._freed = False  # GPUs came free to which running jobs may move

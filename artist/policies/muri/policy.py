@@ -47,7 +47,7 @@ from artist.policies.parts.cpu_jobs import start_cpu_jobs
 from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.orders import AnyOrder, order_of, ranking
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import placer_of
 from artist.policies.parts.preemption import pinned_jobs, take_first
 from artist.randomness import child_generator
@@ -69,6 +69,7 @@ class Muri:
     group_slowdown: tuple[Factor, Factor, Factor] = MEASURED_SLOWDOWN
     profiling_noise: float = Field(default=0.0, ge=0, le=1)
     placement: AnyChooser = "consolidate_machine"
+    split: Split = "packed"
     on_events: bool = False
     interval_s: float | None = Field(default=360, ge=0.001, le=4e9)
     fill: AnyFill = "as_asked"
@@ -76,7 +77,7 @@ class Muri:
 
     def __post_init__(self) -> None:
         self._order = order_of(self, self.order)
-        self._placer = placer_of(self.placement, self.fill, self.seed)
+        self._placer = placer_of(self.placement, self.fill, self.seed, self.split)
         clock = Clock(self.group_slowdown, self.ordering, self.loading)
         self._grouping = Grouping(GroupingRule(self.max_jobs, self.matching, clock))
         self._noise = child_generator(self.seed, "profiling")

@@ -2,7 +2,8 @@
 
 A chooser gets a scratch copy of the free resources and returns GPUs by machine, or None if the job should
 wait; a fill adds CPUs and memory (`artist.policies.parts.fill`). A job gets GPUs of one type unless it
-allows a mix. A policy takes the name of a shipped chooser, or a chooser of the user's own.
+allows a mix. A policy takes the name of a shipped chooser, or a chooser of the user's own. With `split: even`
+the GPUs of a job on several machines are made as equal as possible (`artist.policies.parts.even_split`).
 """
 
 from abc import ABC, abstractmethod
@@ -23,6 +24,7 @@ from artist.core.checked import AnswerError
 from artist.core.cluster import Cluster
 from artist.core.free import Free
 from artist.core.job import Demand
+from artist.policies.parts.even_split import even_split
 from artist.policies.parts.parameters import check_part, checked_part
 from artist.policies.parts.worker_fit import fit_workers
 from artist.randomness import child_generator
@@ -77,27 +79,40 @@ class MachineChooser(ABC):
         """Return GPUs by machine, `need` in all, or None; only machines of the set `usable` may serve."""
 
 
-class FirstFit(MachineChooser):
+class ShippedChooser(MachineChooser):
+    """A chooser that also selects single machines, for the parts of an even split."""
+
+    def one(self, free: Free, usable: int, need: int) -> int | None:
+        """Return a machine for all of the GPUs, or None."""
+        return free.buckets.best_fit(need, usable)
+
+
+class FirstFit(ShippedChooser):
     """The first machine that fits, else GPUs of the machines in order."""
+
+    def one(self, free: Free, usable: int, need: int) -> int | None:
+        """Return the first machine that fits, or None."""
+        fits = reduce(or_, free.buckets.sets[need:], 0) & usable
+        return first_of(fits) if fits else None
 
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait."""
-        fits = reduce(or_, free.buckets.sets[need:], 0) & usable
-        if fits:
-            return {first_of(fits): need}
+        machine = self.one(free, usable, need)
+        if machine is not None:
+            return {machine: need}
         return take_in_order(free, members_of(reduce(or_, free.buckets.sets[1:], 0) & usable), need)
 
 
-class BestFit(MachineChooser):
+class BestFit(ShippedChooser):
     """The machine left with the fewest GPUs, else the emptiest machines, wherever they are."""
 
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait."""
-        machine = free.buckets.best_fit(need, usable)
+        machine = self.one(free, usable, need)
         return {machine: need} if machine is not None else free.buckets.fewest(need, usable)
 
 
-class Consolidate(MachineChooser):
+class Consolidate(ShippedChooser):
     """The fewest machines, close to each other; waits rather than spread beyond `widest`.
 
     - machine: as few machines as the demand can use at all, wherever they are;
@@ -111,7 +126,7 @@ class Consolidate(MachineChooser):
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait."""
         buckets = free.buckets
-        machine = buckets.best_fit(need, usable)
+        machine = self.one(free, usable, need)
         if machine is not None:
             return {machine: need}
         racks = _in_racks(free, usable)
@@ -166,7 +181,7 @@ class Consolidate(MachineChooser):
         return taken | (buckets.fewest(need, rack_sets[last] & usable) or {})
 
 
-class BestFitWorkers(MachineChooser):
+class BestFitWorkers(ShippedChooser):
     """Worker by worker (`step` GPUs), each on the machine in use that fits best, else on an empty one.
 
     A demand has a step even if it is not elastic: by default one GPU.
@@ -186,8 +201,12 @@ class BestFitWorkers(MachineChooser):
         return free.buckets.fewest(need, usable)
 
 
-class Spread(MachineChooser):
+class Spread(ShippedChooser):
     """GPU after GPU on the machine with most free GPUs: the load is even, jobs are scattered."""
+
+    def one(self, free: Free, usable: int, need: int) -> int:
+        """Return the machine with most free GPUs."""
+        return first_of(free.buckets.sets[free.buckets.max_free(usable)] & usable)
 
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait."""
@@ -208,19 +227,47 @@ class Spread(MachineChooser):
         return taken
 
 
-class Random(MachineChooser):
+class Random(ShippedChooser):
     """A random machine that fits, else GPUs of machines in random order."""
 
     def __init__(self, seed: int) -> None:
         self._rng = child_generator(seed, "placement")
 
+    def one(self, free: Free, usable: int, need: int) -> int | None:
+        """Return a random machine that fits, or None."""
+        fits = members_of(reduce(or_, free.buckets.sets[need:], 0) & usable)
+        return int(self._rng.choice(fits)) if fits else None
+
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait."""
-        fits = members_of(reduce(or_, free.buckets.sets[need:], 0) & usable)
-        if fits:
-            return {int(self._rng.choice(fits)): need}
+        machine = self.one(free, usable, need)
+        if machine is not None:
+            return {machine: need}
         some = members_of(reduce(or_, free.buckets.sets[1:], 0) & usable)
         return take_in_order(free, self._rng.permutation(some).tolist(), need)
+
+
+class Even:
+    """Any chooser, with GPUs as equal by machine as the free ones allow.
+
+    One that is not shipped may have reasons for its machines, so it keeps them.
+    """
+
+    def __init__(self, chooser: Chooser) -> None:
+        self._chooser = chooser
+        self._one = chooser.one if isinstance(chooser, ShippedChooser) else None
+
+    def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
+        """Return GPUs by machine, or None to wait; `free` is unchanged."""
+        packed = self._chooser.choose(free, demand, among)
+        if packed is None or len(packed) == 1:
+            return packed
+        cluster = free.cluster
+        types = dict.fromkeys(cluster.machines[machine].gpu_type for machine in packed)
+        if demand.fungible and len(types) > 1:  # its GPUs differ in worth
+            return packed
+        usable = among & reduce(or_, (cluster.type_sets[gpu_type] for gpu_type in types))
+        return even_split(free, packed, usable, self._one, demand.step)
 
 
 CHOOSERS: Mapping[str, Callable[[int], Chooser]] = {
@@ -235,14 +282,22 @@ CHOOSERS: Mapping[str, Callable[[int], Chooser]] = {
 }
 
 
+Split = Literal["packed", "even"]
 AnyChooser = Annotated[str | Chooser, PlainValidator(lambda value: check_part(value, CHOOSERS, "choose"))]
 
 
-def chooser_of(chooser: str | Chooser, seed: int = 0) -> Chooser:
+def chooser_of(chooser: str | Chooser, seed: int = 0, split: Split = "packed") -> Chooser:
     """Return a shipped chooser by name, one of the user's own checked; `seed` is the random one's."""
     if isinstance(chooser, str):
-        return CHOOSERS[chooser](seed)
-    return checked_part(chooser, "placement chooser", choose=_checked_gpus)
+        chosen = CHOOSERS[chooser](seed)
+    else:
+        chosen = checked_part(chooser, "placement chooser", choose=_checked_gpus)
+    return split_by(chosen, split)
+
+
+def split_by(chooser: Chooser, split: Split) -> Chooser:
+    """Return a chooser that splits GPUs over machines as asked."""
+    return Even(chooser) if split == "even" else chooser
 
 
 def gpus_to_place(free: Free, demand: Demand, among: int = ALL) -> int:

@@ -10,7 +10,7 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.policies.parts.cpu_jobs import place_cpus
 from artist.policies.parts.fill import Fill, fill_of
-from artist.policies.parts.placement import Chooser, chooser_of
+from artist.policies.parts.placement import Chooser, Split, chooser_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ def _with_cpus(free: Free) -> int:
     return set_of(np.flatnonzero((free.cpus > 0) | (free.cluster.cpus == 0)).tolist())
 
 
-def placer_of(placement: str | Chooser, fill: str | Fill, seed: int = 0) -> Placer:
+def placer_of(placement: str | Chooser, fill: str | Fill, seed: int = 0, split: Split = "packed") -> Placer:
     """Return the placer of two shipped parts by name, or parts of the user's own."""
-    return Placer(chooser_of(placement, seed), fill_of(fill))
+    return Placer(chooser_of(placement, seed, split), fill_of(fill))
 
 
 class Packing:

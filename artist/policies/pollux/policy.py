@@ -44,7 +44,7 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.policies.parts.base_demand import base_of
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import placer_of
 from artist.policies.parts.pools import machines_in
 from artist.policies.pollux.genetic import Genetic
@@ -109,6 +109,7 @@ class Pollux:
     interval_s: float = Field(default=60, ge=0.001, le=4e9)
     pool: str = ""
     placement: AnyChooser = "best_fit_workers"
+    split: Split = "packed"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
@@ -117,7 +118,7 @@ class Pollux:
         self.knows_performance = True
         self._genetic = Genetic(self.population, self.generations, self.patience)
         self._rng = child_generator(self.seed, "pollux")
-        self._placer = placer_of(self.placement, "as_asked")
+        self._placer = placer_of(self.placement, "as_asked", split=self.split)
         self._table = SpeedupTable()
         self._expected = cache(_expected)
 

@@ -66,7 +66,7 @@ from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.alone import Alone, in_turns
 from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import Packing, placer_of
 from artist.policies.parts.preemption import in_order, run_first, waiting_after
 from artist.policies.themis.auction import winners
@@ -87,12 +87,13 @@ class Themis:
     fairness_knob: float = Field(default=0.8, ge=0, lt=1)
     newcomers_break_leases: bool = True
     placement: AnyChooser = "consolidate"
+    split: Split = "packed"
     fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
         self._lease_ns = seconds_to_ns(self.lease_s)
-        self._placer = placer_of(self.placement, self.fill, self.seed)
+        self._placer = placer_of(self.placement, self.fill, self.seed, self.split)
         self._alone = Alone()
         self._auctioned_ns = -1  # time at which all GPUs were last on offer
 

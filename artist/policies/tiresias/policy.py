@@ -40,7 +40,7 @@ from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.orders import ranking
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import Placer, placer_of
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.policies.tiresias.gittins import gittins_index
@@ -62,6 +62,7 @@ class Tiresias:
     skew_threshold: float = Field(default=0.3, ge=0, le=1)
     placement_high_skew: AnyChooser = "consolidate_machine"
     placement_low_skew: AnyChooser = "best_fit"
+    split: Split = "packed"
     backfill: bool = True
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
@@ -72,8 +73,8 @@ class Tiresias:
         self._check()
         self._thresholds = np.array([seconds_to_ns(t) for t in self.thresholds_gpu_s], dtype=np.int64)
         self._last = max(self._thresholds.tolist(), default=0)
-        self._high = placer_of(self.placement_high_skew, self.fill, self.seed)
-        self._low = placer_of(self.placement_low_skew, self.fill, self.seed)
+        self._high = placer_of(self.placement_high_skew, self.fill, self.seed, self.split)
+        self._low = placer_of(self.placement_low_skew, self.fill, self.seed, self.split)
         self._placers: dict[int, Placer] = {}
         self._finished: list[float] = []  # services of finished jobs, GPU-ns, sorted
         self._sample = np.array(self._finished)  # services of finished jobs when last looked at

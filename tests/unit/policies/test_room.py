@@ -34,16 +34,19 @@ def small_case(rng, jobs=5):
     return free, running, Demand(int(rng.integers(1, 9)), **asked)
 
 
+PLACEMENTS = ["best_fit", "first_fit", "spread", "consolidate", "consolidate_rack", "consolidate_machine"]
+
+
 @pytest.mark.parametrize(
-    "placement", ["best_fit", "first_fit", "spread", "consolidate", "consolidate_rack", "consolidate_machine"]
+    ("placement", "split"), [*((name, "packed") for name in PLACEMENTS), ("consolidate", "even")]
 )
-def test_no_smaller_set_of_victims_makes_room(placement):
+def test_no_smaller_set_of_victims_makes_room(placement, split):
     """Of the 32 sets of five jobs none smaller than the one found makes room; if none is found, none at all.
 
     Resources are as before the search, and the allocation fits what is free without the victims.
     """
     rng = np.random.default_rng([36, len(placement)])
-    placer, found = placer_of(placement, "as_asked"), 0
+    placer, found = placer_of(placement, "as_asked", split=split), 0
     for _ in range(300):
         free, running, demand = small_case(rng)
         if placer.place(free, demand) is not None:
