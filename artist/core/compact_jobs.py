@@ -3,8 +3,8 @@
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from itertools import islice
-from typing import Any
+from itertools import islice, takewhile
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,19 @@ _FIELDS = tuple(field.name for field in fields(JobSpec) if field.name != "starte
 UNKNOWN = np.iinfo(np.int64).min  # of starts
 
 Ints = npt.NDArray[np.int64]
+
+
+class Site(NamedTuple):
+    """Real times of jobs, from the start of the simulation, shape (n_jobs,).
+
+    Attributes
+    ----------
+    started_ns, ended_ns
+        Start and end; UNKNOWN where not known.
+    """
+
+    started_ns: Ints
+    ended_ns: Ints
 
 
 class LazySpecs(dict[int, JobSpec]):
@@ -51,8 +64,8 @@ class CompactJobs(Sequence[JobSpec]):
         The first job of each template; jobs with the same template differ in the above alone.
     template
         Index into `templates`, shape (n_jobs,).
-    started_ns
-        Real starts, shape (n_jobs,), UNKNOWN where not known; None if none is known.
+    site
+        Real starts and ends; None if none is known.
 
     Attributes
     ----------
@@ -70,7 +83,7 @@ class CompactJobs(Sequence[JobSpec]):
         compute_ns: Ints,
         templates: Sequence[JobSpec],
         template: npt.NDArray[np.integer[Any]],
-        started_ns: Ints | None = None,
+        site: Site | None = None,
     ) -> None:
         self.templates, self.template = templates, template.astype(np.int32)
         self.arrays = {"submit_ns": submit_ns, "iterations": iterations, "compute_ns": compute_ns}
@@ -78,11 +91,11 @@ class CompactJobs(Sequence[JobSpec]):
         self._shared = [[getattr(spec, name) for name in _FIELDS[5:]] for spec in templates]
         self._template, self._submit_ns = self.template.data, submit_ns.data
         self._iterations, self._compute_ns = iterations.data, compute_ns.data
-        self.started_ns = started_ns
+        self.site = site
         self.specs = LazySpecs(self)
 
     def __reduce__(self) -> tuple[type["CompactJobs"], tuple[Any, ...]]:
-        known = *self.arrays.values(), self.templates, self.template, self.started_ns
+        known = *self.arrays.values(), self.templates, self.template, self.site
         return type(self), (list(self.column("job_id")), *known)
 
     def __len__(self) -> int:
@@ -129,9 +142,8 @@ class CompactJobs(Sequence[JobSpec]):
         return map(self.specs.__getitem__, np.flatnonzero(chosen).tolist())
 
     def _started(self, job: int) -> int | None:
-        if self.started_ns is None or self.started_ns[job] == UNKNOWN:
-            return None
-        return int(self.started_ns[job])
+        started_ns = UNKNOWN if self.site is None else self.site.started_ns[job]
+        return None if started_ns == UNKNOWN else int(started_ns)
 
     def _id(self, job: int) -> str:
         return self._ids[self._starts[job] : self._starts[job + 1]].decode()
@@ -149,6 +161,12 @@ def array_of(jobs: Sequence[JobSpec], name: str) -> Ints:
     if isinstance(jobs, CompactJobs):
         return jobs.arrays[name]
     return np.array([getattr(spec, name) for spec in jobs], dtype=np.int64)
+
+
+def ran_at_first(jobs: Sequence[JobSpec]) -> int:
+    """Return the number of leading jobs that had started on their site when the first job arrives."""
+    starts_ns = takewhile(lambda start_ns: start_ns is not None, field_of(jobs, "started_ns"))
+    return sum(1 for _ in takewhile(lambda start_ns: start_ns <= jobs[0].submit_ns, starts_ns))
 
 
 def of_templates(jobs: Sequence[JobSpec], value: Callable[[JobSpec], int]) -> Ints:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from artist.describe.series import Floats
+from artist.core.waiting import Floats
 from artist.describe.structure import HOUR_S
 from artist.workload.table import work_s
 

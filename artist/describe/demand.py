@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from artist.describe.series import Floats, mean_in_use
+from artist.core.waiting import Floats, mean_in_use
 from artist.errors import InputError
 from artist.tables.files import read_csv
 from artist.tables.rows import Table, to_numbers

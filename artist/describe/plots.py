@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from artist.core.waiting import Floats
 from artist.describe.demand import DemandSeries
-from artist.describe.series import Floats
 from artist.describe.statistics import Description
 from artist.describe.structure import DAY_S
 from artist.drawing.looks import look, style

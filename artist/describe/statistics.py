@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from artist.core.waiting import Floats, mean_in_use
 from artist.describe.cpus import CpusAsked, cpus_asked
 from artist.describe.gpu_types import TypeLoad
-from artist.describe.series import Floats, mean_in_use
 from artist.describe.structure import DAY_S, HOUR_S, TimeStructure, time_structure
 from artist.workload.arrivals import gpu_seconds, load_of
 from artist.workload.table import work_s

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from artist.describe.series import Floats
+from artist.core.waiting import Floats
 from artist.workload.table import work_s
 
 HOUR_S, DAY_S = 3600.0, 86_400.0

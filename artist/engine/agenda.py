@@ -15,9 +15,17 @@ class Agenda:
     """At most one entry per (type, subject): a later one replaces it, and `cancel` drops it.
 
     Arrivals, in order by job, need none.
+
+    Parameters
+    ----------
+    arrivals_ns
+        In order.
+    ran
+        Number of leading jobs that ran before: they arrive in a round of their own.
     """
 
-    def __init__(self, arrivals_ns: Sequence[int]) -> None:
+    def __init__(self, arrivals_ns: Sequence[int], ran: int = 0) -> None:
+        self._last_ran = ran - 1
         self._arrivals = enumerate(arrivals_ns)
         self._job, self._arrival_ns = next(self._arrivals, _NONE)
         self._heap: list[tuple[int, int, int, int]] = []  # time, type, sequence, subject
@@ -58,5 +66,7 @@ class Agenda:
                 job = self._job
                 self._job, self._arrival_ns = next(self._arrivals, _NONE)
                 yield ARRIVAL, job
+                if job == self._last_ran:
+                    return
             else:
                 return

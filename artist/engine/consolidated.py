@@ -76,6 +76,21 @@ class Consolidated:
                     return self.place(replace(demand, gpu_types=(name,)), gpus)
         return self.place(demand, target)
 
+    def spread(self, demand: Demand, gpus: int, machines: int) -> Allocation:
+        """Return a placement of `gpus` GPUs, in equal parts on a number of machines if that is possible.
+
+        They are of the first rack that has them, else of the cluster; otherwise it is consolidated.
+        """
+        facts, per_machine = self._facts, -(-gpus // max(machines, 1))
+        fit = np.flatnonzero(self._usable(demand.gpu_types, ALL) & (facts.gpus >= per_machine))
+        if not 1 <= machines <= min(gpus, len(fit)):
+            return self.place(demand, gpus)
+        in_rack = np.bincount(facts.rack[fit], minlength=self._cluster.n_racks)
+        enough = np.flatnonzero(in_rack >= machines)
+        chosen = fit[facts.rack[fit] == enough[0]] if enough.size else fit
+        counts = [gpus // machines + (number < gpus % machines) for number in range(machines)]
+        return self._allocation(chosen[:machines], counts)
+
     def _place(self, gpus: int, types: tuple[str, ...], mixed: bool, among: int) -> Allocation:
         facts = self._facts
         gpus_on = np.where(self._usable(types, among), facts.gpus, 0)

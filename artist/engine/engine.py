@@ -2,7 +2,8 @@
 
 Order of one instant: finishes, deadlines, capacity events, arrivals, timer, tick - all applied first; then
 one call of the policy; then its plan, checked as a whole; then new iteration times. Entries that this adds
-at the same instant lead to another round.
+at the same instant lead to another round. Jobs that ran on the site of a trace when its first job arrived
+have the first round to themselves, so that they are placed before all others.
 """
 
 from collections import deque
@@ -11,7 +12,7 @@ from itertools import chain
 from operator import index
 
 from artist.core.cluster import TIERS, CapacityEvent, Cluster
-from artist.core.compact_jobs import CompactJobs, of_templates
+from artist.core.compact_jobs import CompactJobs, of_templates, ran_at_first
 from artist.core.events import Arrival, Event, Finish, Gauges, Observer, Reprice, Wake
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
@@ -98,7 +99,7 @@ class Engine:
         self.jobs = JobTable(specs, overheads.checkpoints(specs), worth)
         self.machines = MachineTable(cluster)
         self.running = RunningJobs(self.jobs, self.machines)
-        self._agenda = Agenda(self.jobs.submit_ns)
+        self._agenda = Agenda(self.jobs.submit_ns, ran_at_first(specs))
         self._events: list[Event] = []  # of this instant
         estimates = estimates or Exact()
         factors, believed = estimates.factors(specs), estimates.performance(performance)

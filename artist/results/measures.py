@@ -81,9 +81,10 @@ class Metric:
 # Of runs with a recording on request, jobs that need CPUs and memory, or machines in pools; or of later code.
 _OPTIONAL = {"measured", "resources", BLOCKING, "shares", "relative_throughput", "pools", "reclaims"} | {
     "inference_short", "jct_short_s", "jct_long_s", "kinds", "contention", "above_port",
-    "comm_overhead.by_gpu_time",
+    "comm_overhead.by_gpu_time", "seen",
 }  # fmt: skip
 _MEANS = ("mean", "median", "p95", "p99")
+_SEEN = ("median", "p90", "p99")
 _BEYOND = ("mean_beyond_p95", "mean_beyond_p99")
 
 
@@ -104,6 +105,9 @@ METRICS = (
     _row("finished", "|done", "finished", "count"),
     *(_row(f"jct_{name}_s", f"JCT|{name}", f"jct_s.{name}", "time", True) for name in _MEANS),
     _row("queueing_mean_s", "queue|mean", "queueing_s.mean", "time", True),
+    _row("seen_mean_s", "seen|mean", "seen.seen_mean_s", "time"),
+    _row("seen_ratio", "simulated|/ seen", "seen.ratio", "ratio"),
+    _row("seen_correlation", "seen|correl.", "seen.correlation", "ratio"),
     _row("makespan_s", "|makespan", "makespan_s", "time", True),
     _row("gpu_utilization", "GPUs|used", "gpu_utilization", "fraction"),
     _row("comm_overhead_mean", "comm.|overhead", "comm_overhead.mean", "fraction"),
@@ -165,6 +169,16 @@ MORE_METRICS = (
         for name, title in SHARES.items()
         if name != "gpus_used"  # gpu_utilization says it
     ),
+    _row("seen_jobs", "seen|jobs", "seen.jobs", "count"),
+    *(_row(f"seen_{name}_s", f"seen|{name}", f"seen.queueing_s.{name}", "time") for name in _SEEN),
+    _row("seen_over_10min", "seen|> 10 min", "seen.queueing_s.over_10min", "fraction"),
+    *(_row(f"simulated_{name}_s", f"same jobs|{name}", f"seen.simulated_s.{name}", "time") for name in _SEEN),
+    _row("simulated_over_10min", "same jobs|> 10 min", "seen.simulated_s.over_10min", "fraction"),
+    _row("seen_rank_correlation", "ranks|correl.", "seen.rank_correlation", "ratio"),
+    _row("seen_median_correlation", "correl.|median", "seen.median_correlation", "ratio"),
+    _row("seen_queue_correlation", "queue|correl.", "seen.queue_correlation", "ratio"),
+    _row("seen_busy_correlation", "busy|correl.", "seen.busy_correlation", "ratio"),
+    _row("seen_busy_ratio", "busy GPUs|/ seen", "seen.busy_ratio", "ratio"),
     _row("contended_jobs", "jobs|slowed by it", "contention.jobs", "fraction", True),
     _row("relative_throughput", "throughput|of compute", "relative_throughput", "fraction"),
     _row("combined_usage", "all GPUs|used", "pools.combined", "fraction"),

@@ -56,6 +56,17 @@ _ABOVE_PORT = _section(
     "AbovePort", "", "questions", worst=(str, ...), comm_s=(float, ...), least_s=(float, ...)
 )
 _LARGEST = _section("Largest", "", "gpus jobs", model=(str, ...), share=(float, ...))
+_ALIKE = "seen_mean_s simulated_mean_s ratio correlation rank_correlation queue_correlation busy_correlation"
+_WAITS = _section("Waits", "mean median p90 p99 over_10min")
+_GROUP = _section("Group", _ALIKE, "jobs", by=(str, ...), value=(str, ...))
+_SEEN = _section(
+    "Seen",
+    f"{_ALIKE} median_correlation busy_ratio",
+    "jobs ran_at_start ran_not_placed",
+    queueing_s=(_WAITS, ...),
+    simulated_s=(_WAITS, ...),
+    groups=(list[_GROUP], ...),  # type: ignore[valid-type]
+)
 _SOME: dict[str, Any] = {  # sections that only some runs have
     "resources": _section("Resources", "storage cpu gpu network"),
     "blocking_index": float,
@@ -69,6 +80,7 @@ _SOME: dict[str, Any] = {  # sections that only some runs have
     "jct_short_s": _DISTRIBUTION,
     "jct_long_s": _DISTRIBUTION,
     "kinds": _KINDS,
+    "seen": _SEEN,
 }
 _FIELDS: dict[str, Any] = {
     "policy": (str, ...),

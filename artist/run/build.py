@@ -15,18 +15,20 @@ from artist.bad_input.records import validated
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Observer
 from artist.core.iteration import IterationParts
-from artist.core.job import JobSpec
+from artist.core.job import Demand, JobSpec
 from artist.core.memory import release
 from artist.core.result import RunResult
 from artist.core.view import Signal
 from artist.data import data_path
 from artist.datacenter.build import build_cluster
 from artist.datacenter.gpus import gpus_of
+from artist.engine.consolidated import Consolidated
 from artist.engine.engine import Engine
 from artist.engine.stopping import StopRule
-from artist.errors import InputError
+from artist.errors import InputError, PlanError
 from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.packed import Packed
+from artist.performance.effects.communication import Communication
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.tuned import TunedCompute
@@ -63,7 +65,7 @@ from netmodels.api import (
 from netmodels.fabric.system import DEFAULT_PRESET
 
 if TYPE_CHECKING:
-    from artist.workload.measured import Stretch
+    from artist.workload.measured import Price, Stretch
     from netmodels.api import SharedLinks
 
 log = logging.getLogger("artist")
@@ -163,6 +165,7 @@ def build(config: Config) -> Simulation:
     InputError
         For the first fault, with file, row or field, value and allowed values.
     """
+    from artist.workload.api import observed
     from artist.workload.load import load_jobs  # other commands do without
     from artist.workload.measured import log_requests
 
@@ -176,12 +179,15 @@ def build(config: Config) -> Simulation:
     check_pools(policy, cluster)
     source = part(config.workload, "workload", ("table",))
     compute, stall = build_compute(config.performance)
+    profiles = network_profiles(config.network, topology, system)
+    communication = Communication(network, topology.fabric, system, profiles, compute)
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = load_jobs(
         *(source, arrivals, cluster.default_gpus),
         lambda model: get_profile(model).compute_ns,
         gpus_of(cluster, topology),
         _stretch(stall, cluster),
+        _price(communication, cluster) if observed(source) else None,
     )
     release()  # the tables: a fifth of the memory of a million jobs
     if config.performance.measured_with == "request":
@@ -195,7 +201,6 @@ def build(config: Config) -> Simulation:
     check_signals(policy, cluster, signals)
     check_fits(policy, cluster, jobs, capacity_events, signals)
     stop = _stop(config, len(jobs))
-    profiles = network_profiles(config.network, topology, system)
     warn_of_memory(
         jobs,
         profiles,
@@ -358,6 +363,21 @@ def _stretch(stall: InputStall | None, cluster: Cluster) -> "Stretch | None":
     if stall is None or machine is None:
         return None
     return lambda model, gpus, speed, asked: stall.as_measured(model, gpus, speed, machine, asked)
+
+
+def _price(communication: Communication, cluster: Cluster) -> "Price":
+    """Return the communication that observed run times include: of the machines that a job had, if known."""
+    consolidated = Consolidated(cluster)
+
+    def price(model: str, gpus: int, speed: float, gpu_types: str, machines: float) -> float:
+        demand = Demand(gpus, gpu_types=tuple(gpu_types.split("|")) if gpu_types else ())
+        try:
+            placed = consolidated.spread(demand, gpus, int(machines))
+        except PlanError:  # it never fits: the run says so
+            return 0.0
+        return communication.share(JobSpec("", 0, demand, 1, 1, model), placed, cluster, speed)
+
+    return price
 
 
 def check_packets(packets: object, model: NetworkModel, system: SystemSettings, where: str) -> None:

@@ -32,6 +32,7 @@ from artist.recording.names import CONFIG, LOG, RESOURCES_FILE
 from artist.recording.pools import Pools, has_pools
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
+from artist.recording.seen import Seen, site_of
 from artist.recording.topic import Observing, Topic
 from artist.run.ahead import ask_ahead
 from artist.run.build import Simulation, build, check_config
@@ -257,6 +258,8 @@ def _topics(simulation: Simulation, recorder: Recorder) -> list[Topic]:
     if has_cpu_jobs(jobs):
         min_cpus_per_gpu = getattr(simulation.policy, "min_cpus_per_gpu", None)
         topics.append(JobTypes(jobs, cluster, performance.drawn, min_cpus_per_gpu))
+    if (site := site_of(jobs)) is not None:
+        topics.append(Seen(jobs, site, recorder))
     if simulation.config.performance.contention != "none":
         from artist.recording.traffic import Traffic  # most runs do without
 

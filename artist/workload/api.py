@@ -52,10 +52,21 @@ class SourceParameters(Selection):
     seed: int = Field(default=0, ge=0)
 
 
+Durations = Literal["observed", "compute"]
+
+
 class FileParameters(SourceParameters):
-    """Parameters of a source that reads one file, plain or gzipped."""
+    """Parameters of a source that reads one file, plain or gzipped.
+
+    Attributes
+    ----------
+    durations
+        compute: run times are of computing alone, and communication is added; observed: they include the
+        communication of the placement that the job had, or of a consolidated one.
+    """
 
     path: Path
+    durations: Durations = "compute"
 
 
 class TypedFileParameters(FileParameters):
@@ -95,6 +106,11 @@ class JobSource(Protocol):
         InputError
             If the source is invalid; names file, row and field.
         """
+
+
+def observed(source: JobSource) -> bool:
+    """Return whether the run times of a source include communication."""
+    return getattr(source.parameters, "durations", "compute") == "observed"
 
 
 @runtime_checkable

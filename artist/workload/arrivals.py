@@ -15,7 +15,7 @@ from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.tables.rows import Table
 from artist.units import MAX_S
-from artist.workload.filters import from_zero
+from artist.workload.filters import from_zero, later
 from artist.workload.table import work_s
 
 if TYPE_CHECKING:
@@ -79,9 +79,7 @@ class TraceArrivals(Rule):
 
     def apply(self, table: Table, cluster_gpus: float) -> Table:
         """Return the jobs, the first at `first_s`."""
-        start, first_s = from_zero(table), self.parameters.first_s
-        times = [name for name in ("submit_s", "started_s") if name in table]
-        return start.assign(**{name: start[name] + first_s for name in times})
+        return later(from_zero(table), self.parameters.first_s)
 
     def describe(self) -> str:
         """Return the rule in a clause, for a report."""

@@ -7,19 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from artist.core.compact_jobs import UNKNOWN, CompactJobs
+from artist.core.compact_jobs import UNKNOWN, CompactJobs, Site
 from artist.core.job import Demand, JobSpec, Stages
 from artist.errors import InputError
 from artist.tables.rows import Table, coded
 from artist.units import NS_PER_S
 from artist.workload.fields import FIELDS, MEASURED, Field, Text
-from artist.workload.measured import Stretch, stretched
+from artist.workload.measured import Price, Stretch, priced, stretched
 
 _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in steps of about a second
 
 
 def to_jobs(
-    table: Table, profile_compute_ns: Callable[[str], int], stretch: Stretch | None = None
+    table: Table,
+    profile_compute_ns: Callable[[str], int],
+    stretch: Stretch | None = None,
+    price: Price | None = None,
 ) -> CompactJobs:
     """Return the jobs sorted by arrival; jobs that arrive together keep the order of the table.
 
@@ -28,7 +31,8 @@ def to_jobs(
     being that of the GPUs that the duration holds for: the duration is kept, the profile sets the length of
     an iteration, and communication is added. With a duration and one of the two, the known one replaces the
     profile's. If input stalls jobs, these times are those with certain CPUs and memory
-    (`performance.measured_with`), and compute_ns excludes the stall.
+    (`performance.measured_with`), and compute_ns excludes the stall. An observed duration includes
+    communication, in proportion to compute, and compute_ns is the rest: above 0 at any price, at least 1.
 
     Parameters
     ----------
@@ -39,6 +43,8 @@ def to_jobs(
         Compute time in ns of one iteration of a named model on the reference GPU.
     stretch
         Time as measured / compute time (`artist.workload.measured.Stretch`); None for 1.
+    price
+        Communication that durations include / compute time (`artist.workload.measured.Price`); None for 0.
 
     Raises
     ------
@@ -46,9 +52,9 @@ def to_jobs(
         If a job that uses GPUs has no model, or one without a profile.
     """
     table = table.by_arrival()
-    iterations, compute_ns = _work(table, profile_compute_ns, stretch)
+    iterations, compute_ns = _work(table, profile_compute_ns, stretch, price)
     submit_ns = np.rint(table["submit_s"] * NS_PER_S).astype(np.int64)
-    started_ns = _started_ns(table)
+    site = _site(table)
     template, first = _templates(table)
     firsts, direct = table.take(first), [field for field in FIELDS if field.to and "." not in field.to]
     columns: dict[str, Iterable[Any]] = {
@@ -63,15 +69,16 @@ def to_jobs(
     }
     specs = map(JobSpec, *(columns.get(entry.name, repeat(entry.default)) for entry in fields(JobSpec)))
     work = iterations, compute_ns
-    return CompactJobs(table["job_id"], submit_ns, *work, list(specs), template, started_ns)
+    return CompactJobs(table["job_id"], submit_ns, *work, list(specs), template, site)
 
 
-def _started_ns(table: Table) -> np.ndarray | None:
-    """Return the real start of each job, (n_jobs,) int64, UNKNOWN where not known; None if no start is."""
+def _site(table: Table) -> Site | None:
+    """Return the real starts and ends; None if none is known."""
     if "started_s" not in table or np.isnan(table["started_s"]).all():
         return None
-    started_ns = np.rint(table["started_s"] * NS_PER_S)
-    return np.where(np.isnan(started_ns), UNKNOWN, started_ns).astype(np.int64)
+    ended_s = table["ended_s"] if "ended_s" in table else np.full(len(table), np.nan)
+    times_ns = (np.rint(times_s * NS_PER_S) for times_s in (table["started_s"], ended_s))
+    return Site(*(np.where(np.isnan(one), UNKNOWN, one).astype(np.int64) for one in times_ns))
 
 
 def _templates(table: Table) -> tuple[np.ndarray, np.ndarray]:
@@ -91,18 +98,20 @@ def _templates(table: Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _work(
-    table: Table, profile_compute_ns: Callable[[str], int], stretch: Stretch | None
+    table: Table, profile_compute_ns: Callable[[str], int], stretch: Stretch | None, price: Price | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return iterations and compute_ns of one, both (n_jobs,) int64."""
     iterations_read = table["iterations"]
     compute, duration = np.rint(table["compute_s"] * NS_PER_S), np.rint(table["duration_s"] * NS_PER_S)
     profiled = _profile_compute(table, profile_compute_ns)
-    slower = stretched(table, _measured(table, "measured_speed"), stretch) if stretch else 1.0
-    grain = np.where(np.isnan(compute), profiled * slower, compute)
+    speed = _measured(table, "measured_speed")
+    slower = stretched(table, speed, stretch)
+    whole = slower + priced(table, speed, price)
+    grain = np.where(np.isnan(compute), profiled * whole, compute)
     rounded = np.maximum(1.0, np.rint(duration / np.maximum(grain, 1.0)))
     iterations = np.where(np.isnan(iterations_read), rounded, iterations_read)
     complete = ~np.isnan(iterations_read) & ~np.isnan(compute)
-    compute_ns = np.rint(np.where(complete, compute, duration / iterations) / slower)
+    compute_ns = np.rint(np.where(complete, compute / slower, duration / iterations / whole))
     return iterations.astype(np.int64), np.maximum(compute_ns, 1.0).astype(np.int64)
 
 

@@ -23,6 +23,9 @@ from artist.workload.table import work_s
 _log = logging.getLogger(__name__)
 
 
+_INSTANTS = ("submit_s", "started_s", "ended_s")
+
+
 class Window(Strict):
     """Take jobs with start <= arrival < end.
 
@@ -82,10 +85,11 @@ class Selection(Strict):
         return self
 
 
-def select(table: Table, selection: Selection) -> Table:
+def select(table: Table, selection: Selection, observed: bool = False) -> Table:
     """Return the chosen jobs in order of arrival, the first at 0 s.
 
-    Jobs that arrive together keep the order of the file.
+    Jobs that arrive together keep the order of the file, but for those that ran when the first arrived: they
+    come first, the largest before the others. A table with real starts gets the column `ended_s`.
 
     Parameters
     ----------
@@ -93,6 +97,9 @@ def select(table: Table, selection: Selection) -> Table:
         Canonical table.
     selection
         Filters, applied in the order window, vcs, GPU range, run times, first.
+    observed
+        Whether a window takes the jobs that ran or waited when it begins, too: for the rest of their run
+        time, and submitted at its begin.
 
     Raises
     ------
@@ -100,7 +107,9 @@ def select(table: Table, selection: Selection) -> Table:
         If no job is left; names the filter responsible.
     """
     ordered = from_zero(table.by_arrival())
-    chosen = _by_window(ordered, selection.window)
+    if "started_s" in ordered:
+        ordered = ordered.assign(ended_s=ordered["started_s"] + work_s(ordered))
+    chosen = _by_window(ordered, selection.window, observed and "started_s" in ordered)
     if selection.vcs is not None:
         known = ", ".join(sorted(set(chosen["vc"]) - {""})[:30]) or "leave it null: the trace has no VCs"
         chosen = _keep(chosen, np.isin(chosen["vc"], selection.vcs), "vcs", list(selection.vcs), known)
@@ -110,17 +119,44 @@ def select(table: Table, selection: Selection) -> Table:
         chosen = chosen.take(slice(selection.first))
     if len(chosen) < len(table):
         _log.info("took %d of %d jobs", len(chosen), len(table))
-    return from_zero(chosen)
+    return _running_first(from_zero(chosen))
 
 
 def from_zero(table: Table) -> Table:
     """Return the table with its first arrival at 0 s."""
-    first = table["submit_s"].min()
-    times = [name for name in ("submit_s", "started_s") if name in table]
-    return table.assign(**{name: table[name] - first for name in times})
+    return later(table, -float(table["submit_s"].min()))
 
 
-def _by_window(table: Table, window: Window) -> Table:
+def later(table: Table, by_s: float) -> Table:
+    """Return the table with all its instants some seconds later."""
+    return table.assign(**{name: table[name] + by_s for name in _INSTANTS if name in table})
+
+
+def _running_first(table: Table) -> Table:
+    """Return the table with the jobs that ran at 0 s first, in order of falling GPUs."""
+    if "started_s" not in table:
+        return table
+    ran = table["started_s"] <= 0
+    order = np.lexsort((np.where(ran, -table["gpus"], 0), ~ran, table["submit_s"]))
+    return table.take(order)
+
+
+def _from(table: Table, begin_s: float) -> Table:
+    """Return the table as from a time on: jobs that ran or waited then are submitted then, run times cut."""
+    ran = table["started_s"] < begin_s
+    left = np.where(ran, (table["ended_s"] - begin_s) / np.where(ran, work_s(table), 1.0), 1.0)
+    iterations, early = table["iterations"], table["submit_s"] < begin_s
+    if early.any():
+        note = "the window begins with %d jobs that run, for the rest of their run times, and %d that wait"
+        _log.info(note, int(ran.sum()), int((early & ~ran).sum()), extra={"note": True})
+    return table.assign(
+        submit_s=np.maximum(table["submit_s"], begin_s),
+        duration_s=table["duration_s"] * left,
+        iterations=np.where(ran, np.maximum(np.rint(iterations * left), 1.0), iterations),
+    )
+
+
+def _by_window(table: Table, window: Window, underway: bool) -> Table:
     """Apply both bounds of the window; `table` starts at 0 s."""
     for name, bound in (("start", window.start), ("end", window.end)):
         if bound is None:
@@ -133,7 +169,14 @@ def _by_window(table: Table, window: Window) -> Table:
         value = np.datetime64(bound) if isinstance(bound, datetime) else bound
         inside = (times >= value) if name == "start" else (times < value)
         span = f"jobs arrive from {_shown(times.min())} to {_shown(times.max())}"
-        table = _keep(table, inside, f"window.{name}", str(bound), span)
+        if name == "end" or not underway:
+            table = _keep(table, inside, f"window.{name}", str(bound), span)
+            continue
+        since = value - times[0]
+        since_s = since / np.timedelta64(1, "s") if isinstance(bound, datetime) else since
+        begin_s = float(table["submit_s"][0] + since_s)
+        kept = _keep(table, inside | (table["ended_s"] > begin_s), f"window.{name}", str(bound), span)
+        table = _from(kept, begin_s)
     return table
 
 

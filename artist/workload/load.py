@@ -6,13 +6,13 @@ from collections.abc import Callable
 from artist.core.compact_jobs import CompactJobs
 from artist.core.gpus import Gpus
 from artist.tables.rows import Table
-from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
+from artist.workload.api import Arrivals, FileParameters, Generator, JobSource, observed
 from artist.workload.arrivals import Rule, TraceArrivals
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
 from artist.workload.gpu_types import check_types, on_cluster_types
 from artist.workload.limits import with_limits
-from artist.workload.measured import Stretch, on_cluster_gpus, on_cluster_share, usual_gpu
+from artist.workload.measured import Price, Stretch, on_cluster_gpus, on_cluster_share, usual_gpu
 from artist.workload.models import ModelRule, assign_models
 from artist.workload.table import check
 
@@ -40,7 +40,7 @@ def read_table(source: JobSource, gpus: Gpus) -> Table:
     else:
         table = source.table()
     table = check(table, where)  # each table replaces the one before: a million jobs fill them
-    table = select(table, source.parameters)
+    table = select(table, source.parameters, observed(source))
     table = on_cluster_types(table, source, gpus, where)
     return on_cluster_gpus(table, source, gpus, where)
 
@@ -50,7 +50,12 @@ def _origin(source: JobSource) -> str:
 
 
 def load_table(
-    source: JobSource, arrivals: Arrivals, cluster_gpus: float, gpus: Gpus, stretch: Stretch | None = None
+    source: JobSource,
+    arrivals: Arrivals,
+    cluster_gpus: float,
+    gpus: Gpus,
+    stretch: Stretch | None = None,
+    price: Price | None = None,
 ) -> Table:
     """Return the canonical table of the jobs to simulate, in order of arrival.
 
@@ -64,6 +69,8 @@ def load_table(
         Number of default GPUs with the compute of the whole cluster, for arrivals with a target load.
     stretch
         Time as measured / compute time (`artist.workload.measured.Stretch`); None for 1.
+    price
+        Communication that run times include (`artist.workload.measured.Price`); None for none.
 
     Raises
     ------
@@ -75,7 +82,7 @@ def load_table(
     if isinstance(source.parameters, FileParameters):
         _log_drawn_models(table, source.parameters.models, source.parameters.seed)
     table = assign_models(table, source.parameters.models, source.parameters.seed)
-    table = with_limits(on_cluster_share(table, stretch), source.parameters.limits)
+    table = with_limits(on_cluster_share(table, stretch, price), source.parameters.limits)
     return arrived(table, arrivals, cluster_gpus)
 
 
@@ -85,7 +92,7 @@ def arrived(table: Table, arrivals: Arrivals, cluster_gpus: float) -> Table:
     Real starts are kept where arrivals are those of the trace.
     """
     if not isinstance(arrivals, TraceArrivals):
-        table = table.without("started_s")
+        table = table.without("started_s").without("ended_s")
     if isinstance(arrivals, Rule):
         return arrivals.apply(table, cluster_gpus)
     return Table.of(arrivals.apply(table.frame(), cluster_gpus))
@@ -114,6 +121,7 @@ def load_jobs(
     profile_compute_ns: Callable[[str], int],
     gpus: Gpus,
     stretch: Stretch | None = None,
+    price: Price | None = None,
 ) -> CompactJobs:
     """Return the jobs to simulate, sorted by arrival; jobs that arrive together keep the order of the trace.
 
@@ -123,7 +131,7 @@ def load_jobs(
         As for `load_table`.
     profile_compute_ns
         Compute time in ns of one iteration of a named model on the reference GPU.
-    stretch
+    stretch, price
         As for `load_table`.
 
     Raises
@@ -131,5 +139,5 @@ def load_jobs(
     InputError
         As `load_table`; and if a model has no profile.
     """
-    table = load_table(source, arrivals, cluster_gpus, gpus, stretch)
-    return to_jobs(table, profile_compute_ns, stretch)
+    table = load_table(source, arrivals, cluster_gpus, gpus, stretch, price)
+    return to_jobs(table, profile_compute_ns, stretch, price)

@@ -21,6 +21,10 @@ Stretch = Callable[[str, int, float, tuple[int, int]], float]
 """Run time / compute time, with the CPUs and memory that run times hold for: by model, GPUs, their speed, and
 the CPUs and bytes of memory that a job asks for."""
 
+Price = Callable[[str, int, float, str, float], float]
+"""Exposed communication / compute time of the placement that run times include: by model, GPUs, their speed,
+the GPU types that a job may use, as a table has them, and the number of machines, 0 if not known."""
+
 _FIELD = "workload.measured_on"
 _SCALED = ("duration_s", "compute_s", "storage_s", "cpu_s", "gpu_s")  # the network is no faster beside a GPU
 _MEASURED_AT = "measured_at"  # speed of the GPUs that times held for, if not all are default GPUs
@@ -88,7 +92,7 @@ def _only_types(gpu_types: Column, gpus: Gpus) -> Column:
     )[codes]
 
 
-def on_cluster_share(table: Table, stretch: Stretch | None) -> Table:
+def on_cluster_share(table: Table, stretch: Stretch | None, price: Price | None = None) -> Table:
     """Return the table of `on_cluster_gpus`, models assigned, with the input rate of other GPUs unchanged.
 
     A run time on other GPUs is the longer of compute time there and input time of CPUs and memory; other GPUs
@@ -99,23 +103,41 @@ def on_cluster_share(table: Table, stretch: Stretch | None) -> Table:
     ----------
     stretch
         None if jobs need no CPUs and memory.
+    price
+        None if run times include no communication.
     """
     if _MEASURED_AT not in table:
         return table
     speed = table[_MEASURED_AT]
     result = table.without(_MEASURED_AT)
-    if stretch is None:
+    if stretch is None and price is None:
         return result
-    factor = stretched(table, table["measured_speed"], stretch) / stretched(table, speed, stretch)
+    now, then = (stretched(table, one, stretch) + priced(table, one, price)
+                 for one in (table["measured_speed"], speed))  # fmt: skip
+    factor = now / then
     times = [name for name in ("duration_s", "compute_s") if name in table]
     return result.assign(**{name: table[name] * factor for name in times})
 
 
-def stretched(table: Table, speed: Column, stretch: Stretch) -> np.ndarray:
-    """Return run time / compute time on GPUs of some speed, (n_jobs,)."""
+def stretched(table: Table, speed: Column, stretch: Stretch | None) -> np.ndarray:
+    """Return run time / compute time on GPUs of some speed, without communication, (n_jobs,)."""
+    if stretch is None:
+        return np.ones(len(table))
     asked = zip(table["cpus"].tolist(), table["memory_bytes"].tolist(), strict=True)
     keys = list(zip(table["model"].tolist(), table["gpus"].tolist(), speed.tolist(), asked, strict=True))
     known = {key: stretch(*key) for key in dict.fromkeys(keys)}
+    return np.array([known[key] for key in keys])
+
+
+def priced(table: Table, speed: Column, price: Price | None) -> np.ndarray:
+    """Return the exposed communication that run times include / compute time, (n_jobs,)."""
+    if price is None:
+        return np.zeros(len(table))
+    types = table["gpu_types"] if "gpu_types" in table else np.full(len(table), "", object)
+    nodes = table["nodes"] if "nodes" in table else np.full(len(table), np.nan)
+    columns = (table["model"], table["gpus"], speed, types, np.nan_to_num(nodes))
+    keys = list(zip(*(column.tolist() for column in columns), strict=True))
+    known = {key: price(*key) if key[1] > 1 else 0.0 for key in dict.fromkeys(keys)}
     return np.array([known[key] for key in keys])
 
 

@@ -66,7 +66,14 @@ ALLOWED = {
         "netmodels",
     ),
     "artist.describe": (
-        *("artist.describe", "artist.drawing", "artist.tables", "artist.workload", "artist.errors"),
+        *(
+            "artist.describe",
+            "artist.drawing",
+            "artist.tables",
+            "artist.workload",
+            "artist.core",
+            "artist.errors",
+        ),
     ),
 }
 # The commands beside artist make parts from the configuration, as the command line does.

@@ -60,6 +60,14 @@ class Communication:
             compute_ns = self._of_stages(spec.stages, spec, allocation, cluster)
         return (2 * compute_ns * exposed + of) // (2 * of)  # rounded
 
+    def share(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, speed: float) -> float:
+        """Return exposed communication / compute time of a placement, on GPUs of another speed."""
+        profile = self._profile(spec.model)
+        profile = profile if speed == 1.0 else profile.scaled(1 / speed)
+        shape = self._shape(allocation, cluster)
+        answer = self._network.iteration(profile, shape, self._fabric, self._system)
+        return answer.exposed_ns / max(answer.compute_ns, 1)
+
     def full_ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
         """Return the whole communication of an iteration in ns, hidden or not."""
         if not spec.model or allocation.gpus < 2:

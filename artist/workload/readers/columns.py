@@ -102,9 +102,11 @@ class ColumnsCsv(TraceReader):
     - `gather` makes rows of one job_id, such as pods, one job: GPUs, CPUs and memory add up, it spans at most
       one machine per pod with GPUs, arrives with the first, and runs from the latest start to the latest end.
     - CPUs and memory may be quantities of Kubernetes, 1500m and 64Gi; parts of a CPU are rounded up.
-    - Rows without a duration follow `no_duration`, those of duration 0 `zero_duration`, those without GPUs
-      `cpu_jobs`, parts of GPUs `fractional_gpus`, a repeated job_id `duplicates`: refuse; take the first; or
-      number, as <job_id>#<line>. Rows left out are counted.
+    - Rows without a duration follow `no_duration`: with until_end a job that started and has no end runs
+      until the last time of the file, and others are left out.
+    - Rows of duration 0 follow `zero_duration`, those without GPUs `cpu_jobs`, parts of GPUs
+      `fractional_gpus`, a repeated job_id `duplicates`: refuse; take the first; or number, as
+      <job_id>#<line>. Rows left out are counted.
     - `separator` is one character, or `tab`; `decimal` is the comma or point of numbers; `comment` begins
       lines to skip; `header` names the columns of a file without a header line.
     """
@@ -120,7 +122,7 @@ class ColumnsCsv(TraceReader):
         timestamp_format: str | None = None
         time_zone: TimeZone | None = None
         origin: NaiveDatetime | None = None
-        no_duration: Literal["drop", "refuse"] = "drop"
+        no_duration: Literal["drop", "refuse", "until_end"] = "drop"
         zero_duration: rules.ZeroDuration = "drop"
         cpu_jobs: rules.CpuJobs = "drop"
         fractional_gpus: rules.FractionalGpus = "round_up"
@@ -132,6 +134,14 @@ class ColumnsCsv(TraceReader):
         comment: str | None = None
         header: tuple[str, ...] | None = None
         bad_rows: BadRowsRule = "refuse"
+
+        @model_validator(mode="before")
+        @classmethod
+        def _as_observed(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+            columns = values.get("columns")
+            spans = isinstance(columns, Mapping) and columns.get("start_s") and columns.get("end_s")
+            durations = values.get("durations") or ("observed" if spans else "compute")
+            return {**values, "durations": durations}
 
         @model_validator(mode="after")
         def _fits(self) -> Self:
@@ -179,9 +189,14 @@ class ColumnsCsv(TraceReader):
             table, times = gathered(table, times)
             raw = raw.at(table.places)
         table = self._with_run_times(raw, _with_starts(table, times), times)
-        if chosen.no_duration == "drop":
+        if chosen.no_duration == "until_end":
+            table = _until_end(table, path)
+        if chosen.no_duration != "refuse":
             unknown = np.isnan(table["duration_s"]) & np.isnan(table["iterations"] * table["compute_s"])
-            table = rules.drop(table, unknown, path, "no duration (no_duration=drop)")
+            started = unknown & ~np.isnan(table["started_s"]) if "started_s" in table else unknown & False
+            hint = f"; {started.sum()} of them started: until_end lets them run" if started.any() else ""
+            reason = f"no duration (no_duration={chosen.no_duration}{hint})"
+            table = rules.drop(table, unknown, path, reason)
         table = rules.whole_gpus(table, chosen.fractional_gpus, path)
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
@@ -342,3 +357,17 @@ def _with_starts(table: Table, times: Mapping[str, Column]) -> Table:
         return table
     wait_s = seconds(submit, begun(start, submit))
     return table.assign(started_s=table["submit_s"] + np.where(wait_s < 0, np.nan, wait_s))
+
+
+def _until_end(table: Table, path: Path) -> Table:
+    """Return the table with jobs that started and have no end running until the last time of the file."""
+    if "started_s" not in table:
+        return table
+    started_s, duration_s = table["started_s"], table["duration_s"]
+    runs = ~np.isnan(started_s) & np.isnan(duration_s) & np.isnan(table["iterations"] * table["compute_s"])
+    if runs.any():
+        note = "%s: %d of %d jobs have a start and no end: they run until the last time of the file"
+        rules.log.info(note, path, int(runs.sum()), len(table), extra={"note": True})
+    ended_s = started_s + np.nan_to_num(duration_s)
+    last_s = np.nanmax([table["submit_s"].max(), np.nanmax(np.append(ended_s, -np.inf))])
+    return table.assign(duration_s=np.where(runs, last_s - started_s, duration_s))

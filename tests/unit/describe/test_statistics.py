@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from artist.core.waiting import mean_in_use
 from artist.describe.cpus import CpusAsked
-from artist.describe.series import mean_in_use
 from artist.describe.statistics import UNNAMED, describe
 
 

@@ -1,8 +1,9 @@
-"""GPUs in use over time, from intervals of use."""
+"""Waits of jobs, and waiting jobs and GPUs in use over time, from intervals."""
 
 import numpy as np
 
 Floats = np.ndarray
+_LONG_S = 600.0
 
 
 def mean_in_use(start_s: Floats, end_s: Floats, gpus: Floats, edges_s: Floats) -> Floats:
@@ -19,6 +20,16 @@ def mean_in_use(start_s: Floats, end_s: Floats, gpus: Floats, edges_s: Floats) -
     means: Floats = np.diff(used) / np.diff(edges_s)
     means[means < 0] = 0.0  # differences of large numbers may fall a little below 0
     return means
+
+
+def waits(waits_s: Floats) -> dict[str, float | None]:
+    """Return mean, median and percentiles of waits in s, and their share above 10 min; None without a job."""
+    names = ("mean", "median", "p90", "p99", "over_10min")
+    if not len(waits_s):
+        return dict.fromkeys(names)
+    percentiles = np.percentile(waits_s, (50, 90, 99))
+    values = (waits_s.mean(), *percentiles, (waits_s > _LONG_S).mean())
+    return dict(zip(names, map(float, values), strict=True))
 
 
 def _integral(from_s: Floats, gpus: Floats, until_s: Floats) -> Floats:
