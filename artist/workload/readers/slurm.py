@@ -7,7 +7,7 @@ import numpy as np
 
 from artist.errors import InputError
 from artist.tables.rows import Column, Table, coded, to_numbers
-from artist.workload.api import TypedFileParameters
+from artist.workload.api import Durations, TypedFileParameters
 from artist.workload.missing import is_missing, without_fillers
 from artist.workload.readers import rules
 from artist.workload.readers.gather import gathered
@@ -97,6 +97,7 @@ class SlurmDump(TraceReader):
     class Parameters(TraceParameters, TypedFileParameters):
         """Parameters, beside those of every source."""
 
+        durations: Durations = "observed"
         gpu_types: Literal["keep", "drop", "known", "ignore"] = "known"
         time_zone: TimeZone | None = None
         timestamp_format: str | None = None

@@ -135,14 +135,14 @@ def test_run_times_of_compute_begin_with_the_window(run: Callable[..., Any]) -> 
 
 
 def test_jobs_of_the_first_instant_that_ran_come_first(run: Callable[..., Any]) -> None:
-    """P and q are submitted when the trace begins, and q runs then: 0 to 500, though p is first in the file."""
+    """P and q are submitted when the trace begins, and q runs then: it is first, and p follows at 500."""
     rows = "p,0,500,600,8,x\nq,0,0,500,4,x\nz,700,700,710,1,x\n"
     _, jobs, _ = run(TRACE.splitlines()[0] + "\n" + rows, "policy=sjf")
     assert jobs["first_start_s"].to_dict() == {"q": 0, "p": 500, "z": 700}
 
 
 def test_a_job_without_an_end_may_run_to_the_end_of_the_file(run: Callable[..., Any]) -> None:
-    """E starts at 4,050 and has no end: it runs to 4,100, the last time of the file; without a start: left out."""
+    """E starts at 4,050 and has no end: it runs to 4,100, the last time of the file; f has no start."""
     rows = TRACE + "e,4050,4050,,1,x\nf,4060,,,1,x\n"
     _, jobs, _ = run(rows, "policy=fifo", "workload.no_duration=until_end", "cluster.machines=2")
     assert jobs["running_s"].to_dict() == {"a": 1000, "b": 600, "c": 300, "d": 100, "e": 50}
