@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artist.core.buckets import ALL, sets_by
+from artist.core.buckets import ALL, members_of, sets_by
 from artist.core.record import record
 from artist.errors import InputError
 
@@ -104,6 +104,7 @@ class Cluster:
         self.n_racks = int(self.rack.max()) + 1 if machines else 0
         self.worth_of: dict[str, float] = {}  # by GPU type
         self._shares: dict[tuple[int, int], Slice] = {}
+        self._parts: dict[int, Cluster] = {}
         speed_of: dict[str, float] = {}
         for m in machines:
             for name, known, value in (("speeds", speed_of, m.speed), ("worths", self.worth_of, m.worth)):
@@ -129,6 +130,20 @@ class Cluster:
             cpus, memory = self.machines[machine].share(int(gpus))
             share = self._shares[machine, gpus] = Slice(int(machine), int(gpus), cpus, memory)
         return share
+
+    def part(self, among: int) -> "Cluster":
+        """Return a cluster of some machines, a set of `artist.core.buckets`, in one pool; cached.
+
+        Machines and racks are numbered from 0, in their order here.
+        """
+        if among == ALL:
+            return self
+        if among not in self._parts:
+            machines = [self.machines[number] for number in members_of(among)]
+            rack = {number: i for i, number in enumerate(sorted({machine.rack for machine in machines}))}
+            renumbered = [replace(m, rack=rack[m.rack], pool=DEFAULT_POOL) for m in machines]
+            self._parts[among] = Cluster(renumbered, self._default_type)
+        return self._parts[among]
 
     @cached_property
     def total_gpus(self) -> int:
@@ -216,19 +231,23 @@ class Cluster:
         sets = sets_by(machine.hardware for machine in self.machines)
         return {hardware: machines for hardware, machines in sets.items() if hardware in with_gpus}
 
-    def same_hardware(self, machine: Machine, gpus: int, gpu_types: Sequence[str] = ()) -> int:
-        """Return the machines with the hardware of one, as a set; ALL if a job of `gpus` does not fit there.
+    def same_hardware(
+        self, machine: Machine, gpus: int, gpu_types: Sequence[str] = (), among: int = ALL
+    ) -> int:
+        """Return the machines with the hardware of one, as a set; `among` if `gpus` do not fit there.
 
         Parameters
         ----------
         gpu_types
             GPU types that the job allows; none for any.
+        among
+            The machines that count.
         """
         if self.uniform:
-            return ALL
+            return among
         allowed = not gpu_types or machine.gpu_type in gpu_types
-        total = sum(m.gpus for m in self.machines if m.hardware == machine.hardware)
-        return self.hardware_sets[machine.hardware] if allowed and total >= gpus else ALL
+        total = sum(m.gpus for m in self.part(among).machines if m.hardware == machine.hardware)
+        return self.hardware_sets[machine.hardware] & among if allowed and total >= gpus else among
 
     @cached_property
     def of_type(self) -> dict[str, npt.NDArray[np.bool_]]:

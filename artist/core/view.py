@@ -114,6 +114,10 @@ class JobColumns(Protocol):
         """Time limit, `artist.core.job.UNLIMITED_NS` for a job without one (`knows_limits`)."""
 
     @property
+    def partition(self) -> npt.NDArray[np.object_]:
+        """Partition of the trace."""
+
+    @property
     def guaranteed(self) -> Bools:
         """True for jobs whose GPUs are guaranteed; the others take idle GPU time."""
 
@@ -228,11 +232,11 @@ class BeliefPerformance(Protocol):
             The machines that count, as a set of `artist.core.buckets`.
         """
 
-    def as_asked(self, jobs: Sequence[int]) -> Ints:
+    def as_asked(self, jobs: Sequence[int], among: int = ALL) -> Ints:
         """Return iteration times (n,) of jobs, each alone on the GPUs that it asks for, consolidated.
 
         An elastic job has the most, up to those that it asks for, that the cluster has of a type that it
-        allows; a fungible job the number that it needs of the first such type.
+        allows; a fungible job the number that it needs of the first such type. `among` as for `at_gpus`.
         """
 
     def at_resources(
@@ -338,8 +342,15 @@ class ClusterView(Protocol):
     def free(self) -> Free:
         """Return a scratch copy of the free resources, on which to try placements."""
 
-    def columns(self, jobs: Sequence[int]) -> JobColumns:
-        """Return the columns of the given jobs only, in the given order."""
+    def columns(self, jobs: Sequence[int], among: int = ALL) -> JobColumns:
+        """Return the columns of the given jobs only, in the given order.
+
+        Parameters
+        ----------
+        among
+            The machines that count for `capacity`, stages, times alone and best cases, as a set of
+            `artist.core.buckets`.
+        """
 
     def demand(self, job: int) -> Demand:
         """Return the demand of a job."""

@@ -1,11 +1,14 @@
 """Configuration of the machines: number, types, racks, pools and failures."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+import numpy as np
+from pydantic import Field, NaiveDatetime, model_validator
 
 from artist.bad_input.records import Strict
+from artist.core.arrays import Ints
 
 DEFAULT_RACKS = 2
 MAX_MACHINES = 100_000  # built in a second and 200 MB; more is a slip, and would eat all memory
@@ -61,6 +64,22 @@ class ClusterConfig(Strict):
         None for the topology's value.
     machine_type
         None for the topology's default.
+    shares
+        Machines by pool instead of `racks` and `machines`: a file of counts by date
+        (`artist.datacenter.shares`), or `largest`, the most GPUs that a pool had in use in the trace.
+    shares_since
+        Time of second 0 in that file; None for its first date.
+    pools
+        Pools of the file, or of the trace, to take; None for all.
+    scale
+        Factor of the number of machines, pool by pool.
+    partition_by
+        Column of the jobs that names the pool on whose machines alone they run; None where they run on all.
+    one_pool
+        Whether the machines of all partitions serve all jobs after all.
+    whole_machines
+        Jobs that take the fewest machines that hold their GPUs, if they have no `max_machines`: those whose
+        GPUs are a multiple of a machine's, or all; None for none.
     events
         CSV file of machines that fail, join and leave (`artist.datacenter.events`).
     failures
@@ -71,6 +90,13 @@ class ClusterConfig(Strict):
     machines: Count | Annotated[list[MachineGroup], Field(min_length=1)] | None = None
     machines_per_rack: Count | None = None
     machine_type: str | None = None
+    shares: Literal["largest"] | Path | None = None
+    shares_since: NaiveDatetime | None = None
+    pools: tuple[str, ...] | None = None
+    scale: float = Field(1.0, gt=0, le=1000)
+    partition_by: Literal["vc", "partition"] | None = None
+    one_pool: bool = Field(default=False, strict=True)
+    whole_machines: Literal["multiples", "all"] | None = None
     events: Path | None = None
     failures: FailureConfig | None = None
 
@@ -86,6 +112,28 @@ class ClusterConfig(Strict):
                 "cluster.machines is a list that names its types, so cluster.machine_type cannot hold too; "
                 "leave one of the two out (null)"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _pools_agree(self) -> Self:
+        size = next((n for n in ("racks", "machines") if getattr(self, n) is not None), None)
+        by_date = isinstance(self.shares, Path)
+        if self.shares is not None and size:
+            raise ValueError(
+                f"cluster.shares says how many machines there are, so cluster.{size} cannot hold too; "
+                "leave one of the two out (null)"
+            )
+        if by_date and (self.events or self.failures):
+            raise ValueError(
+                "cluster.shares names a file by date, so cluster.events and cluster.failures cannot hold; "
+                "leave one of them out (null)"
+            )
+        if self.shares_since is not None and not by_date:
+            raise ValueError("cluster.shares_since is a date of a file; cluster.shares=FILE, or null")
+        if self.shares == "largest" and self.partition_by is None:
+            raise ValueError("cluster.shares=largest is by partition; cluster.partition_by=vc or partition")
+        if self.one_pool and self.partition_by is None:
+            raise ValueError("cluster.one_pool joins partitions; cluster.partition_by=vc or partition")
         return self
 
     def groups(self, machines_per_rack: int, default_type: str) -> tuple[MachineGroup, ...]:
@@ -119,4 +167,20 @@ class ClusterConfig(Strict):
                 f"{total} machines at {machines_per_rack} to a rack fill {needed} racks, not {self.racks}; "
                 "leave out cluster.racks or cluster.machines, or change cluster.machines_per_rack"
             )
-        return groups
+        return tuple(group.model_copy(update={"count": scaled(group.count, self.scale)}) for group in groups)
+
+    def max_machines(self, machine_gpus: int) -> Callable[[Ints], Ints] | None:
+        """Return the rule for the maximum number of machines by a job's GPUs, 0 for any; None for no rule."""
+        if self.whole_machines is None or not machine_gpus:
+            return None
+        every = machine_gpus if self.whole_machines == "multiples" else 1
+        return lambda gpus: np.where(gpus % every == 0, -(-gpus // machine_gpus), 0)
+
+
+def scaled(count: int, factor: float) -> int:
+    """Return a number of machines times a factor: rounded, half up, and at least one.
+
+    >>> scaled(26, 0.85), scaled(1, 0.1)
+    (22, 1)
+    """
+    return max(1, int(count * factor + 0.5))

@@ -94,9 +94,9 @@ class Belief:
         demand, place = self._specs[job].demand, self._consolidated.place
         return self.alone([job] * len(counts), [place(demand, n, among) for n in counts])
 
-    def as_asked(self, jobs: Sequence[int]) -> Ints:
+    def as_asked(self, jobs: Sequence[int], among: int = ALL) -> Ints:
         place = self._consolidated.place_all
-        return self.alone(jobs, [place(self._specs[job].demand) for job in jobs])
+        return self.alone(jobs, [place(self._specs[job].demand, among) for job in jobs])
 
     def at_resources(
         self, job: int, gpus: int, cpus: Sequence[int], memory_bytes: Sequence[int], among: int = ALL

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.arrays import Bools, Floats, Ints
+from artist.core.buckets import ALL
 from artist.core.compact_jobs import field_of, of_templates
 from artist.core.job import UNLIMITED_NS, JobSpec
 from artist.core.view import Totals
@@ -84,10 +85,13 @@ def _rows(column: str) -> lazy[Ints]:
 class Columns:
     """Unfinished jobs as columns; see `artist.core.view.JobColumns`."""
 
-    def __init__(self, table: JobTable, machines: MachineTable, known: Known, rows: Ints, now: int) -> None:
+    def __init__(
+        self, table: JobTable, machines: MachineTable, known: Known, rows: Ints, now: int, among: int = ALL
+    ) -> None:
         self._table = table
         self._machines = machines
         self._known = known
+        self._among = among
         self.now_ns = now
         self.job = rows
 
@@ -100,7 +104,7 @@ class Columns:
 
     @lazy
     def capacity(self) -> Totals:
-        return Totals(*self._machines.totals())
+        return Totals(*self._machines.totals(self._among))
 
     @lazy
     def mean_unfinished(self) -> Floats:
@@ -171,6 +175,10 @@ class Columns:
         return self._known.limit_ns[self.job]
 
     @property
+    def partition(self) -> npt.NDArray[np.object_]:
+        return self._known.of_all("partition")[self.job]
+
+    @property
     def guaranteed(self) -> Bools:
         return self._known.of_all("guaranteed")[self.job].astype(np.bool_)
 
@@ -212,7 +220,7 @@ class Columns:
     @lazy
     def _best(self) -> Ints:
         self._known.require("performance")
-        return self._known.best_cases.of(self.job)
+        return self._known.best_cases.of(self.job, self._among)
 
     @property
     def best_cpus(self) -> Ints:
@@ -232,12 +240,15 @@ class Columns:
         self._known.require("models")
         return self._known.skew[self.job]
 
+    @lazy
+    def _profile(self) -> Ints:
+        self._known.require("stages")
+        return self._known.profiled.of(self.job, self._among)
+
     @property
     def stage_ns(self) -> Ints:
-        self._known.require("stages")
-        return self._known.profiled.stage_ns[self.job]
+        return self._profile[:, :4]
 
     @property
     def alone_ns(self) -> Ints:
-        self._known.require("stages")
-        return self._known.profiled.alone_ns[self.job]
+        return self._profile[:, 4]

@@ -1,7 +1,7 @@
 """Consolidated placements of one job in an empty cluster, cached."""
 
 from dataclasses import replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from operator import index
 from typing import NamedTuple
 
@@ -33,7 +33,9 @@ class Consolidated:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._known: dict[tuple[int, tuple[str, ...], bool, int], Allocation] = {}
-        self._largest = lru_cache(_MAX_KNOWN)(partial(largest_target, machines=cluster.machines))
+        self._largest = lru_cache(_MAX_KNOWN)(
+            lambda demand, among: largest_target(demand, cluster.part(among).machines)
+        )
 
     def place(self, demand: Demand, gpus: int, among: int = ALL) -> Allocation:
         """Return a placement of `gpus` GPUs for a job.
@@ -58,7 +60,7 @@ class Consolidated:
             known = self._known[key] = self._place(index(gpus), demand.gpu_types, demand.mixed_types, among)
         return known
 
-    def place_all(self, demand: Demand) -> Allocation:
+    def place_all(self, demand: Demand, among: int = ALL) -> Allocation:
         """Return a placement of all GPUs that a job asks for, or of the most that fit for an elastic job.
 
         A fungible job gets the number that it needs of the first allowed GPU type that has enough.
@@ -68,13 +70,13 @@ class Consolidated:
         PlanError
             If the machines are too few.
         """
-        target = self._largest(demand) if demand.elastic else demand.gpus
+        target = self._largest(demand, among) if demand.elastic else demand.gpus
         if demand.fungible:
-            has, worth_of = self._cluster.gpus_of, self._cluster.worth_of
+            has, worth_of = self._cluster.part(among).gpus_of, self._cluster.worth_of
             for name in demand.gpu_types or has:
                 if name in has and (gpus := demand.gpus_at(worth_of[name], target)) <= has[name]:
-                    return self.place(replace(demand, gpu_types=(name,)), gpus)
-        return self.place(demand, target)
+                    return self.place(replace(demand, gpu_types=(name,)), gpus, among)
+        return self.place(demand, target, among)
 
     def spread(self, demand: Demand, gpus: int, machines: int) -> Allocation:
         """Return a placement of `gpus` GPUs, in equal parts on a number of machines if that is possible.

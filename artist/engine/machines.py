@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from artist.core.buckets import Buckets, sets_by
+from artist.core.buckets import ALL, Buckets, members_of, sets_by
 from artist.core.cluster import Allocation, Cluster, Group, crosses_racks, racks_of
 from artist.core.events import MachineEvent
 
@@ -67,9 +67,19 @@ class MachineTable:
         self.capacity_gpu_ns += self.capacity_gpus * step
         self.group_gpu_ns += self.group_gpus * step
 
-    def totals(self) -> tuple[int, int, int]:
-        """Return the GPUs, CPUs and bytes of memory of the machines that accept work, at least 1 of each."""
+    def totals(self, among: int = ALL) -> tuple[int, int, int]:
+        """Return the GPUs, CPUs and bytes of memory of machines that accept work, at least 1 of each.
+
+        Parameters
+        ----------
+        among
+            The machines that count, as a set of `artist.core.buckets`.
+        """
         c, accepts = self.cluster, np.frombuffer(self.accepts, dtype=np.int8)
+        if among != ALL:
+            counted = np.zeros_like(accepts)
+            counted[members_of(among)] = 1
+            accepts = accepts * counted
         gpus, cpus, memory = (max(1, int(column @ accepts)) for column in (c.gpus, c.cpus, c.memory_bytes))
         return gpus, cpus, memory
 

@@ -7,6 +7,7 @@ from weakref import ref
 import numpy as np
 
 from artist.core.arrays import Bools, Floats, Ints
+from artist.core.buckets import ALL
 from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Event
 from artist.core.free import Free
@@ -118,14 +119,14 @@ class View:
             if free is not None:
                 free.keep()
 
-    def columns(self, jobs: Sequence[int]) -> Columns:
+    def columns(self, jobs: Sequence[int], among: int = ALL) -> Columns:
         for job in jobs:
             if not 0 <= job < self._table.n_arrived:
                 raise self._unknown(job)
-        return self._columns(np.array(jobs, dtype=np.int64))
+        return self._columns(np.array(jobs, dtype=np.int64), among)
 
-    def _columns(self, rows: Ints) -> Columns:
-        return Columns(self._table, self._machines, self._state.known, rows, self.now_ns)
+    def _columns(self, rows: Ints, among: int = ALL) -> Columns:
+        return Columns(self._table, self._machines, self._state.known, rows, self.now_ns, among)
 
     def _unknown(self, job: int) -> PlanError:
         """Return the error for a job that has not arrived."""

@@ -20,7 +20,6 @@ from artist.core.memory import release
 from artist.core.result import RunResult
 from artist.core.view import Signal
 from artist.data import data_path
-from artist.datacenter.build import build_cluster
 from artist.datacenter.gpus import gpus_of
 from artist.engine.consolidated import Consolidated
 from artist.engine.engine import Engine
@@ -34,6 +33,7 @@ from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.tuned import TunedCompute
 from artist.performance.own_parts import checked_coupling, checked_effect
 from artist.performance.placed import PlacedPerformance
+from artist.policies.partitions.policy import Partitions
 from artist.run.config import CONTENTION_PACKETS, Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
 from artist.run.lost_time import warn_of_pace, watched
@@ -46,7 +46,7 @@ from artist.run.notes import (
     warn_without_needs,
 )
 from artist.run.parts import part, parts
-from artist.run.pools import check_fits, check_pools
+from artist.run.pools import check_fits, check_partitions, check_pools, sized_cluster
 from artist.run.setting import Setting, describe_run
 from artist.units import seconds_to_ns
 from netmodels.api import (
@@ -170,14 +170,13 @@ def build(config: Config) -> Simulation:
     from artist.workload.measured import log_requests
 
     topology = load_topology(config.topology, config.cluster.machines_per_rack)
-    cluster, capacity_events = build_cluster(config.cluster, topology)
+    source = part(config.workload, "workload", ("table",))
+    cluster, capacity_events = sized_cluster(config.cluster, topology, source)
     network, system = build_network(config.network, topology)
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
     estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))
     warn_without_needs(config.performance, policy, estimates)
-    check_pools(policy, cluster)
-    source = part(config.workload, "workload", ("table",))
     compute, stall = build_compute(config.performance)
     profiles = network_profiles(config.network, topology, system)
     communication = Communication(network, topology.fabric, system, profiles, compute)
@@ -188,6 +187,7 @@ def build(config: Config) -> Simulation:
         gpus_of(cluster, topology),
         _stretch(stall, cluster),
         _price(communication, cluster) if observed(source) else None,
+        config.cluster.max_machines(cluster.largest_machine),
     )
     release()  # the tables: a fifth of the memory of a million jobs
     if config.performance.measured_with == "request":
@@ -198,8 +198,14 @@ def build(config: Config) -> Simulation:
     warn_without_links(config.performance, policy)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
+    by = config.cluster.partition_by
+    if by is None or config.cluster.one_pool:
+        check_pools(policy, cluster)
+        check_fits(policy, cluster, jobs, capacity_events, signals)
+    else:
+        check_partitions(policy, by, cluster, jobs, capacity_events, signals)
+        policy = Partitions(lambda: part(config.policy, "policy", ("decide",)), by)
     check_signals(policy, cluster, signals)
-    check_fits(policy, cluster, jobs, capacity_events, signals)
     stop = _stop(config, len(jobs))
     warn_of_memory(
         jobs,

@@ -1,12 +1,22 @@
-"""Checks before the run: the pools that a policy names exist, and every job fits them."""
+"""Pools before the run: checks that machines are in them and jobs fit, and the largest use of each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from artist.core.cluster import DEFAULT_POOL, CapacityEvent, Cluster
+import numpy as np
+
+from artist.core.cluster import DEFAULT_POOL, CapacityEvent, Cluster, Machine
+from artist.core.compact_jobs import templates_of
 from artist.core.job import Demand, JobSpec
 from artist.core.view import Signal
+from artist.datacenter.build import build_cluster
+from artist.datacenter.config import ClusterConfig
+from artist.datacenter.gpus import gpus_of
+from artist.datacenter.shares import Shares, largest_use
 from artist.engine.admission import asked, ever_present, misfit
 from artist.errors import InputError
+from artist.workload.api import JobSource
+from netmodels.api import Topology
 
 
 def check_pools(policy: object, cluster: Cluster) -> None:
@@ -38,21 +48,113 @@ def check_fits(
     Those are the machines of its `pool`, or of its method `reach`, with the demand that the job starts with.
     """
     pool, reach = getattr(policy, "pool", ""), getattr(policy, "reach", None)
-    if not (callable(reach) or pool in cluster.pools):
-        return
-    there, faults = ever_present(cluster, later), dict[Demand, tuple[str, str]]()
-    what = f"it can never fit pool {pool}, the only one that the policy serves"
-    advice = f"leave such jobs out (workload.max_gpus), or {_field(policy)}=''"
+    there = ever_present(cluster, later)
     if callable(reach):
         what = "it can never fit the machines for training and those that they borrow"
         advice = "leave such jobs out (workload.max_gpus), or let more machines serve"
-    for job in jobs:
-        demand = job.demand
-        if demand not in faults:
-            start, machines = demand, [machine for machine in there if machine.pool == pool]
-            if callable(reach):
-                start, machines = reach(there, signals, demand)
-            faults[demand] = asked(start), misfit(start, machines, advice)
-        request, allowed = faults[demand]
+        _check_each(jobs, lambda demand: reach(there, signals, demand), what, advice)
+    elif pool in cluster.pools:
+        what = f"it can never fit pool {pool}, the only one that the policy serves"
+        advice = f"leave such jobs out (workload.max_gpus), or {_field(policy)}=''"
+        machines = [machine for machine in there if machine.pool == pool]
+        _check_each(jobs, lambda demand: (demand, machines), what, advice)
+
+
+def check_partitions(
+    policy: object,
+    by: str,
+    cluster: Cluster,
+    jobs: Sequence[JobSpec],
+    later: Sequence[CapacityEvent],
+    signals: Mapping[str, Signal],
+) -> None:
+    """Refuse a job whose partition has no machines, or which never fits those.
+
+    Parameters
+    ----------
+    policy, by
+        The policy in each partition, and the column that names the partition of a job.
+    """
+    if pool := getattr(policy, "pool", ""):
+        what = "pools are partitions (cluster.partition_by), and in each the policy takes all machines"
+        raise InputError(what, where=_field(policy), found=pool, allowed="''")
+    pools = dict[str, list[Machine]]()
+    for machine in ever_present(cluster, later):
+        pools.setdefault(machine.pool, []).append(replace(machine, pool=DEFAULT_POOL))
+    partitions = dict[str, list[JobSpec]]()
+    for spec in templates_of(jobs):
+        partitions.setdefault(getattr(spec, by), []).append(spec)
+    for name, some in partitions.items():
+        if name not in pools:
+            what = f"its {by} has no machines"
+            advice = "" if by != "vc" else "; or leave such jobs out (workload.vcs)"
+            allowed = f"a pool of the cluster: {', '.join(sorted(pools))}{advice}"
+            raise InputError(what, where=f"job {some[0].job_id!r}, {by}", found=name, allowed=allowed)
+        what = f"it can never fit the machines of its {by}, {name}"
+        advice = "leave such jobs out (workload.max_gpus), or give it more machines"
+        _check_each(some, _starts_on(policy, pools[name], signals), what, advice)
+
+
+def _starts_on(
+    policy: object, machines: Sequence[Machine], signals: Mapping[str, Signal]
+) -> Callable[[Demand], tuple[Demand, Sequence[Machine]]]:
+    """Return the demand and machines with which a job starts, of machines that are a partition."""
+    reach = getattr(policy, "reach", None)
+    if callable(reach):
+        return lambda demand: reach(machines, signals, demand)
+    return lambda demand: (demand, machines)
+
+
+def _check_each(
+    jobs: Sequence[JobSpec],
+    start: Callable[[Demand], tuple[Demand, Sequence[Machine]]],
+    what: str,
+    advice: str,
+) -> None:
+    """Refuse a job that does not fit where it starts.
+
+    Parameters
+    ----------
+    start
+        Returns the demand with which a job starts, and the machines on which it may, by its demand.
+    """
+    faults = dict[Demand, tuple[str, str]]()
+    for job in templates_of(jobs):
+        if job.demand not in faults:
+            demand, machines = start(job.demand)
+            faults[job.demand] = asked(demand), misfit(demand, machines, advice)
+        request, allowed = faults[job.demand]
         if allowed:
             raise InputError(what, where=f"job {job.job_id!r}", found=request, allowed=allowed)
+
+
+def sized_cluster(
+    config: ClusterConfig, topology: Topology, source: JobSource
+) -> tuple[Cluster, tuple[CapacityEvent, ...]]:
+    """Return the machines and their events; with `shares=largest` as many as the jobs of a source had.
+
+    Raises
+    ------
+    InputError
+        As `build_cluster`; and if the trace has no real starts.
+    """
+    from artist.workload.load import read_table  # other commands do without
+
+    cluster, events = build_cluster(config, topology)
+    if config.shares != "largest":
+        return cluster, events
+    assert config.partition_by is not None
+    table = read_table(source, gpus_of(cluster, topology))
+    if "started_s" not in table or np.isnan(table["started_s"]).all():
+        what = "the trace does not say when its jobs started"
+        allowed = "a trace with real starts (workload.columns.start_s); a FILE; null, with cluster.machines"
+        raise InputError(what, where="cluster.shares", found=config.shares, allowed=allowed)
+    names = (
+        table[config.partition_by]
+        if config.partition_by in table
+        else np.full(len(table), "", dtype=np.object_)
+    )
+    shares = largest_use(names, table["gpus"], table["started_s"], table["ended_s"], cluster.largest_machine)
+    wanted = config.pools or list(shares.machines)
+    kept = {pool: counts for pool, counts in shares.machines.items() if pool in wanted}
+    return build_cluster(config, topology, Shares(shares.times_s, kept))

@@ -3,6 +3,9 @@
 import logging
 from collections.abc import Callable
 
+import numpy as np
+
+from artist.core.arrays import Ints
 from artist.core.compact_jobs import CompactJobs
 from artist.core.gpus import Gpus
 from artist.tables.rows import Table
@@ -56,6 +59,7 @@ def load_table(
     gpus: Gpus,
     stretch: Stretch | None = None,
     price: Price | None = None,
+    max_machines: Callable[[Ints], Ints] | None = None,
 ) -> Table:
     """Return the canonical table of the jobs to simulate, in order of arrival.
 
@@ -71,19 +75,30 @@ def load_table(
         Time as measured / compute time (`artist.workload.measured.Stretch`); None for 1.
     price
         Communication that run times include (`artist.workload.measured.Price`); None for none.
+    max_machines
+        Returns the maximum number of machines of jobs by their GPUs, where the trace has none; 0 for any.
 
     Raises
     ------
     InputError
         As `read_table`; and if the cluster lacks the GPU types of a job.
     """
-    table = read_table(source, gpus)
+    table = _on_machines(read_table(source, gpus), max_machines)
     check_types(table, source, gpus, _origin(source))
     if isinstance(source.parameters, FileParameters):
         _log_drawn_models(table, source.parameters.models, source.parameters.seed)
     table = assign_models(table, source.parameters.models, source.parameters.seed)
     table = with_limits(on_cluster_share(table, stretch, price), source.parameters.limits)
     return arrived(table, arrivals, cluster_gpus)
+
+
+def _on_machines(table: Table, max_machines: Callable[[Ints], Ints] | None) -> Table:
+    """Return the table with `max_machines` also of the jobs for which the trace has none."""
+    if max_machines is None:
+        return table
+    known = table["max_machines"] if "max_machines" in table else np.zeros(len(table), dtype=np.int64)
+    most = max_machines(np.maximum(table["gpus"], table["max_gpus"]))
+    return table.assign(max_machines=np.where(known > 0, known, most))
 
 
 def arrived(table: Table, arrivals: Arrivals, cluster_gpus: float) -> Table:
@@ -122,6 +137,7 @@ def load_jobs(
     gpus: Gpus,
     stretch: Stretch | None = None,
     price: Price | None = None,
+    max_machines: Callable[[Ints], Ints] | None = None,
 ) -> CompactJobs:
     """Return the jobs to simulate, sorted by arrival; jobs that arrive together keep the order of the trace.
 
@@ -131,7 +147,7 @@ def load_jobs(
         As for `load_table`.
     profile_compute_ns
         Compute time in ns of one iteration of a named model on the reference GPU.
-    stretch, price
+    stretch, price, max_machines
         As for `load_table`.
 
     Raises
@@ -139,5 +155,5 @@ def load_jobs(
     InputError
         As `load_table`; and if a model has no profile.
     """
-    table = load_table(source, arrivals, cluster_gpus, gpus, stretch, price)
+    table = load_table(source, arrivals, cluster_gpus, gpus, stretch, price, max_machines)
     return to_jobs(table, profile_compute_ns, stretch, price)

@@ -55,6 +55,7 @@ ALLOWED = {
     "artist.run": (
         *("artist.core", "artist.engine", "artist.performance", "artist.workload", "artist.datacenter"),
         *("artist.recording", "artist.bad_input", "artist.run", "netmodels", *BASIC),
+        "artist.policies.partitions",  # around the policy that the configuration names
     ),
     "netmodels": ("netmodels",),
     "artist.pricing": (

@@ -138,7 +138,7 @@ def test_a_profile_holds_for_the_gpus_that_a_job_can_get():
     ]
     check_jobs(jobs, cluster)
     profiled = Profiled(jobs, cluster, PlainPerformance(), Consolidated(cluster))
-    assert profiled.alone_ns.tolist() == [4 * NS_PER_S, 17 * NS_PER_S // 3]
+    assert profiled.of(np.arange(2))[:, 4].tolist() == [4 * NS_PER_S, 17 * NS_PER_S // 3]
 
 
 def test_at_gpus_counts_the_machines_of_a_set_only():

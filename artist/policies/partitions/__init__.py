@@ -1,0 +1,1 @@
+"""Any policy in each partition of a cluster."""

@@ -1,0 +1,178 @@
+"""One partition: its machines and jobs, numbered from 0 as in a cluster of its own, and its policy."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from artist.core.arrays import Floats, Ints
+from artist.core.buckets import ALL, members_of, set_of
+from artist.core.cluster import DEFAULT_POOL, Allocation, Cluster, Group, Slice
+from artist.core.events import Arrival, Event, Finish, MachineEvent, Stop
+from artist.core.plan import Plan
+from artist.core.view import ClusterView, JobColumns, Policy
+from artist.errors import PlanError
+
+
+class Partition:
+    """The machines, jobs and policy of a partition.
+
+    Parameters
+    ----------
+    name
+        The pool of its machines.
+    among
+        Its machines, as a set of `artist.core.buckets`.
+    whole
+        The cluster of all partitions.
+    policy
+        Decides here alone.
+
+    Attributes
+    ----------
+    machines, jobs
+        Numbers in the whole cluster, by number here.
+    here
+        Numbers of jobs here, by number in the whole cluster.
+    unfinished, waiting
+        Jobs, by number here.
+    news
+        Events since the policy's last call, by numbers here.
+    wake_ns
+        Time of the wake-up that the policy asked for.
+    awaited_gpus
+        GPUs that must be free here before arrivals and finishes call the policy.
+    """
+
+    def __init__(self, name: str, among: int, whole: Cluster, policy: Policy) -> None:
+        self.name = name
+        self.machines = members_of(among)
+        self.cluster = whole.part(among)
+        self.policy = policy
+        self.jobs: list[int] = []
+        self.here: dict[int, int] = {}
+        self.unfinished: dict[int, None] = {}
+        self.waiting: dict[int, None] = {}
+        self.news: list[Event] = []
+        self.wake_ns: int | None = None
+        self.awaited_gpus = 0
+        self._among = among
+        self._machine_here = {number: here for here, number in enumerate(self.machines)}
+        self._planned: list[int] = []  # since `settle`
+        self._began_ns = 0  # sum of the arrivals so far, less that of the finishes
+        self._at_arrival_ns: list[int] = []  # `_unfinished_job_ns` at each arrival
+
+    # --- events and plans
+
+    def settle(self, view: ClusterView) -> None:
+        """Note whether the jobs of earlier plans wait."""
+        for job in self._planned:
+            if view.allocation(self.jobs[job]) is None:
+                self.waiting[job] = None
+            else:
+                self.waiting.pop(job, None)
+        self._planned.clear()
+
+    def hear(self, event: Event) -> None:
+        """Add an event to the news."""
+        if isinstance(event, Arrival):
+            job = self.here[event.job] = len(self.jobs)
+            self.jobs.append(event.job)
+            self._at_arrival_ns.append(self._unfinished_job_ns(event.time_ns))
+            self._began_ns += event.time_ns
+            self.unfinished[job] = self.waiting[job] = None
+            self.news.append(Arrival(event.time_ns, job))
+        elif isinstance(event, Finish):
+            job = self.here[event.job]
+            self._began_ns -= event.time_ns
+            del self.unfinished[job]
+            self.waiting.pop(job, None)
+            self.news.append(Finish(event.time_ns, job))
+        elif isinstance(event, Stop):
+            job = self.here[event.job]
+            self.waiting[job] = None
+            self.news.append(replace(event, job=job))
+        elif isinstance(event, MachineEvent):
+            self.awaited_gpus = 0  # as of all that is neither arrival nor finish
+            here = self._machine_here[event.machine]
+            self.news.append(replace(event, machine=here, pool=DEFAULT_POOL))
+        else:
+            self.awaited_gpus = 0
+            self.news.append(event)
+
+    def carry(self, plan: Plan, changes: dict[int, Allocation | None], shifts: dict[int, int]) -> None:
+        """Add a plan of the policy to changes and shifts by number in the whole cluster."""
+        self.news.clear()
+        if not isinstance(plan, Plan):
+            raise self._error(f"returned {plan!r}; allowed: view.plan()...done()")
+        if plan.assigns:
+            raise self._error("assigns machines to pools, which are partitions here")
+        self.awaited_gpus = plan.awaited_gpus
+        if plan.wake_ns is not None:
+            self.wake_ns = plan.wake_ns
+        for job, after in plan.changes.items():
+            changes[self.whole_job(job)] = self.whole_allocation(after)
+            self._planned.append(job)
+        for job, shift_ns in plan.shifts.items():
+            shifts[self.whole_job(job)] = shift_ns
+
+    def mean_unfinished(self, jobs: Ints, columns: JobColumns) -> Floats:
+        """Return the column of `artist.core.view.JobColumns`, as in a cluster of its own."""
+        stay_ns = columns.now_ns - columns.submit_ns
+        at_arrival_ns = np.array([self._at_arrival_ns[job] for job in jobs.tolist()], dtype=np.float64)
+        now = np.full(len(jobs), float(len(self.unfinished)))
+        beside_ns = self._unfinished_job_ns(columns.now_ns) - at_arrival_ns
+        mean: Floats = np.divide(beside_ns, stay_ns, out=now, where=stay_ns > 0)
+        return mean
+
+    def _unfinished_job_ns(self, now: int) -> int:
+        """Return the integral of the number of unfinished jobs."""
+        return len(self.unfinished) * now - self._began_ns
+
+    # --- numbers here, and in the whole cluster
+
+    def whole_set(self, among: int) -> int:
+        """Return a set of machines by number in the whole cluster."""
+        return self._among if among == ALL else set_of(self.machines[m] for m in members_of(among))
+
+    def whole_job(self, job: int) -> int:
+        """Return the number of a job in the whole cluster."""
+        return self._of(self.jobs, job, "job")
+
+    def whole_jobs(self, jobs: Iterable[int]) -> list[int]:
+        """Return the numbers of jobs in the whole cluster."""
+        return [self.whole_job(job) for job in jobs]
+
+    def whole_allocation(self, allocation: Allocation | None) -> Allocation | None:
+        """Return an allocation by number in the whole cluster, where groups are named for their partition."""
+        if not isinstance(allocation, Allocation):
+            return allocation  # None, or refused by the engine
+        machine, group = self._whole_machine, allocation.group
+        if isinstance(group, Group):
+            owned = tuple((machine(m), gpus) for m, gpus in group.gpus)
+            group = replace(group, name=f"{self.name}: {group.name}", gpus=owned)
+        slices = tuple([Slice(machine(m), *rest) for m, *rest in allocation.slices])
+        return Allocation(slices, allocation.bandwidth_cap, group, allocation.opportunistic)
+
+    def allocation_here(self, allocation: Allocation) -> Allocation:
+        """Return an allocation by number here."""
+        machine, group = self._machine_here, allocation.group
+        if group is not None:
+            owned = tuple((machine[m], gpus) for m, gpus in group.gpus)
+            group = replace(group, name=group.name.removeprefix(f"{self.name}: "), gpus=owned)
+        slices = tuple([Slice(machine[m], *rest) for m, *rest in allocation.slices])
+        return Allocation(slices, allocation.bandwidth_cap, group, allocation.opportunistic)
+
+    def _whole_machine(self, machine: int) -> int:
+        return self._of(self.machines, machine, "machine")
+
+    def _of(self, numbers: list[int], here: int, what: str) -> int:
+        try:
+            if here >= 0:
+                return numbers[here]
+        except (IndexError, TypeError):
+            pass
+        raise self._error(f"names {what} number {here!r}, which is not there")
+
+    def _error(self, text: str) -> PlanError:
+        return PlanError(f"policy {type(self.policy).__name__}, partition {self.name!r}: it {text}")

@@ -1,0 +1,155 @@
+"""Any policy, partition by partition: jobs run only on the machines of their own partition.
+
+In plain words: a pool of machines is a partition. A job belongs to the one that its virtual cluster, or its
+partition in Slurm, names (`cluster.partition_by`). Each partition is scheduled by a policy of its own, which
+sees a cluster of these machines and jobs only, and is called by their events and its own wake-ups only.
+So a run is the same, job by job, as one run per partition, except where jobs of several partitions share
+links (`performance.contention`) and where estimates are drawn. All begin with the same random generator.
+In a cluster without named pools all jobs and machines are one partition.
+
+Source: static partitions per virtual cluster, as in Helios: Hu et al., Characterization and Prediction of
+Deep Learning Workloads in Large-Scale GPU Datacenters, SC 2021.
+"""
+
+from collections.abc import Callable
+
+from artist.core.buckets import sets_by
+from artist.core.cluster import DEFAULT_POOL, Allocation, Cluster
+from artist.core.events import Arrival, MachineEvent, Wake
+from artist.core.plan import Plan
+from artist.core.view import ClusterView, Policy
+from artist.errors import PlanError
+from artist.policies.partitions.partition import Partition
+from artist.policies.partitions.view import PartitionView
+from artist.policies.parts.around import Around
+from artist.units import seconds_to_ns
+
+
+class Partitions(Around):
+    """A policy for each partition; other attributes are those of the policy.
+
+    Parameters
+    ----------
+    make
+        Returns a new policy.
+    by
+        Column of the jobs: `vc` or `partition`.
+    """
+
+    def __init__(self, make: Callable[[], Policy], by: str = "vc") -> None:
+        self.of = make()
+        self.by = by
+        self._make = make
+        self._partitions: dict[str, Partition] = {}
+        self._of_machine: list[Partition] = []
+        self._of_job: dict[int, Partition] = {}
+        self._called: list[Partition] = []
+        self._waking: dict[Partition, None] = {}
+        self._last_tick = -1
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Return the plans of all partitions in which something is due."""
+        if not self._partitions:
+            self._divide(view.cluster)
+        changes, shifts = dict[int, Allocation | None](), dict[int, int]()
+        self._called = self._due(view)
+        for partition in self._called:
+            partition.carry(partition.policy.decide(PartitionView(view, partition)), changes, shifts)
+            if partition.wake_ns is not None:
+                self._waking[partition] = None
+        wake_ns = min([p.wake_ns for p in self._waking if p.wake_ns is not None], default=None)
+        return Plan(changes, {}, wake_ns, shifts)
+
+    def follows(self, cluster: Cluster) -> list[str]:
+        """Return the signals that the policy needs in any partition."""
+        follows = getattr(self.of, "follows", None)
+        if not callable(follows):
+            return []
+        parts = map(cluster.part, _pools(cluster).values())
+        return list(dict.fromkeys(name for part in parts for name in follows(part)))
+
+    def describe(self) -> str:
+        """Return the rule in a clause, for a report."""
+        describe = getattr(self.of, "describe", None)
+        inside = describe() if callable(describe) else f"{type(self.of).__name__} decides"
+        return f"each {self.by} has its own machines, and there {inside}"
+
+    @property
+    def series(self) -> list[tuple[int, str, float]]:
+        """Series of all partitions, in order of time."""
+        noted = [
+            (time_ns, f"{partition.name}: {name}", value)
+            for partition in self._partitions.values()
+            for time_ns, name, value in getattr(partition.policy, "series", ())
+        ]
+        return sorted(noted, key=lambda entry: entry[0])
+
+    def _divide(self, cluster: Cluster) -> None:
+        """Make the partitions."""
+        for name, among in _pools(cluster).items():
+            self._partitions[name] = Partition(name, among, cluster, self._make())
+        self._of_machine = [self._partitions[machine.pool] for machine in cluster.machines]
+
+    def _due(self, view: ClusterView) -> list[Partition]:
+        """Return the partitions whose policies are to be called; their news are up to date."""
+        now = view.now_ns
+        heard = self._hear(view)
+        tick = self._ticks(now)
+        woken = [p for p in self._waking if p.wake_ns is not None and p.wake_ns <= now]
+        for partition in woken:
+            partition.wake_ns = None
+            del self._waking[partition]
+            partition.hear(Wake(now))
+        if tick or not (view.news or woken):  # else the engine, with nothing left to do, asks once more
+            asked = [p for p in self._partitions.values() if p.unfinished and (tick or p.waiting)]
+            return list(dict.fromkeys([*asked, *woken]))
+        return [p for p in dict.fromkeys([*heard, *woken]) if p in woken or self._may_act(view, p)]
+
+    def _hear(self, view: ClusterView) -> list[Partition]:
+        """Pass the news on; return the partitions that have some."""
+        for partition in self._called:
+            partition.settle(view)
+        arrived = [event.job for event in view.news if isinstance(event, Arrival)]
+        if arrived:
+            for job, name in zip(arrived, getattr(view.columns(arrived), self.by), strict=True):
+                self._of_job[job] = self._partition(name)
+        heard = dict[Partition, None]()
+        for event in view.news:
+            if isinstance(event, Wake):
+                continue
+            if isinstance(event, MachineEvent):
+                partition = self._of_machine[event.machine]
+            else:
+                partition = self._of_job[event.job]
+            partition.hear(event)
+            heard[partition] = None
+        return list(heard)
+
+    def _partition(self, name: str) -> Partition:
+        one = self._partitions.get(DEFAULT_POOL) if len(self._partitions) == 1 else None
+        partition = self._partitions.get(name, one)
+        if partition is None:
+            raise PlanError(f"no machine is in pool {name!r}, the {self.by} of a job")
+        return partition
+
+    def _ticks(self, now: int) -> bool:
+        """Return whether the policies are called for their interval."""
+        interval_s = getattr(self.of, "interval_s", None)
+        if interval_s is None or now % seconds_to_ns(interval_s) or now == self._last_tick:
+            return False
+        self._last_tick = now
+        return True
+
+    def _may_act(self, view: ClusterView, partition: Partition) -> bool:
+        """Return whether news call the policy of a partition."""
+        if not partition.unfinished or not getattr(self.of, "on_events", True):
+            return False
+        if getattr(self.of, "only_while_jobs_wait", False) and not partition.waiting:
+            return False
+        awaited = partition.awaited_gpus
+        return not awaited or PartitionView(view, partition).free_gpus >= awaited
+
+
+def _pools(cluster: Cluster) -> dict[str, int]:
+    """Return the machines by pool, as sets of `artist.core.buckets`."""
+    return sets_by(machine.pool for machine in cluster.machines)
