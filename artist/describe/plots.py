@@ -41,13 +41,16 @@ def description_figure(descriptions: Sequence[Description]) -> "Figure":
     looks = [look(i) | {"marker": "", "linestyle": "-"} for i in range(len(descriptions))]
     with style():
         legend_in = 0.2 * (len(descriptions) + 1)
-        figure = Figure(figsize=(WIDTH_IN, 5.6 + legend_in), layout="constrained")
-        panels: Any = figure.subplots(2, 2)
+        waited = any(d.waits is not None for d in descriptions)
+        figure = Figure(figsize=(WIDTH_IN, 5.6 + 2.8 * waited + legend_in), layout="constrained")
+        panels: Any = figure.subplots(2 + waited, 2)
         jobs = [(d.name, d.jobs, d.gpu_h, d.span_s) for d in descriptions]
         once = [i for i, row in enumerate(jobs) if row not in jobs[:i]]  # not again for another cluster
         for axes, draw in zip(panels.flat, (_sizes, _durations, _hours), strict=False):
             draw(axes, [descriptions[i] for i in once], [looks[i] for i in once])
         _load(panels[1, 1], descriptions, looks)
+        if waited:
+            _seen(panels[2], descriptions, looks)
         handles = [Line2D([], [], color=line_look["color"], linewidth=5) for line_look in looks]
         labels = [f"{clip(d.name, _NAME_CHARS)}:{_words(d)}" for d in descriptions]
         figure.legend(handles, labels, loc="outside lower center", handlelength=1.2, fontsize=8.5)
@@ -165,6 +168,20 @@ def _load(axes: "Axes", descriptions: Sequence[Description], looks: Sequence[dic
     axes.axhline(1.0, color="#777777", linewidth=0.9, linestyle=(0, (4, 2)))
     axes.set(xlabel=f"time ({unit})", ylabel="load (1: all GPUs of the cluster)")
     axes.set(xlim=(0, max(d.span_s for d, _ in known) / scale), ylim=(0, 1.08 * max(top, 1.0)))
+
+
+def _seen(
+    panels: Sequence["Axes"], descriptions: Sequence[Description], looks: Sequence[dict[str, Any]]
+) -> None:
+    """Draw waiting jobs and busy GPUs of the sites, means by hour."""
+    pairs = zip((d.waits for d in descriptions), looks, strict=True)
+    shown = [(waits, line_look["color"]) for waits, line_look in pairs if waits is not None]
+    scale, unit = time_unit(max(float(waits.edges_s[-1]) for waits, _ in shown))
+    for axes, name, label in zip(panels, ("waiting", "busy"), ("waiting jobs", "busy GPUs"), strict=True):
+        for waits, color in shown:
+            axes.stairs(getattr(waits, name), waits.edges_s / scale, color=color, baseline=None)
+        axes.set(xlabel=f"time ({unit})", ylabel=label, xlim=(0, None), ylim=(0, None))
+        _title(axes, f"{label[0].upper()}{label[1:]} on the site, by hour")
 
 
 def demand_figure(series: Sequence[DemandSeries]) -> "Figure":

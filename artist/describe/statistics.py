@@ -10,6 +10,7 @@ from artist.core.waiting import Floats, mean_in_use
 from artist.describe.cpus import CpusAsked, cpus_asked
 from artist.describe.gpu_types import TypeLoad
 from artist.describe.structure import DAY_S, HOUR_S, TimeStructure, time_structure
+from artist.describe.waits import RealWaits, real_waits
 from artist.workload.arrivals import gpu_seconds, load_of
 from artist.workload.table import work_s
 
@@ -89,6 +90,8 @@ class Description:
         empty without dates.
     durations_s, gpu_time_s
         Of each job that uses GPUs, (n_gpu_jobs,).
+    waits
+        Real waits; None if the trace has no starts.
     """
 
     name: str
@@ -118,6 +121,7 @@ class Description:
     types: tuple[TypeLoad, ...]
     durations_s: Floats
     gpu_time_s: Floats
+    waits: RealWaits | None
 
     @property
     def by_weekday(self) -> tuple[float, ...]:
@@ -193,6 +197,7 @@ def describe(
         cpus=cpus_asked(table, cluster_cpus, span_s),
         durations_s=work_s(table)[uses],
         gpu_time_s=gpu_time_s[uses],
+        waits=real_waits(table),
     )
 
 

@@ -17,6 +17,7 @@ _UNITS = ((172_800.0, 86_400.0, "d"), (7200.0, 3600.0, "h"), (120.0, 60.0, "min"
 _NO_MODELS = "Models: none is named, so artist draws them by workload.models"
 _COLUMNS = ("trace", "statistic", "of", "value")
 _UNDATED = "* no dates: hours after the first arrival"
+_OF = {"": "all", "vc": "virtual cluster", "gpus": "GPUs of a job"}
 Row = tuple[str, str, str, object]
 
 
@@ -38,6 +39,8 @@ def description_text(descriptions: Sequence[Description]) -> str:
     if any(d.first_date is not None for d in descriptions):
         parts.append(_titled("Arrivals by day of the week, % of the jobs", _weekdays(descriptions)))
     named = [d for d in descriptions if any(share.name != UNNAMED for share in d.models)]
+    waited = [d for d in descriptions if d.waits is not None]
+    parts += [_titled("Waits that users met", _waits(waited))] if waited else []
     parts.append(_titled("Models", _models(named)) if named else _NO_MODELS)
     return "\n\n".join(parts)
 
@@ -144,6 +147,42 @@ def _spreads(descriptions: Sequence[Description], spreads: Sequence[Spread | Non
     return _grid(("trace", *names), rows)
 
 
+def _waits(descriptions: Sequence[Description]) -> Grid:
+    heads = (
+        *(("", "", head) for head in ("trace", "of", "", "jobs", "mean", "median", "p90", "p99")),
+        ("jobs, %", "waited", "> 10 min"),
+        ("waiting", "jobs, %", "overtaken"),
+        ("waiting", "time, %", "idle GPUs"),
+    )
+    rows = [
+        (
+            _name(d),
+            _OF.get(group.by, group.by),
+            clip(group.name, _NAME_CHARS),
+            f"{group.jobs:,}",
+            *(_time(group.waits_s[name]) for name in ("mean", "median", "p90", "p99")),
+            _percent(group.waits_s["over_10min"] or 0.0),
+            _percent(group.overtaken),
+            _percent(group.idle_s[0] / group.idle_s[1]) if group.idle_s[1] else "-",
+        )
+        for d in descriptions
+        if d.waits is not None
+        for group in d.waits.groups
+    ]
+    pools = dict.fromkeys(_OF.get(d.waits.pool, "the cluster") for d in descriptions if d.waits is not None)
+    note = (
+        f"overtaken: a job submitted later to the same pool ({', '.join(pools)}) started before; none under "
+        "strict FIFO\nidle GPUs: waiting while as many GPUs of the pool were idle as the job asks for (of a "
+        "pool: those busy at once for 1 % of the time);\nlittle of it if jobs start wherever they fit, much if "
+        "limits, priorities, reservations or whole machines held them"
+    )
+    return Grid(heads, tuple(dict.fromkeys(rows)), 3, note)
+
+
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else time_text(seconds)
+
+
 def _structures(descriptions: Sequence[Description]) -> Grid:
     heads = (
         ("", "", "trace"),
@@ -234,6 +273,14 @@ def _numbers(d: Description) -> Iterator[tuple[str, str, object]]:
     for field, spread in (("duration_s", d.duration_s), ("interarrival_s", d.interarrival_s)):
         for name, value in spread.named() if spread else ():
             yield field, name, value
+    for group in d.waits.groups if d.waits is not None else ():
+        of = f"{group.by} {group.name}".strip() or "all"
+        yield "wait_jobs", of, group.jobs
+        for name, value in group.waits_s.items():
+            yield f"wait_{name}", of, "" if value is None else value
+        yield "wait_overtaken", of, group.overtaken
+        yield "wait_with_idle_gpus_min", of, group.idle_s[0] / 60
+        yield "wait_min", of, group.idle_s[1] / 60
     for name, value in _named(d):
         yield "time_structure", name, value if math.isfinite(value) else ""
     for hour, fraction in enumerate(d.by_hour):
