@@ -172,8 +172,8 @@ def _waits(descriptions: Sequence[Description]) -> Grid:
     pools = dict.fromkeys(_OF.get(d.waits.pool, "the cluster") for d in descriptions if d.waits is not None)
     note = (
         f"overtaken: a job submitted later to the same pool ({', '.join(pools)}) started before; none under "
-        "strict FIFO\nidle GPUs: waiting while as many GPUs of the pool were idle as the job asks for (of a "
-        "pool: those busy at once for 1 % of the time);\nlittle of it if jobs start wherever they fit, much if "
+        "strict FIFO\nidle GPUs: waiting while as many GPUs of the pool were idle as the job asks for (of "
+        "those busy at once for 1 % of the time);\nlittle of it if jobs start wherever they fit, much if "
         "limits, priorities, reservations or whole machines held them"
     )
     return Grid(heads, tuple(dict.fromkeys(rows)), 3, note)
@@ -273,14 +273,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, str, object]]:
     for field, spread in (("duration_s", d.duration_s), ("interarrival_s", d.interarrival_s)):
         for name, value in spread.named() if spread else ():
             yield field, name, value
-    for group in d.waits.groups if d.waits is not None else ():
-        of = f"{group.by} {group.name}".strip() or "all"
-        yield "wait_jobs", of, group.jobs
-        for name, value in group.waits_s.items():
-            yield f"wait_{name}", of, "" if value is None else value
-        yield "wait_overtaken", of, group.overtaken
-        yield "wait_with_idle_gpus_min", of, group.idle_s[0] / 60
-        yield "wait_min", of, group.idle_s[1] / 60
+    yield from _wait_numbers(d)
     for name, value in _named(d):
         yield "time_structure", name, value if math.isfinite(value) else ""
     for hour, fraction in enumerate(d.by_hour):
@@ -298,6 +291,17 @@ def _numbers(d: Description) -> Iterator[tuple[str, str, object]]:
         ):
             yield "load_arriving_from_s", f"{start_s:g}", float(arriving)
             yield "load_in_use_from_s", f"{start_s:g}", float(in_use)
+
+
+def _wait_numbers(d: Description) -> Iterator[tuple[str, str, object]]:
+    for group in d.waits.groups if d.waits is not None else ():
+        of = f"{group.by} {group.name}".strip() or "all"
+        yield "wait_jobs", of, group.jobs
+        for name, value in group.waits_s.items():
+            yield f"wait_{name}", of, "" if value is None else value
+        yield "wait_overtaken", of, group.overtaken
+        yield "wait_with_idle_gpus_min", of, group.idle_s[0] / 60
+        yield "wait_min", of, group.idle_s[1] / 60
 
 
 def _type_numbers(d: Description) -> Iterator[tuple[str, str, object]]:

@@ -100,7 +100,7 @@ def real_waits(table: pd.DataFrame) -> RealWaits | None:
 def _groups(jobs: pd.DataFrame, named: list[str]) -> list[GroupWaits]:
     groups = [_group("", "", jobs)]
     for by in (*named, "gpus", "week", "user"):
-        members = {name: rows for name, rows in jobs.groupby(by, sort=False) if name}
+        members = {str(name): rows for name, rows in jobs.groupby(by, sort=False) if name}
         if by == "user":
             longest = sorted(members, key=lambda name: -members[name]["wait_s"].sum())[:_MAX_USERS]
         else:
@@ -156,4 +156,5 @@ def _upto(times_s: Floats, upto_s: Floats, enough: Floats, until_s: Floats) -> F
     """Return the time with enough idle GPUs from the first change on; less than 0 before it."""
     at = np.searchsorted(times_s, until_s, side="right")
     last = np.clip(at - 1, 0, None)
-    return upto_s[last] + enough[at] * (until_s - times_s[last])
+    result: Floats = upto_s[last] + enough[at] * (until_s - times_s[last])
+    return result
