@@ -294,7 +294,7 @@ class ColumnsCsv(TraceReader):
                 column = _with_points(column)
             values = to_numbers(column)
             if (unread := np.isnan(values)).any():
-                values[unread] = [_quantity(text, ours) for text in column[unread]]
+                values[unread] = [quantity(text, ours) for text in column[unread]]
                 wrong = np.isnan(values)
                 wrong[wrong] = [not is_missing(text) for text in column[wrong]]
                 text = str(column[np.argmax(wrong)])
@@ -329,11 +329,18 @@ def _with_points(column: Column) -> Column:
     return np.fromiter(plain, object, len(column))
 
 
-def _quantity(text: object, ours: str) -> float:
-    """Return a quantity as Kubernetes writes it, such as 1500m CPUs or 64Gi bytes; NaN for anything else."""
-    match = _QUANTITY.fullmatch(text.strip()) if isinstance(text, str) else None
+def quantity(text: object, ours: str) -> float:
+    """Return a number, or a quantity as Kubernetes writes it, such as 1500m CPUs or 64Gi bytes, else NaN.
+
+    Parameters
+    ----------
+    ours
+        Column of ours; memory is in bytes.
+    """
+    words = str(text).strip()
+    match = _QUANTITY.fullmatch(words)
     if match is None or ours not in ("gpus", "cpus", "memory_bytes"):
-        return np.nan
+        return float(to_numbers(np.array([words], dtype=object))[0])
     number, suffix = match.groups()
     if suffix == "m":
         return float(number) / 1000

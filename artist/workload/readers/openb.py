@@ -84,8 +84,6 @@ class OpenbTrace(TraceReader):
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.whole_gpus(table, chosen.fractional_gpus, path)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
-        table = rules.apply_use_cpus(table, chosen.cpus)
-        if chosen.memory == "ignore":
-            table = table.assign(memory_bytes=np.where(table["gpus"] == 0, table["memory_bytes"], 0.0))
+        table = rules.apply_use_memory(rules.apply_use_cpus(table, chosen.cpus), chosen.memory)
         rules.note_order(table, path)
         return check(table, str(path), _FIELDS)

@@ -105,6 +105,23 @@ def apply_use_cpus(table: Table, rule: UseCpus) -> Table:
     return table.assign(cpus=np.where(table["gpus"] == 0, table["cpus"], 0.0))
 
 
+def apply_use_memory(table: Table, rule: UseCpus) -> Table:
+    """Apply the rule for the memory of jobs that use GPUs to a typed table."""
+    if rule == "keep":
+        return table
+    return table.assign(memory_bytes=np.where(table["gpus"] == 0, table["memory_bytes"], 0.0))
+
+
+def sliced_gpus(table: Table, rule: FractionalGpus, path: Path) -> Table:
+    """Apply the rule for jobs on slices of GPUs (MIG), by the column `sliced`, and log how many there are."""
+    if rule == "drop":
+        return drop(table, table["sliced"], path, "part of a GPU (fractional_gpus=drop)")
+    if sliced := int(table["sliced"].sum()):
+        note = "%s: %d of %d jobs hold parts of GPUs, and get a whole one for each"
+        log.warning(note, path, sliced, len(table))
+    return table
+
+
 def keep_states(table: Table, raw: Table, column: str, wanted: Sequence[str] | None, path: Path) -> Table:
     """Keep the jobs that ended in one of the wanted states, by a column of the file; None keeps all."""
     if wanted is not None and not (states := set(raw[column])) & set(wanted):

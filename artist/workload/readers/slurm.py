@@ -253,15 +253,9 @@ class SlurmDump(TraceReader):
         table = rules.drop_unfinished(table, path, "no run time: no Elapsed, or no End")
         table = rules.keep_values(table, table, "partition", chosen.partitions, path)
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
-        if chosen.fractional_gpus == "drop":
-            table = rules.drop(table, table["sliced"], path, "part of a GPU (fractional_gpus=drop)")
-        elif sliced := int(table["sliced"].sum()):
-            note = "%s: %d of %d jobs hold parts of GPUs, and get a whole one for each"
-            rules.log.warning(note, path, sliced, len(table))
+        table = rules.sliced_gpus(table, chosen.fractional_gpus, path)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
-        table = rules.apply_use_cpus(table, chosen.cpus)
-        if chosen.memory == "ignore":
-            table = table.assign(memory_bytes=np.where(table["gpus"] == 0, table["memory_bytes"], 0.0))
+        table = rules.apply_use_memory(rules.apply_use_cpus(table, chosen.cpus), chosen.memory)
         nodes = np.nan_to_num(table["nodes"])
         mixed = np.array(["|" in text for text in table["gpu_types"].tolist()], dtype=float)
         table = table.assign(mixed_types=mixed, max_machines=nodes if chosen.max_machines == "nodes" else 0.0)
