@@ -224,7 +224,7 @@ def _record(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _requests(pod: Mapping[str, Any], count: int) -> dict[str, str]:
-    """Return what some pods request: the sum over containers, or the most of one that runs before them."""
+    """Return the requests of pods: the sum over containers, or the maximum of one that runs before them."""
     asked: dict[str, float] = {}
     for container in pod["containers"]:
         for name, amount in _amounts_of(container).items():

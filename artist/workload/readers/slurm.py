@@ -86,7 +86,7 @@ class SlurmDump(TraceReader):
       starts as the first, with the GPU time of all, on the GPUs of the last (sum), or it is its last attempt.
       A JobID that is submitted anew after its job has ended is another job.
     - A job that still runs counts with its time so far, or to its limit (`running`). Jobs that never started
-      or have no run time are left out. All that is left out is counted, with its GPU-hours, by state.
+      or have no run time are left out. Jobs left out are counted, with their GPU-hours, by state.
     - Dates are read as by `workload=columns`, and seconds since 1970; of the two times that a clock shows
       twice it is the one with which Elapsed agrees. `arrival=eligible` takes the time from which a job
       could start, such as the end of a job that it depended on.
