@@ -196,11 +196,11 @@ def _record(item: Mapping[str, Any]) -> dict[str, Any]:
     about, spec, status = item["metadata"], item["spec"], item.get("status") or {}
     since = {one["type"]: one for one in status.get("conditions") or () if one.get("status") == "True"}
     admission = status.get("admission") or {}
-    given = {one["name"]: one for one in admission.get("podSetAssignments") or ()}
+    assigned_sets = {one["name"]: one for one in admission.get("podSetAssignments") or ()}
     totals, flavors, pods = dict.fromkeys(_RESOURCES, 0.0), dict[str, None](), 0
     sliced = False
     for group in spec["podSets"]:
-        assigned = given.get(group["name"], {})
+        assigned = assigned_sets.get(group["name"], {})
         count = int(assigned.get("count", group.get("count", 1)))
         usage = assigned.get("resourceUsage") or _requests(group["template"]["spec"], count)
         held = {name: _held(usage, name) for name in _RESOURCES}
@@ -250,8 +250,8 @@ def _amount(name: str, text: object) -> float:
 
 
 def _held(usage: Mapping[str, Any], resource: str) -> float:
-    own = {"cpus": "cpu"}.get(resource, resource)
-    names = [name for name in usage if (_is_gpu(name) if resource == "gpus" else name == own)]
+    key = {"cpus": "cpu"}.get(resource, resource)
+    names = [name for name in usage if (_is_gpu(name) if resource == "gpus" else name == key)]
     return sum(_amount(name, usage[name]) for name in names)
 
 
