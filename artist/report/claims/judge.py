@@ -11,7 +11,7 @@ from artist.report.claims.verdict import NOT_RUN, SHOWN, VERDICTS
 from artist.results.names import listed
 from artist.results.run import Run
 
-_TOPOLOGY, _PROFILES = "topology.name", "network.profiles"
+_TOPOLOGY, _NETWORK = "topology.name", ("network.profiles", "network.system.preset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +96,17 @@ def summary(judged: Judged) -> tuple[str, ...]:
 
 
 def _by_fabric(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
-    """Return the runs by topology, and by their profiles where those of a topology used several."""
-    settings: dict[str, dict[str, list[Evidence]]] = {}
-    for run in evidence:
-        topology, profiles = (run.facts.get(key, "") for key in (_TOPOLOGY, _PROFILES))
-        settings.setdefault(topology, {}).setdefault(profiles, []).append(run)
-    return {
-        f"{topology}, {profiles}" if len(by_profiles) > 1 else topology: runs
-        for topology, by_profiles in settings.items()
-        for profiles, runs in by_profiles.items()
-    }
+    """Return the runs by topology, and by profiles and preset where those of a topology used several."""
+    names = [tuple(run.facts.get(key, "") for key in (_TOPOLOGY, *_NETWORK)) for run in evidence]
+    values: dict[str, set[tuple[int, str]]] = {}
+    for topology, *settings in names:
+        values.setdefault(topology, set()).update(enumerate(settings))
+    by_fabric: dict[str, list[Evidence]] = {}
+    for run, (topology, *settings) in zip(evidence, names, strict=True):
+        several = Counter(at for at, _ in values[topology])
+        varied = [value for at, value in enumerate(settings) if several[at] > 1]
+        by_fabric.setdefault(", ".join([topology, *varied]), []).append(run)
+    return by_fabric
 
 
 def _of_fabric(judged: Judged, fabric: str) -> str:

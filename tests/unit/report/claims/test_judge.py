@@ -126,11 +126,13 @@ def test_fabrics_are_judged_apart(runs: Maker, judged: Callable[..., Judged]) ->
     assert [row[at].text for row in table.rows] == ["-", "-40 % [-40, -40]"]
 
 
-def test_profiles_are_judged_apart(runs: Maker, judged: Callable[..., Judged]) -> None:
-    """The same fabric with two sets of profiles: two tables, not runs that contradict each other."""
+@pytest.mark.parametrize("name", ["profiles", "system.preset"])
+def test_profiles_and_presets_are_judged_apart(runs: Maker, judged: Callable[..., Judged], name: str) -> None:
+    """The same fabric with two sets of profiles, or of collectives: two tables, not runs that differ in one."""
     built = []
-    for profiles, new in (("one", 40.0), ("two", 90.0)):
-        built += runs({("old", 2): 100.0, ("new", 2): new}, network={"profiles": profiles})
+    for value, new in (("one", 40.0), ("two", 90.0)):
+        network = {"profiles": value} if name == "profiles" else {"system": {"preset": value}}
+        built += runs({("old", 2): 100.0, ("new", 2): new}, network=network)
     result = judged(built)
     assert result.fabrics == ("near, one", "near, two")
     assert [row.result.verdict for row in result.rows] == ["shown", "smaller"]
