@@ -128,7 +128,7 @@ def test_fabrics_are_judged_apart(runs: Maker, judged: Callable[..., Judged]) ->
 
 @pytest.mark.parametrize("name", ["profiles", "system.preset"])
 def test_profiles_and_presets_are_judged_apart(runs: Maker, judged: Callable[..., Judged], name: str) -> None:
-    """The same fabric with two sets of profiles, or of collectives: two tables, not runs that differ in one."""
+    """The same fabric with two sets of profiles, or of collectives: two tables, not one that is refused."""
     built = []
     for value, new in (("one", 40.0), ("two", 90.0)):
         network = {"profiles": value} if name == "profiles" else {"system": {"preset": value}}
