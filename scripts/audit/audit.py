@@ -14,6 +14,8 @@ running jobs over time; the numbers of the summary (statistics of floats to 1e-1
 ns, are held to the grain of their seconds, which are 64-bit floats. With `output.rates=true` the iterations
 of every job, too: the last one ends when the job finishes, and the loss is the progress since the last
 checkpoint.
+A job that reaches its time limit ends there; real waits are those of the trace, and the numbers of `seen`
+that are about all jobs follow from them.
 
 Not in a run folder, and so not recounted: how an iteration's time divides into compute, communication and the
 rest (only that the parts sum to the time run), the CPUs and memory that jobs use (only its means over time)
@@ -106,6 +108,10 @@ def _check_job(row: dict[Any, Any], account: Account, rates: bool, findings: Fin
     findings.same_time(
         "jobs.parquet: gpu_held_s", account.held_gpu_ns, row["gpu_held_s"], job=name, steps=gpu_steps
     )
+    waited_ns = account.asked.waited_ns
+    if waited_ns is not None and "seen_queueing_s" in row:
+        seen_ns, column = waited_ns if waited_ns >= 0 else None, "seen_queueing_s"
+        findings.same_time(f"jobs.parquet: {column}", seen_ns, maybe(row[column]), job=name)
     for column, kind in COUNTS.items():
         findings.same(f"jobs.parquet: {column}", account.counts.get(kind, 0), int(row[column]), job=name)
     if "cpus_held" in row and account.held_ns and not findings.grain_ns:
@@ -135,6 +141,10 @@ def _check_iterations(row: dict[Any, Any], account: Account, findings: Findings)
     findings.hold("iterations done, by the rates", good, text, account.done, iterations, job=name)
     if account.finish_ns is None:
         return
+    if account.timed_out:
+        good = iterations < (asked.iterations or iterations + 1)
+        findings.hold("a job that times out is not done", good, "has done {}", iterations, job=name)
+        return
     ahead_ns = (account.done - iterations + 1) * account.iteration_ns - account.left_ns
     good, text = abs(ahead_ns) <= slack_ns, "finishes {} ns after its last iteration"
     findings.hold("the last iteration ends as the job finishes", good, text, ahead_ns, job=name)
@@ -148,20 +158,22 @@ def _check_ideal(
     """Hold the ideal time of a finished job against its compute time and the trace; return whether it could.
 
     The run folder gives the work asked for as ideal time; the compute time of a job that lost nothing, and
-    always held what it asked for, is that, but for rounding. Our own CSV says the same once more.
+    always held what it asked for, is that, but for rounding. Our own CSV says the same once more, or at most
+    as much if its times include communication.
     """
     name, asked = account.name, account.asked
     if account.finish_ns is None or not own_speed:
         return False
-    computed = rates and asked.delays_ns is not None and not account.lost_ns
+    computed = rates and asked.delays_ns is not None and not account.lost_ns and not account.timed_out
     computed = computed and list(account.gpus_held) == [asked.gpus] and asked.gpus > 0
     if computed:
         off_ns = to_ns(row["compute_s"]) - to_ns(row["ideal_s"])
         good = abs(off_ns) <= (SETTLED_NS + findings.grain_ns) * account.steps
         text = "computes {} ns longer than asked"
         findings.hold("compute time = iterations asked x compute time of one", good, text, off_ns, job=name)
-    if asked.work_ns is not None:
-        good = abs(to_ns(row["ideal_s"]) - asked.work_ns) <= int(row["iterations"])
+    if asked.work_ns is not None and not account.timed_out:
+        more_ns = to_ns(row["ideal_s"]) - asked.work_ns
+        good = (more_ns if asked.observed else abs(more_ns)) <= int(row["iterations"])
         text = "ideal time {} s, {} s in the trace"
         findings.hold("ideal time as in the trace", good, text, row["ideal_s"], asked.work_ns / 1e9, job=name)
     return computed or asked.work_ns is not None

@@ -404,3 +404,43 @@ def test_cpus_and_memory_held_and_used_are_recounted(fed, tmp_path):
     assert len(names) == 1 + 5 + 2 * 7
     assert [name for name in names if not any(fault.startswith(f"{name}: ") for fault in faults)] == []
     assert len(faults) == len(names) + held
+
+
+LIMITED = """\
+job_id,submit_s,gpus,iterations,compute_s,limit_s,started_s
+a,0,16,100,1,,0
+b,10,16,200,1,50,40
+c,20,16,60,1,60,100
+"""
+
+
+@pytest.fixture
+def limited(run_under, tmp_path):
+    """Return the run folder of a, to 100 s, b, which its limit ends at 150 s, and c, to 210 s at its limit.
+
+    The real waits are 0, 30 and 80 s; a, b and c wait 0, 90 and 130 s.
+    """
+    (tmp_path / "jobs.csv").write_text(LIMITED)
+    files = (f"workload.path={tmp_path / 'jobs.csv'}", "cluster.events=null", "workload.limits.enforced=true")
+    return run_under("fifo", *files, "output.rates=true", *TWO_MACHINES)
+
+
+def test_timeouts_and_real_waits_are_recounted(limited):
+    """30 and 80 s of the site against 90 and 130 s: a mean of 110 / 3 against 220 / 3, a ratio of 2."""
+    assert not _faults(limited)
+    assert json.loads((limited / "summary.json").read_text())["seen"]["ratio"] == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "row", "value"),
+    [
+        ("events", "reason", ("finish", "b"), "done"),
+        ("events", "reason", ("finish", "c"), "timeout"),
+        ("events", "time_s", ("finish", "b"), 151.0),
+        ("jobs", "seen_queueing_s", 1, 31.0),
+    ],
+)
+def test_another_end_or_another_wait_of_the_site_is_a_fault(limited, table, column, row, value):
+    """Job b ends undone at its limit of 50 s, c done at its limit; b started 30 s after its submission."""
+    _changed(limited, table, column, row, value)
+    assert _faults(limited)

@@ -44,7 +44,9 @@ class Account:
     tier: int = 0
     before: frozenset[str] = frozenset()
     first_start_ns: int | None = None
+    last_start_ns: int = 0
     finish_ns: int | None = None
+    timed_out: bool = False
     queueing_ns: int = 0
     running_ns: int = 0
     overhead_ns: int = 0

@@ -46,7 +46,10 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Facts of a job in the trace and the configuration; None where the run folder does not have them."""
+    """Facts of a job in the trace and the configuration; None where the run folder does not have them.
+
+    `limit_ns` is 0 for a job that no limit ends; `observed` is True if `work_ns` includes communication.
+    """
 
     gpus: int
     counts: range | None
@@ -58,6 +61,9 @@ class Asked:
     on_stop: str | None = None
     iterations: int | None = None
     work_ns: int | None = None
+    observed: bool = False
+    waited_ns: int | None = None
+    limit_ns: int | None = None
     names: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -172,7 +178,7 @@ def asked(run: RunFiles) -> dict[str, Asked]:
         if not gpus:
             on_stop = run.config["overheads"].get("cpu_on_stop") or on_stop
         if job in rows:
-            one = _of_row(rows[job], int(gpus), constants, on_stop)
+            one = _of_row(rows[job], int(gpus), constants, on_stop, run.config["workload"])
             jobs[job] = one if plenty else replace(one, work_ns=None)
         elif source.startswith("artist.") and source != _CSV and not source.startswith(_MAPPED):
             jobs[job] = Asked(
@@ -200,7 +206,9 @@ def _measured(costs: pd.DataFrame, model: str, gpus: int) -> dict[str, int]:
     return {k: to_ns(cells[f"{k}_s"]) for k in DELAYS if pd.notna(cells.get(f"{k}_s"))}
 
 
-def _of_row(row: Mapping[Any, str], gpus: int, delays: dict[str, int], on_stop: str) -> Asked:
+def _of_row(
+    row: Mapping[Any, str], gpus: int, delays: dict[str, int], on_stop: str, workload: Mapping[str, Any]
+) -> Asked:
     def number(name: str, default: float = 0) -> float:
         return float(row[name]) if row.get(name, "").strip() else default
 
@@ -210,6 +218,12 @@ def _of_row(row: Mapping[Any, str], gpus: int, delays: dict[str, int], on_stop: 
         kind: to_ns(number(f"{kind}_delay_s")) for kind in DELAYS if row.get(f"{kind}_delay_s", "").strip()
     }
     work_s = number("iterations") * number("compute_s") or number("duration_s")
+    limits, limit_s = workload["limits"], number("limit_s")
+    if not limit_s and limits["factor"] is not None:
+        limit_s = limits["factor"] * work_s
+        if limits["round_s"]:
+            limit_s = ceil(limit_s / limits["round_s"]) * limits["round_s"]
+    started = row.get("started_s", "").strip() != ""
     return Asked(
         gpus,
         None if number("fungible") else counts,
@@ -221,5 +235,8 @@ def _of_row(row: Mapping[Any, str], gpus: int, delays: dict[str, int], on_stop: 
         row.get("on_stop") or on_stop,
         int(number("iterations")) or None,
         None if row.get("measured_on") else to_ns(work_s),
+        workload["durations"] == "observed",
+        to_ns(number("started_s") - number("submit_s")) if started else None,
+        to_ns(limit_s) if limits["enforced"] else 0,
         {name: row.get(name, "").strip() for name in NAMES if name != "model" or row.get(name, "").strip()},
     )

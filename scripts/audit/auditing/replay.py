@@ -12,13 +12,14 @@ from auditing.inputs import EVENT_CELLS, RunFiles, asked, to_ns
 
 TIERS = ("machine", "rack", "network")
 STARTS, CHANGES = ("start", "resume", "restart"), ("retune", "resize", "migrate")
-GIVEN, DEMAND, LEGAL, CLOSED, SHARED, COST = (
+GIVEN, DEMAND, LEGAL, CLOSED, SHARED, COST, LIMIT = (
     "GPUs, CPUs and memory of a machine given once at most",
     "demand met: GPUs, machines, GPU types",
     "events follow each other legally",
     "nothing new on a machine that is closed or gone",
     "groups: members hold at most the group's GPUs, all together at most depth times",
     "kind of a change follows from the allocation before",
+    "no job holds GPUs beyond its time limit, and a timeout comes at the limit",
 )
 
 
@@ -130,7 +131,18 @@ class Replay:
         else:
             self._release(now, account)
             account.state = "finished"
+            account.timed_out = reason == "timeout"
+            self._check_limit(now, account)
             account.finish(now, self._notice_ns)
+
+    def _check_limit(self, now: int, account: Account) -> None:
+        """Hold the time since the last start against the limit, at which a job that is not done ends."""
+        held_ns, limit_ns = now - account.last_start_ns, account.asked.limit_ns
+        if limit_ns is None:
+            return
+        good = held_ns == limit_ns if account.timed_out else held_ns <= (limit_ns or held_ns)
+        text = "ends {} s after its last start, limit {} s"
+        self._found.hold(LIMIT, good, text, held_ns / 1e9, limit_ns / 1e9, job=account.name)
 
     def _release(self, now: int, account: Account) -> None:
         account.advance(now)
@@ -180,6 +192,7 @@ class Replay:
         self._running += 1
         account.queueing_ns += now - account.since_ns
         account.state, account.settled_ns, account.ready_ns = "running", now, now
+        account.last_start_ns = now
         account.first_start_ns = now if account.first_start_ns is None else account.first_start_ns
 
     def _tier(self, shares: Iterable[str]) -> int:

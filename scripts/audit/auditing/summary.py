@@ -16,6 +16,7 @@ CHECK = "summary.json"
 _UTILISATION = "gpu_utilization"
 _BY_GPU_TIME = ("comm_overhead.by_gpu_time", "comm_overhead.largest.")
 _OBSERVED = ("pools", "reclaims", "inference_short", "kinds")  # the tests of artist/recording recount these
+_SEEN = ("jobs", "seen_mean_s", "simulated_mean_s", "ratio", "correlation", "rank_correlation")
 _NOT_OURS = (
     "policy",
     "network_distinct",
@@ -33,19 +34,22 @@ _NOT_OURS = (
 def check_summary(run: RunFiles, replay: Replay, findings: Findings) -> None:
     """Compare every number of the summary with our own, and name those that we have none for."""
     written = _flat(run.summary)
+    apart = {name for name in written if name.startswith("seen.") and name.split(".")[1] not in _SEEN}
     ours = _flat(_recounted(run, replay))
     bounded = {name for name in written if name.startswith(_BY_GPU_TIME)} if _resized(replay) else set()
     for name in sorted(ours.keys() | written.keys()):
         if name in ours and name in written:
             _compare(findings, name, ours[name], written[name])
-        elif name.split(".")[0] not in (*_NOT_OURS, _UTILISATION) and name not in bounded:
+        elif name.split(".")[0] not in (*_NOT_OURS, _UTILISATION) and name not in bounded | apart:
             findings.hold(
                 CHECK, False, "{}: recounted {}, written {}", name, ours.get(name), written.get(name)
             )
     _check_utilisation(run, replay, findings)
     if bounded:
         _check_overhead_by_gpu_time(run, replay, findings)
-    there = [name for name in _NOT_OURS if name in run.summary]
+    there = [name for name in _NOT_OURS if name in run.summary] + ["seen by group and over time"] * bool(
+        apart
+    )
     findings.unknown.append(f"{', '.join(there)} of summary.json: not recounted")
 
 
@@ -91,6 +95,7 @@ def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
         **_resources(run, replay),
         **_inputs(run, accounts, chosen, counted),
         **_contention(run),
+        **_seen(run, accounts),
         "preemptions": sum(account.counts.get("preempted", 0) for account in accounts),
         "migrations": sum(account.counts.get("migrate", 0) for account in accounts),
         "placements": replay.placements,
@@ -147,6 +152,28 @@ def _contention(run: RunFiles) -> dict[str, Any]:
     slower = ran["running_s"] / (ran["running_s"] - ran["contention_s"])
     mean, part = (float(column.mean()) if len(ran) else None for column in (slower, ran["contention_s"] > 0))
     return {"contention": {"slowdown": mean, "jobs": part}}
+
+
+def _seen(run: RunFiles, accounts: Sequence[Account]) -> dict[str, Any]:
+    """Return how alike the waits of the site and of the run are; empty for a trace without real starts."""
+    if "seen_queueing_s" not in run.jobs:
+        return {}
+    queueing_s = [None if a.first_start_ns is None else a.queueing_ns / 1e9 for a in accounts]
+    waits = pd.DataFrame({"seen": run.jobs["seen_queueing_s"], "simulated": queueing_s}).dropna()
+    seen, simulated = waits["seen"].astype(float), waits["simulated"].astype(float)
+    known = len(waits) > 0
+    ratio = simulated.mean() / seen.mean() if known and seen.mean() else None
+    told = len(waits) > 2 and seen.nunique() > 1 and simulated.nunique() > 1
+    pairs = {"correlation": (seen, simulated), "rank_correlation": (seen.rank(), simulated.rank())}
+    return {
+        "seen": {
+            "jobs": len(waits),
+            "seen_mean_s": float(seen.mean()) if known else None,
+            "simulated_mean_s": float(simulated.mean()) if known else None,
+            "ratio": ratio,
+            **{name: float(one.corr(other)) if told else None for name, (one, other) in pairs.items()},
+        }
+    }
 
 
 def _stopped_by(run: RunFiles, accounts: Sequence[Account]) -> str:
