@@ -102,5 +102,5 @@ def warn_without_links(config: PerformanceConfig, policy: object) -> None:
     needed: Mapping[str, Sequence[str]] = getattr(policy, "needs_contention", {})
     for setting, ways in needed.items():
         if config.contention not in ways:
-            note = "policy.%s changes nothing with performance.contention=%s; %s does"
+            note = "policy.%s does nothing about shared links with performance.contention=%s; %s does"
             _log.warning(note, setting, config.contention, " or ".join(ways), extra={"note": True})

@@ -90,6 +90,19 @@ def test_the_other_place_shares_no_uplink():
     assert (finish, at) == ([10, 11], dict(enumerate(APART)))
 
 
+@pytest.mark.parametrize(("packed_s", "even_s", "expected"), [(3, 1, {0: 3, 1: 3}), (1, 2, {0: 4, 1: 2})])
+def test_a_job_is_split_evenly_where_that_is_faster(packed_s, even_s, expected):
+    """6 GPUs of two machines of 4, with iterations of 3 s as 4 + 2 and 1 s as 3 + 3; or of 1 and 2 s.
+
+    Ten iterations of 1 s end at 10 s in both cases. No link is shared.
+    """
+    performance = PlainPerformance(lambda spec, held: even_s if held.slices[0].gpus == 3 else packed_s)
+    alone = [job("a", 6, 10)]
+    assert ran(aware(), alone, tiny_cluster(2, 4), performance) == ([10], {0: expected})
+    as_chosen = aware(placement="as_chosen")
+    assert ran(as_chosen, alone, tiny_cluster(2, 4), performance) == ([10 * packed_s], {0: {0: 4, 1: 2}})
+
+
 @pytest.mark.parametrize("placement", ["as_chosen", "least_added", "compatible"])
 def test_shifted_jobs_share_an_uplink_at_no_cost(placement):
     """FIFO's own place, half an iteration later: nothing is added, so no other place is looked for."""
@@ -195,12 +208,12 @@ def test_settings_that_contradict_are_refused(settings, message):
 @pytest.mark.parametrize(
     ("contention", "settings", "told"),
     [
-        ("none", {}, ["policy.placement=least_added changes nothing with performance.contention=none"]),
+        ("none", {}, ["policy.placement=least_added does nothing about shared links with"]),
         ("mean_field", {}, []),
         (
             "mean_field",
             {"shifts": "interleaved"},
-            ["policy.shifts=interleaved changes nothing with performance"],
+            ["policy.shifts=interleaved does nothing about shared links with"],
         ),
         ("packets", {"shifts": "interleaved"}, []),
     ],

@@ -1,14 +1,17 @@
 """Other allocations for jobs that a plan starts or moves, on the resources that it leaves free."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from artist.core.buckets import ALL, set_of
 from artist.core.cluster import Allocation, Slice, racks_of
 from artist.core.plan import Plan
 from artist.core.view import ClusterView
+from artist.policies.parts.even_split import even_split
 from artist.policies.parts.locality import span
 from artist.policies.parts.placement import Consolidate
+
+Choices = Callable[[int], Iterable[dict[int, int] | None]]
 
 
 class Alternatives:
@@ -42,6 +45,14 @@ class Alternatives:
         None has worse locality: more racks, or more machines in an equal number of racks. All are on machines
         of the same type and pool; there is none if the chosen ones differ in that.
         """
+        return self._others(job, chosen, count, lambda usable: self._choices(job, chosen, usable))
+
+    def even(self, job: int, chosen: Allocation, place: Allocation) -> list[Allocation]:
+        """Return the even split of a place, `chosen` or another one, on such conditions."""
+        gpus, step, one = place.gpu_map(), self._view.demand(job).step, Consolidate().one
+        return self._others(job, chosen, 1, lambda usable: [even_split(self._free, gpus, usable, one, step)])
+
+    def _others(self, job: int, chosen: Allocation, count: int, choices: Choices) -> list[Allocation]:
         usable = self._usable(chosen)
         if usable is None:
             return []
@@ -52,7 +63,7 @@ class Alternatives:
         if before is not None:
             seen.append(before.gpu_map())
         self._free.give(chosen)
-        for gpus in self._choices(job, chosen, usable):
+        for gpus in choices(usable):
             if len(others) == count:
                 break
             if not gpus or gpus in seen or len(gpus) > (demand.max_machines or len(gpus)):

@@ -22,8 +22,14 @@ def test_the_policy_inside_is_swept_and_named(artist: Artist) -> None:
 def test_settings_without_effect_are_warned_about(artist: Artist) -> None:
     """Without contention nobody learns by the figures that the policy was not asked."""
     result = artist("policy=cassini", "performance.contention=none")
-    assert "policy.placement=compatible changes nothing with performance.contention=none" in result.err
-    assert "policy.shifts=interleaved changes nothing with performance.contention=none" in result.err
+    assert (
+        "policy.placement=compatible does nothing about shared links with performance.contention=none"
+        in result.err
+    )
+    assert (
+        "policy.shifts=interleaved does nothing about shared links with performance.contention=none"
+        in result.err
+    )
 
 
 def test_settings_that_contradict_are_refused(artist: Artist) -> None:
