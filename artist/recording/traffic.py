@@ -148,9 +148,10 @@ class Traffic(Topic):
         return {SLOWDOWN: slowdowns(result)}
 
     def summary_entries(self, result: RunResult) -> Mapping[str, Any]:
-        """Return `summarise_contention`, and the number of answers at each level."""
-        answers = {level: self._answers.get(level, 0) for level in ("packets", "flow_level", "mean_field")}
-        return {**summarise_contention(result), "contention_answers": answers}
+        """Return `summarise_contention`, the number of answers at each level, and the share of fallbacks."""
+        counts = {level: self._answers.get(level, 0) for level in ("packets", "flow_level", "mean_field")}
+        share = self._answers.get("fallbacks", 0) / max(sum(counts.values()), 1)
+        return {**summarise_contention(result), "contention_answers": {**counts, "fallback_share": share}}
 
     def totals(self) -> dict[str, Any]:
         """Return the columns of links.parquet, of a closed run: a row for each link.

@@ -80,7 +80,7 @@ class Metric:
 
 # Of runs with a recording on request, jobs that need CPUs and memory, or machines in pools; or of later code.
 _OPTIONAL = {"measured", "resources", BLOCKING, "shares", "relative_throughput", "pools", "reclaims"} | {
-    "inference_short", "jct_short_s", "jct_long_s", "kinds", "contention", "above_port",
+    "inference_short", "jct_short_s", "jct_long_s", "kinds", "contention", "contention_answers", "above_port",
     "comm_overhead.by_gpu_time", "seen",
 }  # fmt: skip
 _MEANS = ("mean", "median", "p95", "p99")
@@ -240,6 +240,7 @@ STAND_INS = (
         "network_fallbacks_share", "network|fallback", "network_fallbacks", "fraction", per="network_distinct"
     ),
     _row("above_port_share", "above|the port", "above_port.questions", "fraction", per="network_distinct"),
+    _row("not_in_packets_share", "contention|not in packets", "contention_answers.fallback_share", "fraction"),
 )
 BY_NAME = {metric.name: metric for metric in ALL_METRICS}
 

@@ -72,7 +72,7 @@ _SOME: dict[str, Any] = {  # sections that only some runs have
     "blocking_index": float,
     "shares": _section("Shares", "gpus_used cpus_held cpus_used memory_held memory_used"),
     "contention": _section("Contention", "slowdown jobs"),
-    "contention_answers": _section("Answers", "", "packets flow_level mean_field"),
+    "contention_answers": _section("Answers", "", "packets flow_level mean_field", "fallback_share"),
     "inference_short": _section("Short", "", "worst_servers", server_s=(float, ...)),
     "pools": _section("Pools", "training_held on_loan_held combined", later="on_loan_machines"),
     "reclaims": _section("Reclaims", "of_running flexible_met collateral", " ".join(_RECLAIMED)),

@@ -1,4 +1,4 @@
-"""Answers of the network to be taken with care: carried over, a fallback's, above the port. Pure."""
+"""Answers of the network to be taken with care: carried over, a fallback's, above a port, of flows. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,12 @@ ABOVE_PORT = (
     "messages do not share their port, as in ASTRA-sim's congestion-unaware back end: a collective with "
     "collective_algorithm=direct, or chunks_in_flight above 1, is faster than the port that carries it"
 )
-_WHY = dict(zip(STAND_INS, (CARRIED, FALLBACK, ABOVE_PORT), strict=True))
+NOT_IN_PACKETS = (
+    "jobs that share links were to be followed packet by packet, but were priced at flow level, or by the "
+    "mean field: packets beyond performance.contention_packets, collectives that are no flat rings of one "
+    "chunk (such as NCCL's), uplinks of narrow parallel links, or more than 8 jobs joined by links"
+)
+_WHY = dict(zip(STAND_INS, (CARRIED, FALLBACK, ABOVE_PORT, NOT_IN_PACKETS), strict=True))
 
 
 def stand_ins(summaries: Sequence[Mapping[str, Any]]) -> list[Metric]:
@@ -27,7 +32,8 @@ def stand_in_notes(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return notes, for below a table of these runs, on these columns."""
     notes = []
     for metric in stand_ins(summaries):
-        note = f"{' '.join(metric.title)}: {_WHY[metric]} (of the pairs of model and placement that came up)"
+        counted = "answers" if _WHY[metric] is NOT_IN_PACKETS else "pairs of model and placement that came up"
+        note = f"{' '.join(metric.title)}: {_WHY[metric]} (of the {counted})"
         bounds = [summary["above_port"] for summary in summaries if "above_port" in summary]
         if _WHY[metric] is ABOVE_PORT:
             worst = max(bounds, key=lambda bound: bound["least_s"] - bound["comm_s"])

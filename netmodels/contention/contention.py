@@ -196,7 +196,7 @@ class Contention:
         Of every link of the cluster, byte/ns; inf where no link is shared.
     answers
         Number of answers for components at packet level (`packets`), at flow level (`flow_level`) and by the
-        mean field (`mean_field`), kept answers included.
+        mean field (`mean_field`), kept answers included; `fallbacks`, of those, where packets were asked for.
     """
 
     def __init__(
@@ -298,6 +298,7 @@ class Contention:
             part = times[numbers], waits[numbers] / times[numbers], shifts[numbers]
             level, ratios = self._followed(links, members, *part) if self._in_time else _NOT_FOLLOWED
             self.answers[level] += 1
+            self.answers["fallbacks"] += self._in_packets and level != "packets"
             together_ns[numbers] *= self._mean_field(members, *part) if ratios is None else ratios
         answer: list[float] = together_ns.tolist()
         return answer

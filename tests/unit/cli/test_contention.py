@@ -1,5 +1,6 @@
 """Runs whose jobs share links: what they leave, and that those of others leave none of it."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,32 @@ def test_the_summary_counts_answers_by_level() -> None:
     ):
         answers = made(*more).summary["contention_answers"]
         assert [name for name in levels if answers[name]] == [level]
+
+
+@pytest.mark.parametrize(
+    ("more", "cause", "share"),
+    [
+        (
+            ["network.system.preset=papers", "performance.contention_packets=100"],
+            "packets would be too many",
+            1,
+        ),
+        (["network.system.preset=machines"], "only flat rings", 1),
+        (["network.system.preset=papers", "performance.contention_packets=0"], "", 0),
+    ],
+)
+def test_a_run_in_packets_tells_what_was_not(more: list[str], cause: str, share: int) -> None:
+    """All of its answers are at flow level: said on the terminal and in the table, unless 0 packets were asked."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = made("performance.contention=packets", *more)
+    assert [str(warning.message) for warning in caught if "flow level" in str(warning.message)] == [
+        str(warning.message) for warning in caught if cause and cause in str(warning.message)
+    ]
+    assert len(caught) >= bool(cause)
+    assert run.summary["contention_answers"]["fallback_share"] == share
+    assert run.summary["contention_answers"]["flow_level"] > 0
+    assert ("not in packets" in run_table(run.summary)) == bool(share)
 
 
 def test_without_contention_nothing_of_it(tmp_path: Path) -> None:
