@@ -240,7 +240,9 @@ STAND_INS = (
         "network_fallbacks_share", "network|fallback", "network_fallbacks", "fraction", per="network_distinct"
     ),
     _row("above_port_share", "above|the port", "above_port.questions", "fraction", per="network_distinct"),
-    _row("not_in_packets_share", "contention|not in packets", "contention_answers.fallback_share", "fraction"),
+    _row(
+        "not_in_packets_share", "contention|not in packets", "contention_answers.fallback_share", "fraction"
+    ),
 )
 BY_NAME = {metric.name: metric for metric in ALL_METRICS}
 

@@ -9,9 +9,7 @@ this way, directly or through others, are a *component*, and components do not a
 (`netmodels.contention.packet_level`). Components that take too many packets, or whose collectives are no
 rings of messages, are followed at flow level (`netmodels.contention.flow_level`). Components of more than 8
 jobs, and jobs some of which do dozens of iterations while others do one, so that they meet all of its phases
-anyhow, are priced by the mean field; the large ones with the overlap of their sending. Uplinks of parallel
-links narrower than ports are at flow level, too: alone, jobs are priced on all of these, and packets, hashed
-one by one, would not fill them.
+anyhow, are priced by the mean field; the large ones with the overlap of their sending.
 
 The same constellations occur on other machines again, so a question names machines and racks by first
 occurrence, jobs in an order of their content, and answers are kept. Jobs that differ by less than 0.1 % in
@@ -36,7 +34,7 @@ from netmodels.collectives.ring_steps import Floats
 from netmodels.contention.constellation import Names, order_of
 from netmodels.contention.flow_level import ITERATIONS, followed_ns, together
 from netmodels.contention.mean_field import Bools, MeanJob, Overlap, mean_of, slowdowns_of
-from netmodels.contention.packet_level import Runner, followed, packets_of
+from netmodels.contention.packet_level import Runner, followed, packets_of, resolution_of
 from netmodels.contention.traffic import Priced, in_ring_order, in_rings, job_traffic
 from netmodels.contention.transfers import MAX_JOBS, JobTraffic, LinkLoad
 from netmodels.fabric.fabric import Fabric
@@ -61,10 +59,6 @@ _BUFFER_BYTES = 1 << 22
 _FLOWS = "jobs that share links are in part followed at flow level: packets would be too many"
 _NO_RINGS = (
     "jobs that share links are followed at flow level: only flat rings of one chunk are followed in packets"
-)
-_NARROW = (
-    "jobs that share links are followed at flow level: packets are not, over parallel uplinks "
-    "(topology.uplinks) that are narrower than ports"
 )
 _PAUSES = (
     "without windows, messages of more than 4 MiB fill switches, which then pause their senders (PFC): that "
@@ -305,9 +299,17 @@ class Contention:
 
     def packets(self, jobs: Sequence[JobTraffic]) -> list[int]:
         """Return the packets of each component of few jobs, about; 0 if it cannot be followed."""
+        network = self.capacity, self._fabric, self._system
+        return [packets_of(members, *network) for members in self._small_components(jobs)]
+
+    def resolutions(self, jobs: Sequence[JobTraffic]) -> list[tuple[int, int] | None]:
+        """Return the resolution of each component of few jobs: cells per window, and divisor of time."""
+        network = self.capacity, self._fabric, self._system, self._max_packets
+        return [resolution_of(members, *network) for members in self._small_components(jobs)]
+
+    def _small_components(self, jobs: Sequence[JobTraffic]) -> list[list[JobTraffic]]:
         components = self._components([self._of(job) for job in jobs])
-        few = [[jobs[number] for number in numbers] for numbers in components if len(numbers) <= MAX_JOBS]
-        return [packets_of(members, self.capacity, self._fabric, self._system) for members in few]
+        return [[jobs[number] for number in numbers] for numbers in components if len(numbers) <= MAX_JOBS]
 
     def _components(self, placed: Sequence[_Placed]) -> list[list[int]]:
         """Return the jobs of each component of two jobs or more, by place."""
@@ -419,9 +421,7 @@ class Contention:
     ) -> _Answer:
         """Return together / alone of jobs in order, at packet level or else at flow level."""
         ratios = None
-        if self._in_packets and self._fabric.uplinks > 1 and _wider_ports(jobs, capacity):
-            self._note(_NARROW)
-        elif self._in_packets:
+        if self._in_packets:
             ratios = followed(
                 jobs,
                 capacity,
@@ -480,16 +480,6 @@ def _largest_bytes(jobs: Sequence[JobTraffic]) -> int:
     """Return the size of the largest message of some jobs."""
     rings = [job.ring for job in jobs if job.ring]
     return max((layer.bytes // gpus(ring.shape) for ring in rings for layer in ring.layers), default=0)
-
-
-def _wider_ports(jobs: Sequence[JobTraffic], capacity: Mapping[Link, float]) -> bool:
-    """Return whether packets may arrive at an uplink faster than one of its links passes them."""
-    return any(
-        link.tier == "rack" and peak > capacity.get(link, inf) * FULL
-        for job in jobs
-        if job.ring
-        for link, peak in zip(job.links, job.ring.peaks, strict=True)
-    )
 
 
 def _few(placed: Sequence[_Placed], times: Floats, waiting_ns: Floats) -> bool:

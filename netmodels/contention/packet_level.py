@@ -1,8 +1,13 @@
 """Packet level: jobs that share links, followed packet by packet together and alone.
 
 Jobs begin together, or at their shifts, and are followed by `netmodels.packets.rings` until jobs have done
-16 iterations on average and every job eight; times are means over the second half of each job's. Each job is
-followed alone in the same way, and together / alone is its slowdown, whatever transport prices it alone.
+16 iterations on average and every job eight, or their ends recur to the ns: then times are means over that
+period, else over the second half of each job's iterations. Each job is followed alone in the same way, and
+together / alone is its slowdown, whatever transport prices it alone.
+
+**Parallel uplinks.** Each message takes one by hash, and the hash of a real cluster is not known. Slowdowns
+are means over four draws. One draw is 2 to 4 % off another (ns-3's) at the median, 7 to 13 at p90; the mean
+of four 1.6 and 6.0, worst 27, two jobs of 2 GPUs whose messages all happen to collide in ns-3.
 
 Only rings through all GPUs are followed (`netmodels.contention.traffic.in_rings`), on ports and uplinks
 (`netmodels.packets.channels`). With all packets followed, the jobs of ../shared/reference/contention take,
@@ -23,6 +28,9 @@ down by more than 2 %, and of the same jobs at flow level:
     24 cells a window   59 jobs    1.0, 2.8, 14     2.6, 7.9, 18
     6                   42         2.2, 7.0, 10     2.8, 6.9, 18
     4                   23         4.8, 9.4, 11     2.7, 3.7, 11
+
+Less time is worse: a job of many small messages beside one of few large ones (GPT-2 and VGG16, 4 | 4 GPUs of
+`cloud_ethernet`) is slowed 2.73 times at 24, 6 and 4 cells, 2.35 in a quarter of the time, 1.8 in a 16th.
 
 With 1,000,000 packets, the default of `performance.contention_packets`, nearly all are followed packet by
 packet; at most the same number is followed for the jobs alone: up to twenty seconds in all. Where iterations
@@ -52,6 +60,8 @@ _CELLS = (0, 24, 6, 4)
 """Resolutions, the finest first: cells a window, or without windows a message; 0: packets."""
 _SCALES = tuple(1 << power for power in range(12))
 """Divisors of time at the last resolution."""
+_DRAWS = 4
+"""Of parallel uplinks."""
 _UNLIMITED = 1 << 62
 
 
@@ -102,6 +112,8 @@ class _Run(NamedTuple):
         The resolution, and the divisor of time.
     iterations
         As for `followed`.
+    draw
+        Of parallel uplinks.
     """
 
     rings: tuple[_Ring, ...]
@@ -113,11 +125,18 @@ class _Run(NamedTuple):
     cells: int = 0
     scale: int = 1
     iterations: tuple[int, ...] = ()
+    draw: int = 0
+
+    @property
+    def draws(self) -> int:
+        """Number of draws of parallel uplinks; a runner has its own."""
+        return _DRAWS if self.fabric.uplinks > 1 and self.runner is None else 1
 
     def channels(self) -> RingChannels:
         """Return the channels that the jobs' packets pass."""
         placed = [(ring.layers.shape, ring.links) for ring in self.rings]
-        return RingChannels(placed, self.shared, dict(self.limits), self.fabric, windows=self.system.windows)
+        limits, windows = dict(self.limits), self.system.windows
+        return RingChannels(placed, self.shared, limits, self.fabric, windows=windows, draw=self.draw)
 
     def packets(self, channels: RingChannels) -> float:
         """Return the cost of following the jobs until it is `enough`, about, in packets."""
@@ -165,11 +184,12 @@ class _Run(NamedTuple):
                 windows=self.system.windows,
                 endpoint_delay_ns=self.system.endpoint_delay_ns,
                 cells=self.cells,
-                enough=None if self.iterations else lambda ends: enough([*map(len, ends)], _ITERATIONS),
+                enough=None if self.iterations else _settled,
             )
         if self.iterations:
             return [ends_ns[-1] - job.start_ns for ends_ns, job in zip(ends, jobs, strict=True)]
-        return [*map(_steady_ns, ends)]
+        span_ns = _period_ns(ends)
+        return [_steady_ns(of_job) if span_ns is None else _mean_ns(of_job, span_ns) for of_job in ends]
 
 
 def scaled(layers: Sequence[Layer], job: int, channels: RingChannels, scale: int) -> tuple[Layer, ...]:
@@ -226,6 +246,31 @@ def _steady_ns(ends_ns: Sequence[int]) -> float:
     return mean_ns(ends_ns[first - (len(ends_ns) - 1 - first) % 2 :])
 
 
+def _settled(ends_ns: Sequence[Sequence[int]]) -> bool:
+    """Return whether jobs have done enough, or their iterations recur."""
+    return enough([*map(len, ends_ns)], _ITERATIONS) or _period_ns(ends_ns) is not None
+
+
+def _period_ns(ends_ns: Sequence[Sequence[int]]) -> int | None:
+    """Return the time after which the ends of all iterations have recurred; None if they have not."""
+    first = ends_ns[0]
+    spans = (first[-1] - first[-1 - count] for count in range(2, (len(first) - 1) // 2 + 1))
+    return next((span for span in spans if all(_recurs(ends, span) for ends in ends_ns)), None)
+
+
+def _recurs(ends_ns: Sequence[int], span_ns: int) -> bool:
+    """Return whether the ends within a span before the last one are those of the span before, shifted."""
+    if not ends_ns or ends_ns[0] > ends_ns[-1] - 2 * span_ns:
+        return False
+    since_ns = ends_ns[-1] - span_ns
+    before = [end + span_ns for end in ends_ns if since_ns - span_ns < end <= since_ns]
+    return before == [end for end in ends_ns if end > since_ns]
+
+
+def _mean_ns(ends_ns: Sequence[int], span_ns: int) -> float:
+    return span_ns / sum(end > ends_ns[-1] - span_ns for end in ends_ns)
+
+
 @lru_cache(maxsize=4096)
 def _alone_ns(run: _Run) -> float:
     return run.times_ns([0])[0]
@@ -264,20 +309,26 @@ def followed(
     if run is None:
         return None
     slowdowns = [1.0] * len(jobs)
-    if not numbers:
-        return slowdowns
-    run = run._replace(iterations=tuple(iterations[number] for number in numbers) if iterations else ())
-    times_ns = run.times_ns([shift_ns[number] if shift_ns else 0 for number in numbers])
-    for place, (number, time_ns) in enumerate(zip(numbers, times_ns, strict=True)):
-        ring = run.rings[place]
+    if numbers:
+        run = run._replace(iterations=tuple(iterations[number] for number in numbers) if iterations else ())
+        shifts = [shift_ns[number] if shift_ns else 0 for number in numbers]
+        drawn = [_slowdowns(run._replace(draw=draw), shifts) for draw in range(run.draws)]
+        for number, ratios in zip(numbers, zip(*drawn, strict=True), strict=True):
+            slowdowns[number] = sum(ratios) / len(ratios)
+    return slowdowns
+
+
+def _slowdowns(run: _Run, shift_ns: Sequence[int]) -> Iterator[float]:
+    """Yield together / alone of each job of a run."""
+    limits = dict(run.limits)
+    for place, (ring, time_ns) in enumerate(zip(run.rings, run.times_ns(shift_ns), strict=True)):
         alone = run._replace(
             rings=(ring,),
             shared=run.shared.intersection(ring.links),
-            limits=tuple((link, capacity[link]) for link in ring.links if link in capacity),
+            limits=tuple((link, limits[link]) for link in ring.links if link in limits),
             iterations=run.iterations[place : place + 1],
         )
-        slowdowns[number] = time_ns / _alone_ns(alone)
-    return slowdowns
+        yield time_ns / _alone_ns(alone)
 
 
 def _affordable(run: _Run, max_packets: int | None) -> _Run | None:
@@ -290,9 +341,22 @@ def _affordable(run: _Run, max_packets: int | None) -> _Run | None:
         coarser = run._replace(cells=resolution[0], scale=resolution[1])
         if coarser.gained_latency(channels):
             return None
-        if coarser.packets(channels) <= max_packets:
+        if coarser.packets(channels) * run.draws <= max_packets:
             return coarser
     return None
+
+
+def resolution_of(
+    jobs: Sequence[JobTraffic],
+    capacity: Mapping[Link, float],
+    fabric: Fabric,
+    system: SystemSettings,
+    max_packets: int | None,
+) -> tuple[int, int] | None:
+    """Return cells per window, 0 for packets, and divisor of time of `followed`; None if it is not."""
+    _, run = _meeting(jobs, capacity, fabric, system, None)
+    run = run and _affordable(run, max_packets)
+    return run and (run.cells, run.scale)
 
 
 def packets_of(

@@ -49,6 +49,8 @@ class RingChannels:
         The network.
     windows
         Whether messages have windows.
+    draw
+        Of parallel uplinks: another number, other ones for the same messages.
 
     Attributes
     ----------
@@ -66,8 +68,10 @@ class RingChannels:
         fabric: Fabric,
         *,
         windows: bool,
+        draw: int = 0,
     ) -> None:
         self._shared = shared
+        self._draw = draw
         self._capacity = capacity
         self._fabric = fabric
         self.uplinks = fabric.uplinks
@@ -85,7 +89,7 @@ class RingChannels:
         paths = self._paths[sender, receiver]
         if len(paths) == 1:
             return paths[0]
-        switch = self.hosts + self._rack_of[sender]
+        switch = self.hosts + self._rack_of[sender] + (self._draw << 16)
         return paths[core_of(switch, (sender, receiver), (from_port, to_port), len(paths))]
 
     def unshared(self, sender: int, receiver: int) -> Way | None:

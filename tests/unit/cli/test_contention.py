@@ -139,7 +139,7 @@ def test_the_summary_counts_answers_by_level() -> None:
     ],
 )
 def test_a_run_in_packets_tells_what_was_not(more: list[str], cause: str, share: int) -> None:
-    """All of its answers are at flow level: said on the terminal and in the table, unless 0 packets were asked."""
+    """All of its answers are at flow level: told on the terminal and in the table, unless none were asked."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         run = made("performance.contention=packets", *more)

@@ -255,7 +255,8 @@ def test_jobs_that_send_too_many_packets_are_named(network, caplog):
     assert network("jobs=[AlexNet 1|1,AlexNet 1|1]", "compute_scale=0.1", *fixed).code == 0
     (said,) = (record.getMessage() for record in caplog.records)
     assert said.startswith("following all of about ")
-    assert said.endswith("contention_packets=null follows all")
+    assert "min (contention_packets=null); jobs are followed in 4 cells per window" in said
+    assert said.endswith("in 1/256 of the time: up to tens of % off")
 
 
 def test_packets_without_effect_are_named_as_they_were_written(network, monkeypatch):

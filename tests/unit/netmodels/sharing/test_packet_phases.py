@@ -5,6 +5,7 @@ from itertools import permutations
 
 import pytest
 
+from netmodels.contention import packet_level
 from netmodels.contention.constellation import order_of
 from netmodels.contention.contention import Contention
 from netmodels.contention.packet_level import followed, packets_of
@@ -173,18 +174,43 @@ def test_differences_to_ns_3_are_logged_once(settings, size, most, said, caplog)
         assert words in record.message
 
 
-def test_packets_are_not_followed_over_uplinks_narrower_than_ports(caplog):
-    """Two uplinks of half a port: alone, jobs are priced on both. Two of a whole port are followed."""
-    profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
-    machines = [(machine // 2, machine, "a", 4) for machine in range(4)]
-    for paths, said in ((1, 0), (2, 0), (4, 1)):
-        core = replace(FABRIC.network[0], rack_bytes_per_ns=2 * PORT)
-        fabric = replace(FABRIC, network=(core,), uplinks=paths)
-        shared = Contention("packets", machines, fabric, SYSTEM, max_packets=100_000)
-        jobs = [shared.traffic(profile, value) for value in (FIRST, SECOND)]
-        with caplog.at_level("WARNING"):
-            shared.together(jobs * 2)
-        assert sum("narrower" in record.message for record in caplog.records) == said
+@pytest.mark.parametrize("paths", [1, 2, 4])
+def test_parallel_uplinks_are_followed_in_four_draws(paths, monkeypatch):
+    """Two uplinks of a whole port, or four of half: the slowdown is the mean of those of four hashes."""
+    core = replace(FABRIC.network[0], rack_bytes_per_ns=2 * PORT)
+    fabric = replace(FABRIC, network=(core,), uplinks=paths)
+    capacity = capacities([(machine // 2, machine, "a", 4) for machine in range(4)], fabric, paths)
+    jobs = [
+        job_traffic(Profile("one", (Layer("a", 9000, 0, 0, 2**20),)), value, fabric, SYSTEM, packets=True)
+        for value in (FIRST, FIRST)
+    ]
+    channels, draws = packet_level.RingChannels, []
+
+    def drawn(*of, draw, **more):
+        draws.append(draw)
+        return channels(*of, draw=draw, **more)
+
+    monkeypatch.setattr(packet_level, "RingChannels", drawn)
+    slowed = followed(jobs, capacity, fabric, SYSTEM, iterations=[2, 2])
+    assert set(draws) == set(range(4 if paths > 1 else 1))
+    monkeypatch.setattr(packet_level, "_DRAWS", 1)
+    first = followed(jobs, capacity, fabric, SYSTEM, iterations=[2, 2])
+    monkeypatch.setattr(packet_level, "RingChannels", lambda *of, draw, **more: channels(*of, draw=1, **more))
+    packet_level._alone_ns.cache_clear()
+    second = followed(jobs, capacity, fabric, SYSTEM, iterations=[2, 2])
+    packet_level._alone_ns.cache_clear()
+    assert (first == second) == (paths == 1)
+    assert (slowed == first) == (paths == 1)
+
+
+def test_iterations_that_recur_are_followed_no_longer():
+    """Ends every 10 and 14 ns by turns, beside three in 24: seen twice after 48 ns, and not a ns before."""
+    one, other = [5, 15, 29, 39, 53], [1, 9, 17, 25, 33, 41, 49]
+    assert packet_level._period_ns([one, other]) == 24
+    assert packet_level._period_ns([one[:-1], other]) is None
+    assert packet_level._period_ns([one, other[1:]]) is None
+    assert packet_level._period_ns([one, [*other[:-1], 50]]) is None
+    assert [packet_level._mean_ns(ends, 24) for ends in (one, other)] == [12, 8]
 
 
 def test_contention_follows_packets_where_messages_are_packets():
