@@ -11,7 +11,7 @@ from artist.report.figures.catalogue import drawings
 from artist.report.figures.facets import max_drawn
 from artist.report.images import all_drawn
 from artist.report.page.comparison_table import comparison_table
-from artist.report.page.grouped_tables import TOP_MEMBERS, links_table, members_table, steps_table
+from artist.report.page.grouped_tables import TOP_MEMBERS, links_table, members_table, seen_table, steps_table
 from artist.report.page.page import Section, report_page
 from artist.report.words.answers import answers
 from artist.report.words.cautions import cautions
@@ -21,6 +21,7 @@ from artist.report.words.notes import (
     LINKS,
     MORE_COLUMNS,
     PROFILING,
+    SEEN_NOTE,
     comparison_notes,
     lead,
     made_by,
@@ -65,6 +66,8 @@ def report_files(
         files[CHANGES] = changes_csv(comparison, competing.baseline).encode()
     table, notes = comparison_table(comparison, competing), comparison_notes(comparison, competing)
     tables = [Section("comparison", "Comparison", table, tuple(notes), (MORE_COLUMNS,))]
+    seen = seen_table(comparison)
+    tables += [] if seen is None else [Section("seen", "Seen against simulated", seen, (SEEN_NOTE,))]
     if judged is not None:
         head = f"Claims of {judged.file.paper}"
         tables.insert(0, Section("claims", head, claims_table(judged), claim_notes(judged)))

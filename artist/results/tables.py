@@ -9,6 +9,7 @@ from artist.results.measures import ALL_METRICS, METRICS, Metric, change, column
 from artist.results.names import short_key
 from artist.results.overhead import overhead_by_gpu_time
 from artist.results.run import Run
+from artist.results.seen import seen_notes
 from artist.results.stand_ins import stand_in_notes, stand_ins
 from artist.tables.grid import Grid, csv_text
 
@@ -49,6 +50,7 @@ def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
     summaries = [[run.summary for run in group.runs] for group in groups]
     names = [group.name for group in groups]
     notes = [note for note in (along_note(comparison), idle_seeds(comparison)) if note]
+    notes += seen_notes(comparison)
     return _grid(keys, list(zip(leads, summaries, strict=True)), names, notes)
 
 

@@ -119,7 +119,8 @@ def _log_drawn_models(table: Table, rule: ModelRule, seed: int) -> None:
     if unnamed and rule.rule != "fixed":
         models = list(dict.fromkeys(name for part in rule.ranges() for name in part.weights))
         _log.info(
-            "models drawn for %d of %d jobs, which name none: %s over %s, seed %d; see workload.models",
+            "models drawn for %d of %d jobs, which name none: %s over %s, seed %d; seeds vary only these; "
+            "see workload.models",
             unnamed,
             len(table),
             rule.rule,

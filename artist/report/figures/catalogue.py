@@ -19,6 +19,7 @@ from artist.report.figures import (
     policy_series,
     pools,
     resources,
+    seen,
 )
 from artist.report.figures.drawing import Drawing
 from artist.results.compare import Comparison
@@ -41,6 +42,7 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
     """
     recorded = any(BLOCKING in digest.gauges for digest in digests)
     return [
+        *seen.drawings(digests),
         *metrics_along.drawings(digests, comparison, contest),
         jct_parts.drawing(digests, contest),
         distributions.jct_drawing(digests, contest),

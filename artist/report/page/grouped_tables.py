@@ -6,9 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from artist.report.page.datatable import Cell, Column, DataTable
+from artist.results.compare import Comparison
 from artist.results.digest import Digest, Member
 from artist.results.links import SharedLink
 from artist.results.measures import column_unit, number_texts
+from artist.results.seen import Record, groups_of, have_seen, seen_of
 from artist.results.steps import Floats
 
 TOP_MEMBERS = 20
@@ -36,6 +38,41 @@ def links_table(links: Mapping[str, Sequence[SharedLink]]) -> DataTable | None:
     )
     heads = ("row", "row"), ("link", "link")
     return _grouped("links", heads, [(name, link.name) for name, link in rows], numbers, lines=True)
+
+
+def seen_table(comparison: Comparison) -> DataTable | None:
+    """Return the table of waits met and simulated, by pool and size of jobs; None without real starts."""
+    rows = [
+        (_of_group(of), row, of)
+        for row in have_seen(comparison.groups)
+        for of in ({**seen_of(row), "by": "", "value": ""}, *groups_of(seen_of(row)))
+    ]
+    order = list(dict.fromkeys(name for name, _, _ in rows))
+    rows.sort(key=lambda entry: order.index(entry[0]))
+    waits_s = [of[name] for _, _, of in rows for name in ("seen_mean_s", "simulated_mean_s")]
+    times = column_unit("time", waits_s)
+    numbers = (
+        Numbers("jobs", "jobs", "count", [of["jobs"] for _, _, of in rows]),
+        Numbers("seen", "seen", "time", [of["seen_mean_s"] for _, _, of in rows], *times),
+        Numbers("simulated", "simulated", "time", [of["simulated_mean_s"] for _, _, of in rows], *times),
+        *(
+            Numbers(name, title, "ratio", [of[name] for _, _, of in rows])
+            for name, title in (
+                ("ratio", "simulated / seen"),
+                ("correlation", "correlation by job"),
+                ("rank_correlation", "of ranks"),
+                ("queue_correlation", "of waiting jobs by hour"),
+                ("busy_correlation", "of busy GPUs by hour"),
+            )
+        ),
+    )
+    pairs = [(name, row.name) for name, row, _ in rows]
+    return _grouped("seen", (("jobs_of", "jobs"), ("row", "row")), pairs, numbers, lines=True)
+
+
+def _of_group(of: Record) -> str:
+    word = {"gpus": "GPUs:", "vc": "VC"}.get(of["by"], of["by"])
+    return f"{word} {of['value']}".strip() or "all jobs"
 
 
 def members_table(name: str, title: str, digests: Sequence[Digest]) -> DataTable | None:

@@ -16,6 +16,7 @@ from artist.results.jobcolumns import COMMUNICATION, PARTS
 from artist.results.measures import BY_NAME, comparable
 from artist.results.names import listed, short_key
 from artist.results.scenarios import Contest
+from artist.results.seen import seen_notes
 
 _FABRIC = "topology.name"
 _COMPUTING = PARTS.index("computing")
@@ -24,7 +25,7 @@ _COMPUTING = PARTS.index("computing")
 def answers(
     comparison: Comparison, contest: Contest, digests: Sequence[Digest], careful: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Return questions and answers, at most eight; the first are doubts about comparing the rows.
+    """Return questions and answers, at most nine; the first are doubts about the rows.
 
     Parameters
     ----------
@@ -40,6 +41,7 @@ def answers(
     gpus = [float(digest.gauges["capacity_gpus"].mean[0]) for digest in digests]
     shares = [_communication(digest) for digest in digests]
     lines = [
+        ("Can I believe it", _believable(comparison)),
         ("Careful", " ".join(text for _, text in careful)),
         _which(comparison, contest, ranked, doubted),
         ("Which fabric", "" if fabric is None else fabrics(fabric, comparison, gpus, shares)),
@@ -50,6 +52,11 @@ def answers(
         ("How sure", how_sure(comparison, contest, ranked)),
     ]
     return [(question, answer) for question, answer in lines if answer]
+
+
+def _believable(comparison: Comparison) -> str:
+    """Return the waits that users met against those simulated; empty without real starts."""
+    return " ".join(f"{begun(note)}." for note in seen_notes(comparison))
 
 
 def _communication(digest: Digest) -> float:
