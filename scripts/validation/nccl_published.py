@@ -41,8 +41,10 @@ _INSIDE_GBIT_S = {
     "PCIe": 80,  # PCIe 3.0 x16 through an Intel CPU by NCCL's constants, as in pcie_10g
     "-": 3600,  # one GPU a machine: unused
 }
-# A ring's step by NCCL's tuning tables, over two links: 0.6 us on NVLink, 1.0 on PCIe, 2.7 on the network.
-_NVLINK_NS, _PCIE_NS, _NETWORK_NS = 300.0, 500.0, 1350.0
+# A ring's step by NCCL's tuning tables: 0.6 us on NVLink, 1.0 on PCIe, 2.7 on the network; 20 on
+# EFA by the tuner of AWS's plugin (github.com/aws/aws-ofi-nccl @16fe0e11a84b, include/nccl_ofi_tuner.h).
+_NVLINK_NS, _PCIE_NS, _NETWORK_NS, _EFA_NS = 300.0, 500.0, 1350.0, 10_000.0
+_EFA_MACHINES = ("p3dn.24xlarge", "p4d.24xlarge", "p4de.24xlarge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,5 +171,6 @@ def nominal_fabric(row: Row) -> Fabric | None:
     inside_ns = _PCIE_NS if row["intra_link"] == "PCIe" else _NVLINK_NS
     machine = Dimension("switch", inside_ns, _INSIDE_GBIT_S[row["intra_link"]] / 8)
     share_gbit_s = float(ports or 0) / gpus or 1.0  # one machine: unused
-    network = Dimension("switch", _NETWORK_NS, share_gbit_s / 8)
+    network_ns = _EFA_NS if row["machine_kind"] in _EFA_MACHINES else _NETWORK_NS
+    network = Dimension("switch", network_ns, share_gbit_s / 8)
     return Fabric(f"nominal {row['machine_kind']}", (machine,), (network,), (network,))

@@ -102,6 +102,12 @@ def test_a_domain_of_trays_is_one_machine() -> None:
     assert fabric.rack[0].bandwidth_bytes_per_ns == 50  # 1600 Gb/s for 4 GPUs
 
 
+def test_a_step_on_efa_takes_20_us() -> None:
+    """Two links of 10 us, by the tuner of AWS's plugin; other networks 1.35 us each, by NCCL's tables."""
+    fabrics = [nccl_published.nominal_fabric({**ROW, "machine_kind": kind}) for kind in ("p4d.24xlarge", "x")]
+    assert [fabric.rack[0].latency_ns for fabric in fabrics if fabric] == [10_000, 1350]
+
+
 def test_unknown_networks_have_no_nominal_figures_but_a_prior() -> None:
     """The source does not say how many ports two machines have; a fit begins at 400 Gb/s a GPU."""
     result = published({**ROW, "nic_gbit_s_total": ""})
