@@ -118,7 +118,8 @@ def select(table: Table, selection: Selection, observed: bool = False) -> Table:
     if selection.first is not None:
         chosen = chosen.take(slice(selection.first))
     if len(chosen) < len(table):
-        _log.info("took %d of %d jobs", len(chosen), len(table))
+        gpu_h = [float(np.nansum(jobs["gpus"] * work_s(jobs))) / 3600 for jobs in (chosen, table)]
+        _log.info("took %d of %d jobs, %.4g of %.4g GPU-hours", len(chosen), len(table), *gpu_h)
     return _running_first(from_zero(chosen))
 
 

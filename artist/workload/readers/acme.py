@@ -9,7 +9,7 @@ from artist.errors import InputError
 from artist.tables.rows import Column, Table, to_numbers
 from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
-from artist.workload.readers.instants import TimeZone, arrivals, read_times, run_times
+from artist.workload.readers.instants import TimeZone, arrivals, read_times, run_times, with_starts
 from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, refuse, typed
 
@@ -70,6 +70,7 @@ class AcmeTrace(TraceReader):
     - Jobs without GPUs follow `cpu_jobs` (original only; elsewhere a 0 is refused), those of duration 0 by
       `zero_duration`. `states` keeps some final states (COMPLETED, CANCELLED, FAILED ...) and `types` some
       types of work (Pretrain, SFT, Evaluation ...), of the original only.
+    - The real start is start_time, or the sample's timestamp + queue_wait_s.
     - cpu_num is for the whole job; jobs with GPUs ask for CPUs only with `cpus=keep`.
     """
 
@@ -109,7 +110,7 @@ class AcmeTrace(TraceReader):
         unknown = np.full(len(raw), np.nan)
         run_s = run_times(raw, str(path), names, submitted, started, ended, unknown)
         table = rules.renamed(raw, _LOG_FIELDS).assign(duration_s=run_s)
-        table = self._with_dates(table, times[0], _LOG_FIELDS)
+        table = with_starts(self._with_dates(table, submitted, _LOG_FIELDS), submitted, started)
         table = rules.keep_states(table, raw, "state", chosen.states, path)
         table = rules.keep_values(table, raw, "type", chosen.types, path)
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
@@ -122,6 +123,7 @@ class AcmeTrace(TraceReader):
         refuse(raw, ~(queue_s >= 0), path, "queue_wait_s", "is no wait", "seconds, 0 or more")
         (submitted,) = read_times(raw, ["timestamp"], path, self.parameters.time_zone)
         table = self._with_dates(rules.renamed(raw, _SAMPLE_FIELDS), submitted, _SAMPLE_FIELDS)
+        table = table.assign(started_s=table["submit_s"] + queue_s)
         return self._finished(table.assign(duration_s=table["duration_s"] - queue_s), _SAMPLE_FIELDS)
 
     def _from_converted(self, raw: Table) -> Table:

@@ -19,7 +19,7 @@ from artist.workload.missing import is_missing, known_texts, without_fillers
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
 from artist.workload.readers.gather import gathered
-from artist.workload.readers.instants import TimeZone, arrivals, begun, read_times, run_times, seconds
+from artist.workload.readers.instants import TimeZone, arrivals, begun, read_times, run_times, with_starts
 from artist.workload.readers.trace import BadRowsRule, TraceParameters, TraceReader
 from artist.workload.table import check, refuse, typed
 
@@ -188,7 +188,9 @@ class ColumnsCsv(TraceReader):
         if chosen.gather:
             table, times = gathered(table, times)
             raw = raw.at(table.places)
-        table = self._with_run_times(raw, _with_starts(table, times), times)
+        table = self._with_run_times(
+            raw, with_starts(table, times.get("submit_s"), times.get("start_s")), times
+        )
         if chosen.no_duration == "until_end":
             table = _until_end(table, path)
         if chosen.no_duration != "refuse":
@@ -218,6 +220,7 @@ class ColumnsCsv(TraceReader):
 
     def _filtered(self, raw: Table) -> Table:
         path = self.parameters.path
+        work = self._work(raw) if self.parameters.filters else None
         for column, wanted in (self.parameters.filters or {}).items():
             values = rules.stripped(_column(raw, column, f"workload.filters.{column}", path))
             texts = [str(value) for value in wanted]
@@ -226,8 +229,24 @@ class ColumnsCsv(TraceReader):
                 allowed = ", ".join(sorted(set(values))[:30])
                 where = f"workload.filters.{column}"
                 raise InputError("no row has this value", where=where, found=texts, allowed=allowed)
-            raw = rules.drop(raw, ~kept, path, f"{column} is filtered")
+            known = work.at(raw.places).assign(state=values) if work else None
+            raw = rules.drop(raw, ~kept, path, f"{column} is filtered", known)
         return raw
+
+    def _work(self, raw: Table) -> Table | None:
+        """Return the rows with GPUs and run times, for the price of a filter; None if one has a fault."""
+
+        def mute(_: object) -> bool:
+            return False  # its notes come with the jobs
+
+        rules.log.addFilter(mute)
+        try:
+            columns, times = self._columns(raw)
+            return self._with_run_times(raw, typed(columns, str(self.parameters.path)), times)
+        except InputError:
+            return None
+        finally:
+            rules.log.removeFilter(mute)
 
     def _columns(self, raw: Table) -> tuple[Table, dict[str, Column]]:
         """Return the canonical columns of the file's rows, still unchecked, and the columns of instants."""
@@ -352,18 +371,6 @@ def _advice(text: str, ours: str) -> str:
     if ours in _INSTANTS and re.match(r"\d{4}-\d\d", text):
         return f"; for dates, workload.units.{ours}=timestamp"
     return '; workload.decimal="," for such numbers' if _COMMA.fullmatch(text) else ""
-
-
-def _with_starts(table: Table, times: Mapping[str, Column]) -> Table:
-    """Return the table with real starts, if submission and start are both dates or both numbers.
-
-    A start before submission is none; the row is bad unless it has a run time of its own.
-    """
-    submit, start = times.get("submit_s"), times.get("start_s")
-    if submit is None or start is None or submit.dtype.kind != start.dtype.kind:
-        return table
-    wait_s = seconds(submit, begun(start, submit))
-    return table.assign(started_s=table["submit_s"] + np.where(wait_s < 0, np.nan, wait_s))
 
 
 def _until_end(table: Table, path: Path) -> Table:

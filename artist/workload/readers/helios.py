@@ -7,7 +7,7 @@ from pydantic import NaiveDatetime
 
 from artist.tables.rows import Table
 from artist.workload.readers import rules
-from artist.workload.readers.instants import arrivals, read_times
+from artist.workload.readers.instants import arrivals, read_times, with_starts
 from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
@@ -52,7 +52,7 @@ class HeliosTrace(TraceReader):
     - Jobs of all final states are kept, unless `states` names some (original file only).
     - cpu_num is for the whole job; jobs with GPUs ask for CPUs only with `cpus=keep`.
     - `measured_on=trace` means V100, as Venus and Earth have; Saturn has older GPUs too, Uranus no others.
-    - node_num, start_time, end_time and queue are not used: placement and waiting are simulated.
+    - start_time is kept as the real start; node_num, end_time and queue are not used.
     """
 
     trace_gpu = "V100"
@@ -85,8 +85,9 @@ class HeliosTrace(TraceReader):
     def _from_log(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
         table = typed(rules.renamed(raw, _LOG_FIELDS).assign(submit_s=0.0), str(path), _LOG_FIELDS)
-        (dates,) = read_times(raw, ["submit_time"], str(path))
+        (dates,), (starts,) = (read_times(raw, [name], str(path)) for name in ("submit_time", "start_time"))
         table = table.assign(**arrivals(raw, "submit_time", str(path), dates))
+        table = with_starts(table, dates, starts)
         table = rules.keep_states(table, raw, "state", chosen.states, path)
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)

@@ -226,6 +226,17 @@ def run_times(
     return np.where(np.isnan(known), seconds(start, end), known)
 
 
+def with_starts(table: Table, submit: Column | None, start: Column | None) -> Table:
+    """Return the table with real starts, if submission and start are both dates or both numbers.
+
+    A start before submission is none; the row is bad unless it has a run time of its own.
+    """
+    if submit is None or start is None or submit.dtype.kind != start.dtype.kind:
+        return table
+    wait_s = seconds(submit, begun(start, submit))
+    return table.assign(started_s=table["submit_s"] + np.where(wait_s < 0, np.nan, wait_s))
+
+
 def seconds(start: Column, end: Column) -> Column:
     """Return the seconds from instants to others, dates or numbers, (n_jobs,)."""
     return seconds_between(start, end) if start.dtype.kind == "M" else end - start

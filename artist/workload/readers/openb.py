@@ -5,7 +5,7 @@ import numpy as np
 from artist.tables.rows import Table
 from artist.workload.api import TypedFileParameters
 from artist.workload.readers import rules
-from artist.workload.readers.instants import run_times
+from artist.workload.readers.instants import run_times, with_starts
 from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
@@ -36,8 +36,8 @@ class OpenbTrace(TraceReader):
 
     One pod is one job: the file has no groups of pods. Rules:
 
-    - Arrival is creation_time, the run time deletion_time - scheduled_time. Pods that were never
-      scheduled (Pending) are left out; one of duration 0 follows `zero_duration`.
+    - Arrival is creation_time, the real start scheduled_time, the run time from there to deletion_time.
+      Pods that were never scheduled (Pending) are left out; one of duration 0 follows `zero_duration`.
     - Pods that ask for one GPU may use gpu_milli / 1000 of it: they share a GPU with others. Jobs here have
       GPUs of their own: such pods follow `fractional_gpus`, round_up (they get the GPU; demand is overstated)
       or drop.
@@ -78,6 +78,7 @@ class OpenbTrace(TraceReader):
             cpus=np.ceil(table["cpus"] / 1000),
             memory_bytes=table["memory_bytes"] * _BYTES_PER_MIB,
         )
+        table = with_starts(table, submit, start)
         table = rules.keep_states(table, raw, "pod_phase", chosen.states, path)
         table = rules.keep_values(table, raw, "qos", chosen.qos, path)
         table = rules.drop_unfinished(table, path, "never scheduled")

@@ -9,7 +9,7 @@ from artist.tables.files import read_csv, read_json_records, read_text
 from artist.tables.rows import BadRowsError, Column, Table
 from artist.workload.missing import is_missing
 from artist.workload.readers import rules
-from artist.workload.readers.instants import TimeZone, arrivals, read_times, run_times
+from artist.workload.readers.instants import TimeZone, arrivals, read_times, run_times, with_starts
 from artist.workload.readers.trace import TraceParameters, TraceReader
 from artist.workload.table import check, typed
 
@@ -47,7 +47,8 @@ class PhillyTrace(TraceReader):
     - Times are those of the clocks of `time_zone`, or, by default, taken unchanged. Durations are in seconds.
     - Original file: an attempt counts if it has a start, an end and GPUs. The run time is, by
       `attempt_time`, the sum of the attempts, the last one, or all from the first start to the last end.
-      The GPUs are those of the last attempt that counts. Jobs without such an attempt are left out.
+      The real start is that of the first, the GPUs are those of the last attempt that counts. Jobs without
+      such an attempt are left out.
     - A job of duration 0 follows `zero_duration`; jobs of all final states are kept, unless `states`
       (Pass, Killed, Failed; original file only) names some.
     - topology and shape, added by others, and gpu_time are not used.
@@ -109,6 +110,9 @@ class PhillyTrace(TraceReader):
             duration_s=[_run_time_s(attempts, self.parameters.attempt_time) for attempts in runs],
         )
         table = typed(table, str(path), _LOG_FIELDS)
+        submit_s = dates.astype("datetime64[s]").astype(float)
+        starts = np.array([run[0][0] if run else np.nan for run in runs])
+        table = with_starts(table, submit_s, starts)
         table = rules.keep_states(table, raw, "status", self.parameters.states, path)
         table = rules.drop_unfinished(table, path, "no attempt with a start, an end and GPUs")
         table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)

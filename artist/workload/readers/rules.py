@@ -45,10 +45,15 @@ def require_header(table: Table, path: Path, header: Sequence[str]) -> None:
         raise unknown_header(table, path, header)
 
 
-def drop(table: Table, bad: np.ndarray, path: Path, reason: str) -> Table:
+def drop(table: Table, bad: np.ndarray, path: Path, reason: str, priced: Table | None = None) -> Table:
     """Leave out the rows where `bad`, (n_jobs,), is true; log how many, and the GPU-hours of a typed table.
 
     These are by state if the table has a column `state`.
+
+    Parameters
+    ----------
+    priced
+        The same rows with their GPUs and run times, if `table` has none.
 
     Raises
     ------
@@ -58,7 +63,7 @@ def drop(table: Table, bad: np.ndarray, path: Path, reason: str) -> Table:
     count = int(bad.sum())
     if not count:
         return table
-    text = f"left out {count} of {len(table)} jobs: {reason}{_price(table, bad)}"
+    text = f"left out {count} of {len(table)} jobs: {reason}{_price(priced or table, bad)}"
     log.warning("%s: %s", path, text, extra={"left_out": text})
     if count == len(table):
         raise InputError(
@@ -129,6 +134,7 @@ def keep_states(table: Table, raw: Table, column: str, wanted: Sequence[str] | N
         raise InputError(
             "no job has this state", where="workload.states", found=list(wanted), allowed=allowed
         )
+    table = table.assign(state=raw.at(table.places)[column])
     return keep_values(table, raw, column, wanted, path, "state")
 
 
