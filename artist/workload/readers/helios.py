@@ -2,9 +2,12 @@
 
 import re
 from datetime import datetime
+from typing import Literal
 
+import numpy as np
 from pydantic import NaiveDatetime
 
+from artist.randomness import child_generator
 from artist.tables.rows import Table
 from artist.workload.readers import rules
 from artist.workload.readers.instants import arrivals, read_times, with_starts
@@ -31,6 +34,8 @@ _RECOVERED_FIELDS = {
     "gpus": "gpu_count",
     "duration_s": "service_sec",
 }
+_CUT_S = 172_800.0  # run times of the recovered file end there
+_EXCESS_S = 51 * 3600.0  # mean beyond: with it as many GPUs of Venus are busy as were, 712
 VENUS_ORIGIN = datetime(2020, 3, 18, 4, 1, 39)  # found from 2,901 jobs that carry both values
 
 
@@ -65,6 +70,9 @@ class HeliosTrace(TraceReader):
         origin
             Date of arrival_s = 0 in the recovered file, for windows by date; the default is that of the
             recovered Venus files, and holds for jobs called as there (363167#0). None: the file has no dates.
+        tail
+            Run times that the recovered file cuts at 48 h: cut | exponential, 48 h and an exponential
+            excess of 51 h in the mean, drawn by the seed, which restores the GPU time of Venus.
         """
 
         states: tuple[str, ...] | None = None
@@ -72,6 +80,7 @@ class HeliosTrace(TraceReader):
         cpus: rules.UseCpus = "ignore"
         zero_duration: rules.ZeroDuration = "drop"
         origin: NaiveDatetime | None = VENUS_ORIGIN
+        tail: Literal["cut", "exponential"] = "cut"
 
     parameters: Parameters
 
@@ -102,4 +111,16 @@ class HeliosTrace(TraceReader):
         )  # Alibaba's has these columns, too
         origin = chosen.origin if venus or chosen.origin != VENUS_ORIGIN else None
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
-        return rules.dated(check(table, str(path), _RECOVERED_FIELDS), origin)
+        table = check(table, str(path), _RECOVERED_FIELDS)
+        return rules.dated(self._with_tail(table) if venus else table, origin)
+
+    def _with_tail(self, table: Table) -> Table:
+        """Return the table with run times beyond 48 h if asked for; log a note on the file's limits."""
+        cut, drawn = table["duration_s"] >= _CUT_S, self.parameters.tail == "exponential"
+        if drawn:
+            excess_s = child_generator(self.parameters.seed, "tail").exponential(_EXCESS_S, len(table))
+            table = table.assign(duration_s=table["duration_s"] + np.where(cut, excess_s, 0.0))
+        tail = "drawn beyond 48 h" if drawn else "cut at 48 h (28 % of the GPU time; see workload.tail)"
+        note = "%s: no virtual clusters, and %d run times %s: its waits are a what-if, not those of Venus"
+        rules.log.info(note, self.parameters.path, int(cut.sum()), tail, extra={"note": True})
+        return table

@@ -4,6 +4,7 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -135,6 +136,29 @@ def test_venus_in_full(traces: Path) -> None:
     ]
     assert table["gpus"].max() == 160
     assert table["submit_s"].max() == 11_735_844.0
+
+
+def test_the_tail_restores_the_gpu_time_of_venus(traces: Path) -> None:
+    """712 GPUs of Venus were busy from April to July; run times cut at 48 h keep 520 busy."""
+    path = traces / "helios-venus/venus_gpu_jobs_2020-03-18_2020-07-31.csv.gz"
+    busy, tables = [], [HeliosTrace(path=path, tail=tail).table() for tail in ("cut", "exponential")]
+    for table in tables:
+        from_s = (table["submit_date"] - np.datetime64("2020-04-01")) / np.timedelta64(1, "s")
+        ends_s = (from_s, from_s + table["duration_s"])
+        inside_s = np.diff(np.clip(ends_s, 0, 122 * 86_400.0), axis=0)[0]
+        busy.append(float((table["gpus"] * inside_s).sum()) / (122 * 86_400))
+    assert busy == pytest.approx([520, 712], abs=1)
+    cut = tables[0]["duration_s"] == 172_800
+    assert (tables[1]["duration_s"][cut] > 172_800).all()
+    assert (tables[1]["duration_s"][~cut] == tables[0]["duration_s"][~cut]).all()
+
+
+def test_waits_on_venus_are_noted_as_a_what_if(traces: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One line of each run."""
+    with caplog.at_level("INFO"):
+        HeliosTrace(path=traces / "helios-venus/venus_gpu_jobs_2020-06-01_1week.csv").table()
+    (note,) = [record.getMessage() for record in caplog.records if getattr(record, "note", False)]
+    assert "cut at 48 h (28 % of the GPU time; see workload.tail): its waits are a what-if" in note
 
 
 def test_the_venus_week_is_a_window_of_the_whole(traces: Path) -> None:
