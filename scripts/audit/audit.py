@@ -158,8 +158,8 @@ def _check_ideal(
     """Hold the ideal time of a finished job against its compute time and the trace; return whether it could.
 
     The run folder gives the work asked for as ideal time; the compute time of a job that lost nothing, and
-    always held what it asked for, is that, but for rounding. Our own CSV says the same once more, or at most
-    as much if its times include communication.
+    always held what it asked for, is that, but for rounding. Our own CSV says the same once more; it is
+    an upper bound if its times include communication.
     """
     name, asked = account.name, account.asked
     if account.finish_ns is None or not own_speed:

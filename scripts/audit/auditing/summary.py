@@ -155,7 +155,7 @@ def _contention(run: RunFiles) -> dict[str, Any]:
 
 
 def _seen(run: RunFiles, accounts: Sequence[Account]) -> dict[str, Any]:
-    """Return how alike the waits of the site and of the run are; empty for a trace without real starts."""
+    """Return means, ratio and correlations of the waits of site and run; empty without real starts."""
     if "seen_queueing_s" not in run.jobs:
         return {}
     queueing_s = [None if a.first_start_ns is None else a.queueing_ns / 1e9 for a in accounts]
