@@ -110,6 +110,14 @@ class JobColumns(Protocol):
         """Virtual cluster."""
 
     @property
+    def account(self) -> npt.NDArray[np.object_]:
+        """Account of the trace."""
+
+    @property
+    def qos(self) -> npt.NDArray[np.object_]:
+        """QOS of the trace."""
+
+    @property
     def limit_ns(self) -> Ints:
         """Time limit, `artist.core.job.UNLIMITED_NS` for a job without one (`knows_limits`)."""
 

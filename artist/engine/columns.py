@@ -170,6 +170,14 @@ class Columns:
         return self._known.of_all("vc")[self.job]
 
     @property
+    def account(self) -> npt.NDArray[np.object_]:
+        return self._known.of_all("account")[self.job]
+
+    @property
+    def qos(self) -> npt.NDArray[np.object_]:
+        return self._known.of_all("qos")[self.job]
+
+    @property
     def limit_ns(self) -> Ints:
         self._known.require("limits")
         return self._known.limit_ns[self.job]

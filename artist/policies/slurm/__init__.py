@@ -1,0 +1,1 @@
+"""Slurm's scheduler: main loop, backfill loop, priorities, partitions, QOS, preemption and node choice."""

@@ -1,0 +1,139 @@
+"""Partitions, QOS and associations, and times as Slurm writes them; names are its own.
+
+Source: the manual pages slurm.conf(5) and sacctmgr(1) of Slurm 22.05.
+"""
+
+import re
+from dataclasses import field
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic.dataclasses import dataclass
+
+from artist.core.job import UNLIMITED_NS
+from artist.policies.parts.parameters import STRICT
+from artist.units import NS_PER_S
+
+_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
+Tres = dict[str, Annotated[float, Field(ge=0)]]
+Mode = Literal["OFF", "REQUEUE"]
+
+
+def time_ns(text: str | float) -> int:
+    """Return a time in ns: minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]].
+
+    INFINITE and UNLIMITED are `UNLIMITED_NS`.
+
+    >>> time_ns("7-0") // (3600 * 10**9), time_ns("10") // 10**9, time_ns("00:10:00") // 10**9
+    (168, 600, 600)
+    """
+    words = str(text).strip()
+    if words.upper() in ("INFINITE", "UNLIMITED", "NONE"):
+        return UNLIMITED_NS
+    match = _TIME.fullmatch(words.removesuffix(".0"))
+    if match is None:
+        raise ValueError(
+            "not a time; minutes, minutes:seconds, hours:minutes:seconds, days-hours or INFINITE"
+        )
+    days, first, second, third = match.groups()
+    numbers = [int(first), int(second or 0), int(third or 0)]
+    if days is None and third is None:
+        numbers = [0, *numbers[:2]]  # minutes:seconds
+    hours, minutes, seconds = numbers
+    return ((int(days or 0) * 24 + hours) * 3600 + minutes * 60 + seconds) * NS_PER_S
+
+
+def _checked_time(text: str | int) -> str | int:
+    time_ns(text)
+    return text
+
+
+Time = Annotated[str | int, AfterValidator(_checked_time)]
+
+
+@dataclass(config=STRICT, frozen=True)
+class Partition:
+    """A partition: PartitionName and its keys in slurm.conf.
+
+    Attributes
+    ----------
+    Nodes
+        Names of machines; ALL for every one.
+    PriorityTier, PriorityJobFactor
+        Tier, before any priority; factor of the priority.
+    MaxTime, DefaultTime
+        Limit of jobs: the most, and that of jobs without one.
+    PreemptMode, GraceTime
+        Whether its jobs may be preempted; seconds until they stop.
+    LLN
+        Whether jobs get the nodes with the most free CPUs.
+    TRESBillingWeights
+        Weight of cpu, mem (in GiB), gres/gpu and node in the usage for fair share; none: a CPU counts 1.
+    """
+
+    PartitionName: str
+    Nodes: tuple[str, ...] | Literal["ALL"] = "ALL"
+    Default: bool = False
+    PriorityTier: int = Field(default=1, ge=0, le=65533)
+    PriorityJobFactor: int = Field(default=1, ge=0, le=65533)
+    MaxTime: Time = "INFINITE"
+    DefaultTime: Time | None = None
+    PreemptMode: Mode | None = None
+    GraceTime: float = Field(default=0, ge=0, le=4e9)
+    LLN: bool = False
+    TRESBillingWeights: Tres = field(default_factory=dict)
+
+
+@dataclass(config=STRICT, frozen=True)
+class Qos:
+    """A QOS, as sacctmgr has it.
+
+    Attributes
+    ----------
+    Priority, UsageFactor, GraceTime
+        Of its jobs: priority over those of the other QOS, factor of their usage, seconds until they stop.
+    Preempt, PreemptMode
+        The QOS that its jobs may preempt; whether its own jobs may be preempted.
+    GrpTRES, GrpJobs
+        The most that its running jobs use together, by cpu, gres/gpu and node; the most running jobs.
+    MaxTRESPerUser, MaxJobsPerUser
+        The same per user.
+    """
+
+    Name: str
+    Priority: int = Field(default=0, ge=0)
+    Preempt: tuple[str, ...] = ()
+    PreemptMode: Mode | None = None
+    GraceTime: float = Field(default=0, ge=0, le=4e9)
+    UsageFactor: float = Field(default=1, ge=0, le=1e6)
+    GrpTRES: Tres = field(default_factory=dict)
+    GrpJobs: int | None = Field(default=None, ge=0)
+    MaxTRESPerUser: Tres = field(default_factory=dict)
+    MaxJobsPerUser: int | None = Field(default=None, ge=0)
+
+
+@dataclass(config=STRICT, frozen=True)
+class Association:
+    """An account, or a user in an account, as sacctmgr has it.
+
+    Attributes
+    ----------
+    User
+        Empty for the account itself.
+    Parent
+        Account above an account; empty for root.
+    Fairshare
+        Shares among those with the same parent.
+    GrpTRES, GrpJobs
+        The most that running jobs of the association, and of those below it, use together.
+    MaxJobs
+        The most running jobs of the user; of an account: of each of its users.
+    """
+
+    Account: str
+    User: str = ""
+    Parent: str = ""
+    Fairshare: int = Field(default=1, ge=1)
+    GrpTRES: Tres = field(default_factory=dict)
+    GrpJobs: int | None = Field(default=None, ge=0)
+    MaxJobs: int | None = Field(default=None, ge=0)

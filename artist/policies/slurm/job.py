@@ -1,0 +1,82 @@
+"""Jobs as Slurm's loops see them."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from artist.core.buckets import members_of
+from artist.core.cluster import Cluster, Slice
+from artist.core.job import UNLIMITED_NS
+from artist.policies.slurm.configuration import Partition, Qos
+
+
+class Need(NamedTuple):
+    """Resources on one node."""
+
+    gpus: int
+    cpus: int
+    memory_bytes: int
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A job that waits or runs.
+
+    Attributes
+    ----------
+    nodes, need
+        Number of nodes, and the resources on each; one of them may have less if they do not divide evenly.
+    gpus, cpus, memory_bytes
+        Of the whole job; 0 CPUs for those in proportion to its GPUs.
+    limit_ns
+        Time limit, `UNLIMITED_NS` for none.
+    places
+        Sets of nodes (`artist.core.buckets`) any of which may serve: one for each GPU type, if they differ.
+    eligible_ns
+        Time from which it may start, and from which its age counts.
+    priority
+        A higher one first, after the tier of the partition.
+    start_ns, ended_ns
+        Its start, while it runs, and, kept for the usage, its end; -1 for none.
+    billing
+        Weighted resources, per second of its run.
+    """
+
+    number: int
+    nodes: int
+    need: Need
+    gpus: int
+    cpus: int
+    memory_bytes: int
+    limit_ns: int
+    places: tuple[int, ...]
+    partition: Partition
+    submit_ns: int
+    eligible_ns: int
+    qos: Qos | None = None
+    account: str = ""
+    user: str = ""
+    priority: int = 0
+    start_ns: int = -1
+    ended_ns: int = -1
+    billing: float = 1.0
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Its rank in the queue, the smallest first."""
+        return -self.partition.PriorityTier, -self.priority, self.number
+
+    def end_ns(self, start_ns: int) -> int:
+        """Return its end by the limit."""
+        return min(start_ns + self.limit_ns, UNLIMITED_NS)
+
+    def slices(self, chosen: int, cluster: Cluster) -> tuple[Slice, ...]:
+        """Return its resources on chosen nodes, as evenly as they divide."""
+        machines, parts = members_of(chosen), []
+        n = len(machines)
+        for i, machine in enumerate(machines):
+            gpus, cpus, memory = (
+                total * (i + 1) // n - total * i // n for total in (self.gpus, self.cpus, self.memory_bytes)
+            )
+            share = cluster.share(machine, gpus) if not cpus and gpus else None
+            parts.append(Slice(machine, gpus, cpus, memory) if share is None else share)
+        return tuple(parts)

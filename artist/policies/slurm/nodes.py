@@ -1,0 +1,234 @@
+"""Nodes: free resources, running jobs, and the choice of nodes for a job.
+
+Sets of nodes are integers with one bit per node (`artist.core.buckets`).
+"""
+
+from bisect import insort
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from artist.core.buckets import members_of, set_of
+from artist.core.cluster import Cluster, Slice
+from artist.policies.slurm.job import Need
+
+
+class Use(NamedTuple):
+    """A running job as the loops see it: those that end first come first.
+
+    Attributes
+    ----------
+    end_ns
+        Its start + its limit.
+    nodes
+        The nodes that it holds.
+    """
+
+    end_ns: int
+    job: int
+    nodes: int
+    slices: tuple[Slice, ...]
+
+
+@dataclass(slots=True)
+class _Node:
+    """Free resources of a node, and the uses of it by job."""
+
+    free: list[int]
+    uses: dict[int, tuple[int, Slice]] = field(default_factory=dict)
+    able_ns: dict[Need, int] = field(default_factory=dict)  # end of the use with which it is able
+
+
+NEVER = 2**62
+
+
+class Nodes:
+    """Free resources by node, kept up to date as jobs start and end.
+
+    Attributes
+    ----------
+    open
+        The nodes that take new work.
+    uses
+        Running jobs by planned end.
+
+    Parameters
+    ----------
+    leaves
+        The leaf switches as sets of nodes, for topology/tree; None for topology/none.
+    """
+
+    def __init__(self, cluster: Cluster, leaves: Sequence[int] | None = None) -> None:
+        self.cluster = cluster
+        self._nodes = [_Node([m.gpus, m.cpus, m.memory_bytes]) for m in cluster.machines]
+        self.open = (1 << len(self._nodes)) - 1
+        self.uses: list[Use] = []
+        self._of: dict[int, Use] = {}
+        self._able: dict[Need, int] = {}
+        self._leaves = leaves
+
+    # --- state
+
+    def take(self, job: int, end_ns: int, slices: tuple[Slice, ...]) -> None:
+        """Let a job run on its slices until `end_ns` at the latest."""
+        use = Use(end_ns, job, sum(1 << s.machine for s in slices), slices)
+        insort(self.uses, use)
+        self._of[job] = use
+        for part in slices:
+            self._nodes[part.machine].uses[job] = (end_ns, part)
+            self._change(part, -1)
+
+    def fitting(self, part: Slice) -> Slice:
+        """Return a slice with no more CPUs and memory than are free: those that its job did not name."""
+        _, cpus, memory = self._nodes[part.machine].free
+        return Slice(part.machine, part.gpus, min(part.cpus, cpus), min(part.memory_bytes, memory))
+
+    def give(self, job: int) -> Use:
+        """Free the resources of a job that ends; return its use."""
+        use = self._of.pop(job)
+        self.uses.remove(use)
+        for part in use.slices:
+            del self._nodes[part.machine].uses[job]
+            self._change(part, 1)
+        return use
+
+    def use_of(self, job: int) -> Use:
+        """Return the use of a running job."""
+        return self._of[job]
+
+    def _change(self, part: Slice, sign: int) -> None:
+        node, bit = self._nodes[part.machine], 1 << part.machine
+        free = node.free
+        free[0] += sign * part.gpus
+        free[1] += sign * part.cpus
+        free[2] += sign * part.memory_bytes
+        node.able_ns.clear()
+        for need, able in self._able.items():
+            fits = free[0] >= need.gpus and free[1] >= need.cpus and free[2] >= need.memory_bytes
+            self._able[need] = able | bit if fits else able & ~bit
+
+    # --- nodes that are able
+
+    def able(self, need: Need) -> int:
+        """Return the nodes that have room for `need` now, open or not."""
+        able = self._able.get(need)
+        if able is None:
+            able = self._able[need] = sum(
+                1 << m
+                for m, node in enumerate(self._nodes)
+                if all(has >= wants for has, wants in zip(node.free, need, strict=True))
+            )
+        return able
+
+    def able_by(self, need: Need, among: int, end_ns: int) -> int:
+        """Return the nodes of a set that have room once all jobs that end by a time have ended."""
+        ready = self.able(need) & among
+        for m in members_of(among & ~ready):
+            if self.able_at_ns(m, need) <= end_ns:
+                ready |= 1 << m
+        return ready
+
+    def able_without(self, need: Need, jobs: Collection[int]) -> int:
+        """Return the nodes that have room without some running jobs."""
+        able = self.able(need)
+        for m in members_of(~able & self._touched(jobs)):
+            node = self._nodes[m]
+            room = node.free[:]
+            for job in jobs:
+                if job in node.uses:
+                    part = node.uses[job][1]
+                    room = [has + more for has, more in zip(room, part[1:], strict=True)]
+            if all(has >= wants for has, wants in zip(room, need, strict=True)):
+                able |= 1 << m
+        return able
+
+    def _touched(self, jobs: Collection[int]) -> int:
+        """Return the nodes that jobs hold."""
+        held = 0
+        for job in jobs:
+            held |= self._of[job].nodes
+        return held
+
+    def able_at_ns(self, machine: int, need: Need) -> int:
+        """Return the end of the job after which a node has room, `NEVER` if it is too small."""
+        node = self._nodes[machine]
+        known = node.able_ns.get(need)
+        if known is None:
+            gpus, cpus, memory = node.free
+            known = NEVER
+            for end_ns, part in sorted(node.uses.values()):
+                gpus, cpus, memory = gpus + part.gpus, cpus + part.cpus, memory + part.memory_bytes
+                if gpus >= need.gpus and cpus >= need.cpus and memory >= need.memory_bytes:
+                    known = end_ns
+                    break
+            node.able_ns[need] = known
+        return known
+
+    # --- choice
+
+    def free_cpus(self, machine: int, end_ns: int = 0, without: Collection[int] = ()) -> int:
+        """Return the free CPUs of a node once the jobs that end by a time, and some others, have ended."""
+        node = self._nodes[machine]
+        gone = (p.cpus for job, (end, p) in node.uses.items() if end <= end_ns or job in without)
+        return node.free[1] + sum(gone)
+
+    def choose(
+        self,
+        able: int,
+        count: int,
+        end_ns: int = 0,
+        without: Collection[int] = (),
+        *,
+        spread: bool = False,
+    ) -> int:
+        """Return `count` of the able nodes, of which there are enough.
+
+        For topology/tree: the leaf with the fewest able nodes that suffice, else those with the most; inside
+        by index. Otherwise sets of consecutive able nodes: the smallest that suffices by free CPUs, else that
+        with the most nodes first; of a set the first nodes, for one node that with the fewest free CPUs. Ties
+        go to the first.
+
+        Parameters
+        ----------
+        end_ns, without
+            As for `free_cpus`.
+        spread
+            Whether to take the nodes with the most free CPUs instead (LLN).
+        """
+        if self._leaves is not None:
+            return _in_sets([leaf & able for leaf in self._leaves], count, int.bit_count)
+        cpus = {m: self.free_cpus(m, end_ns, without) for m in members_of(able)}
+        if spread:
+            return set_of(sorted(cpus, key=lambda m: (-cpus[m], m))[:count])
+        sets = _consecutive(able)
+        if count > 1:
+            return _in_sets(sets, count, lambda nodes: sum(cpus[m] for m in members_of(nodes)))
+        smallest = min(sets, key=lambda nodes: sum(cpus[m] for m in members_of(nodes)))
+        return 1 << min(members_of(smallest), key=lambda m: (cpus[m], m))
+
+
+def _in_sets(sets: Sequence[int], count: int, size: Callable[[int], int]) -> int:
+    """Return nodes of the smallest set that suffices, else of those with the most nodes first."""
+    chosen = 0
+    while True:
+        enough = [nodes for nodes in sets if nodes.bit_count() >= count]
+        if enough:
+            return chosen | set_of(members_of(min(enough, key=size))[:count])
+        largest = max(sets, key=int.bit_count)
+        chosen, count = chosen | largest, count - largest.bit_count()
+        sets = [nodes for nodes in sets if nodes != largest]
+
+
+def _consecutive(nodes: int) -> list[int]:
+    """Return the maximal sets of consecutive nodes, lowest first.
+
+    >>> [bin(run) for run in _consecutive(0b1101)]
+    ['0b1', '0b1100']
+    """
+    runs = []
+    while nodes:
+        lowest = nodes & -nodes
+        run = nodes & ~(nodes + lowest)
+        runs.append(run)
+        nodes ^= run
+    return runs

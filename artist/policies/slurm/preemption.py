@@ -1,0 +1,78 @@
+"""Victims: running jobs that make room for one that may preempt them."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from artist.policies.slurm.job import Job
+from artist.policies.slurm.nodes import Nodes
+
+PreemptPlugin = Literal["preempt/none", "preempt/partition_prio", "preempt/qos"]
+
+
+class Preemption:
+    """Preemption by the tier of partitions, or by QOS.
+
+    Parameters
+    ----------
+    preempt_type, mode
+        PreemptType, and PreemptMode where partition or QOS have none.
+    reorder_count
+        preempt_reorder_count.
+    """
+
+    def __init__(self, preempt_type: PreemptPlugin, mode: str, reorder_count: int) -> None:
+        self._type, self._mode, self._reorder_count = preempt_type, mode, reorder_count
+
+    def may_preempt(self, job: Job) -> bool:
+        """Return whether there may be jobs that this one may preempt."""
+        if self._type == "preempt/partition_prio":
+            return job.partition.PriorityTier > 0
+        return self._type == "preempt/qos" and job.qos is not None and bool(job.qos.Preempt)
+
+    def grace_s(self, victim: Job) -> float:
+        """Return the grace time of a victim in s."""
+        by_qos = self._type == "preempt/qos" and victim.qos is not None
+        return victim.qos.GraceTime if by_qos and victim.qos else victim.partition.GraceTime
+
+    def victims(
+        self, nodes: Nodes, job: Job, running: Sequence[Job], among: int
+    ) -> tuple[int, list[Job]] | None:
+        """Return the nodes for a job, and the jobs that must stop for it; None if it does not fit so.
+
+        Candidates are removed, those of the lowest tier or QOS priority first, then of the fewest nodes, then
+        by number, until the job fits; then once more in order of the chosen nodes that they hold, as often as
+        `reorder_count` + 1. Victims are those removed that hold chosen nodes.
+        """
+        candidates = [one for one in running if self._is_candidate(job, one)]
+        candidates.sort(key=lambda one: (self._standing(one), one.nodes, one.number))
+        candidates = [one for one in candidates if nodes.use_of(one.number).nodes & among]
+        answer = None
+        for _ in range(self._reorder_count + 2):
+            removed, able = list[Job](), 0
+            for one in candidates:
+                removed.append(one)
+                able = nodes.able_without(job.need, [gone.number for gone in removed]) & among
+                if able.bit_count() >= job.nodes:
+                    break
+            if able.bit_count() < job.nodes:
+                return None
+            numbers = [one.number for one in removed]
+            chosen = nodes.choose(able, job.nodes, without=numbers, spread=job.partition.LLN)
+            held = {one.number: nodes.use_of(one.number).nodes & chosen for one in candidates}
+            answer = chosen, [one for one in removed if held[one.number]]
+            candidates.sort(key=lambda one: -held[one.number].bit_count())
+        return answer
+
+    def _is_candidate(self, job: Job, victim: Job) -> bool:
+        if self._type == "preempt/partition_prio":
+            lower = victim.partition.PriorityTier < job.partition.PriorityTier
+            return lower and (victim.partition.PreemptMode or self._mode) != "OFF"
+        if self._type == "preempt/qos" and job.qos is not None and victim.qos is not None:
+            may = victim.qos.Name in job.qos.Preempt
+            return may and (victim.qos.PreemptMode or self._mode) != "OFF"
+        return False
+
+    def _standing(self, victim: Job) -> int:
+        if self._type == "preempt/qos":
+            return victim.qos.Priority if victim.qos else 0
+        return victim.partition.PriorityTier

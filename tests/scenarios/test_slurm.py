@@ -1,0 +1,433 @@
+"""Slurm's rules, each in a schedule worked out by hand that fails without it."""
+
+from dataclasses import replace
+
+import pytest
+from pydantic import ValidationError
+
+from artist.core.cluster import CapacityEvent, Slice
+from artist.core.events import Start, Stop
+from artist.engine.overheads import Overheads
+from artist.errors import InputError
+from artist.policies.slurm.configuration import Association, Partition, Qos, time_ns
+from artist.policies.slurm.fair_share import FairShare
+from artist.policies.slurm.job import Job, Need
+from artist.policies.slurm.nodes import Nodes
+from artist.policies.slurm.policy import Slurm
+from artist.testing.conformance import PolicyConformance
+from artist.testing.tiny import job as plain
+from artist.testing.tiny import run_checked, seconds, tiny_cluster
+from artist.units import NS_PER_S, seconds_to_ns
+
+
+class TestSlurm(PolicyConformance):
+    make_policy = staticmethod(lambda: Slurm(bf_interval=1, bf_resolution=1))
+
+
+def job(name, gpus, runs_s, limit_s=None, at=0, *, demand=None, **texts):
+    """Return a job with a limit, by default its run time, and its account, QOS, partition and user."""
+    limit_ns = seconds_to_ns(limit_s or runs_s)
+    return replace(plain(name, gpus, runs_s, at, **(demand or {})), limit_ns=limit_ns, **texts)
+
+
+def run(jobs, policy, machines=1, gpus=4, **options):
+    """Return first starts in s and the machines of each job's first start."""
+    result, events = run_checked(jobs, tiny_cluster(machines, gpus, cpus=64), policy, **options)
+    places = {}
+    for event in events:
+        if isinstance(event, Start):
+            places.setdefault(event.job, event.allocation.machines)
+    return seconds(result, "first_start_ns"), [places[number] for number in range(len(jobs))], events
+
+
+def slurm(**settings):
+    """Return the policy with short intervals."""
+    return Slurm(**{"bf_interval": 1, "bf_resolution": 1, **settings})
+
+
+# --- the loops
+
+QUEUE = [
+    job("runs", 3, 10),
+    job("first", 4, 5, at=1),
+    job("long", 1, 12, at=1),
+    job("short", 1, 8, at=1),
+]
+
+
+def test_the_backfill_loop_starts_jobs_that_delay_no_reservation():
+    """On a node of 4 GPUs `first` has it from 10 on: `short` (to 9 + 1) passes, `long` does not.
+
+    The first pass is at 0, when runs starts; the next due at 1, for those that came then. Without the loop
+    all wait behind first.
+    """
+    assert run(QUEUE, slurm())[0] == [0, 10, 15, 1]
+    assert run(QUEUE, slurm(SchedulerType="sched/builtin"))[0] == [0, 10, 15, 15]
+
+
+def test_a_pass_is_due_every_bf_interval_at_the_earliest():
+    """`first` waits from 0, so the second pass is at 4: too late for 8 s before 10, in time for 5 s."""
+    first = job("first", 4, 5)
+    assert run([QUEUE[0], first, QUEUE[3]], slurm(bf_interval=4))[0] == [0, 10, 15]
+    assert run([QUEUE[0], first, job("short", 1, 5, at=1)], slurm(bf_interval=4))[0] == [0, 10, 4]
+
+
+def test_a_reservation_takes_whole_nodes():
+    """Two nodes of 4: a (3, to 10) and b (4, to 100) run. c (2 GPUs) has a's node from 10 on, whole.
+
+    d (1 GPU for 15 s) would leave c its 2 GPUs there, but waits: c runs 10-14, d starts beside it.
+    """
+    jobs = [job("a", 3, 10), job("b", 4, 100), job("c", 2, 4, at=1), job("d", 1, 15, at=1)]
+    assert run(jobs, slurm(), machines=2)[0] == [0, 0, 10, 10]
+
+
+def test_starts_beyond_bf_window_are_not_reserved():
+    """First would start after 10 s: a window of 6 s reserves nothing for it at 1, so `long` passes to 13."""
+    assert run(QUEUE[:3], slurm(bf_window=0.1))[0] == [0, 13, 1]
+
+
+def test_a_start_is_the_end_of_a_window_of_30_seconds():
+    """Two nodes: a (to 10) and b (to 25) run. c needs one node, its start in the window is 25, not 10.
+
+    So d (1 GPU, 14 s, on a's fourth GPU) may run from 1 to 15; with exact starts it would delay c.
+    """
+    jobs = [job("a", 3, 10), job("b", 4, 25), job("c", 4, 5, at=1), job("d", 1, 14, at=1)]
+    assert run(jobs, slurm(), machines=2)[0] == [0, 0, 15, 1]
+
+
+def test_depths_bound_the_loops():
+    """Tested are the first 2 that wait, not the third, `short`; per user one: first of u, then short of v."""
+    assert run(QUEUE, slurm(bf_max_job_test=2))[0] == [0, 10, 15, 15]
+    users = [replace(spec, user=user) for spec, user in zip(QUEUE, "uuuv", strict=True)]
+    assert run(users, slurm(bf_max_job_user=1))[0] == [0, 10, 15, 1]
+    users = [replace(spec, user="u") for spec in QUEUE]
+    assert run(users, slurm(bf_max_job_user=1))[0] == [0, 10, 15, 15]
+
+
+def test_a_machine_that_fails_and_joins_is_left_out_meanwhile():
+    """The only node fails at 2 and joins at 30: the job starts over 121 s after its stop, at 123."""
+    events = [CapacityEvent(seconds_to_ns(at), kind, 0) for at, kind in ((2, "fail"), (30, "join"))]
+    _, _, log = run([job("a", 4, 10)], slurm(), capacity_events=events)
+    assert [event.time_ns // NS_PER_S for event in log if isinstance(event, Start)] == [0, 123]
+
+
+# --- partitions and priorities
+
+
+def test_tiers_go_before_and_a_job_holds_up_its_nodes_only():
+    """Partition p has node 0, q (tier 2) node 1, both of 2 GPUs.
+
+    p2 waits for p1 (to 10) and holds up p3, which would fit no other node; q2, the last one, starts at once.
+    """
+    partitions = (Partition("p", Nodes=("m0",), Default=True), Partition("q", Nodes=("m1",), PriorityTier=2))
+    jobs = [
+        job("p1", 1, 10, partition="p"),
+        job("p2", 2, 5, at=1, partition="p"),
+        job("p3", 1, 20, at=1, partition="p"),
+        job("q2", 2, 5, at=1, partition="q"),
+    ]
+    starts, places, _ = run(jobs, slurm(partitions=partitions), machines=2, gpus=2)
+    assert starts == [0, 10, 15, 1]
+    assert places == [[0], [0], [0], [1]]
+
+
+def test_a_higher_tier_is_first():
+    """Both wait for a: the later job of tier 10 starts at 5, the other after it."""
+    partitions = (Partition("p", Default=True), Partition("urgent", PriorityTier=10))
+    jobs = [job("a", 4, 5), job("b", 4, 5, at=1), job("c", 4, 5, at=2, partition="urgent")]
+    assert run(jobs, slurm(partitions=partitions))[0] == [0, 10, 5]
+
+
+@pytest.mark.parametrize(
+    ("weights", "starts"),
+    [
+        ({}, [0, 5, 10]),  # 1 and 1: by number
+        ({"PriorityWeightPartition": 100}, [0, 10, 5]),  # 10 and 100
+        ({"PriorityWeightQOS": 100}, [0, 10, 5]),  # 0 and 100
+        ({"PriorityWeightJobSize": 1000, "PriorityFavorSmall": True}, [0, 5, 10]),  # equal sizes
+        (
+            {"PriorityWeightAge": 100, "PriorityWeightQOS": 1, "PriorityMaxAge": "0:1"},
+            [0, 10, 5],
+        ),  # both full
+        (
+            {"PriorityWeightAge": 100, "PriorityWeightQOS": 1, "PriorityMaxAge": "2:00"},
+            [0, 5, 10],
+        ),  # 3.3, 2.6
+    ],
+)
+def test_multifactor_adds_weights_and_factors(weights, starts):
+    """B waits since 1, c, with the larger factors of partition and QOS, since 2; a ends at 5.
+
+    Recalculated at 5: ages of 4 and 3 s are 3.3 and 2.5 of 100 with two minutes, and 100 with one second.
+    """
+    policy = slurm(
+        PriorityType="priority/multifactor",
+        PriorityCalcPeriod="0:1",
+        partitions=(Partition("p", Default=True), Partition("q", PriorityJobFactor=10)),
+        qos=(Qos("normal"), Qos("high", Priority=5)),
+        **weights,
+    )
+    jobs = [job("a", 4, 5), job("b", 4, 5, at=1), job("c", 4, 5, at=2, partition="q", qos="high")]
+    assert run(jobs, policy)[0] == starts
+
+
+RED = Association("red", Fairshare=1), Association("red", "u")
+BLUE = Association("blue", Fairshare=3), Association("blue", "v")
+
+
+def billed(account, user, seconds_, start_s=0):
+    """Return a job of one CPU that has ended."""
+    one = Job(0, 1, Need(1, 1, 0), 1, 1, 0, 1, (1,), Partition("p"), 0, 0, None, account, user)
+    one.start_ns, one.ended_ns = start_s * NS_PER_S, (start_s + seconds_) * NS_PER_S
+    return one
+
+
+def test_classic_fair_share_is_two_to_the_minus_usage_over_shares():
+    """Root has red 1, blue 3 and its own user 1: red 1/5, blue 3/5. U used 30 s and v 90 s: 1/4 and 3/4.
+
+    Each is the only user of its account, so U = its account's: 2^-(0.25/0.2), 2^-(0.75/0.6), both 2^-1.25.
+    A user's part counts from its first use after a recalculation; half of it is left after a half-life.
+    """
+    shares = FairShare((*RED, *BLUE), 0, tree=False)
+    shares.add(billed("red", "u", 30), 0)
+    again = billed("blue", "v", 90)
+    again.number = 1
+    shares.add(again, 0)
+    shares.decay(0)
+    assert shares.factor("red", "u") == pytest.approx(2**-1.25)
+    assert shares.factor("blue", "v") == pytest.approx(2**-1.25)
+    assert shares.factor("red", "nobody") == 0
+    halved = FairShare((*RED, *BLUE), 600 * NS_PER_S, tree=False)
+    halved.add(billed("red", "u", 1), 0)
+    halved.decay(600 * NS_PER_S)
+    assert halved.usage["red", "u"] == pytest.approx(0.5, rel=0.01)
+
+
+def test_the_fair_tree_ranks_accounts_then_users():
+    """Red has used 30 of 40 with 1/5 of the shares, blue 10 with 3/5: root's user is first, then v, u."""
+    shares = FairShare((*RED, *BLUE), 0, tree=True)
+    shares.add(billed("red", "u", 30), 0)
+    again = billed("blue", "v", 10)
+    again.number = 1
+    shares.add(again, 0)
+    shares.decay(0)
+    assert shares.factor("root", "root") == 1
+    assert shares.factor("blue", "v") == pytest.approx(2 / 3)
+    assert shares.factor("red", "u") == pytest.approx(1 / 3)
+
+
+def test_fair_share_under_load_converges_to_the_shares():
+    """Red with 1 and blue with 3 shares always have jobs waiting: their GPU time is as 1 to 3, within 5 %."""
+    jobs = []
+    for number in range(400):
+        red = number % 2
+        at = number * 0.01
+        account, user = ("red", "u") if red else ("blue", "v")
+        jobs.append(job(str(number), 1, 10, at=at, account=account, user=user))
+    policy = slurm(
+        PriorityType="priority/multifactor",
+        PriorityWeightFairshare=100_000,
+        PriorityCalcPeriod="0:10",
+        PriorityDecayHalfLife=5,
+        PriorityFlags=("NO_FAIR_TREE",),
+        associations=(*RED, *BLUE),
+    )
+    starts, _, _ = run(jobs, policy, gpus=4)
+    blue = sum(spec.account == "blue" for spec, start in zip(jobs, starts, strict=True) if start < 600)
+    assert blue / sum(start < 600 for start in starts) == pytest.approx(0.75, abs=0.05)
+
+
+# --- limits
+
+
+def test_a_job_above_a_limit_waits_and_holds_up_none():
+    """Red may hold 2 GPUs: r2 waits for r1 (to 10) though 2 are free; b, behind it, starts at once.
+
+    The policy's notes have one job for AssocGrpGRES from 1 to 10.
+    """
+    policy = slurm(associations=(Association("red", GrpTRES={"gres/gpu": 2}), Association("blue")))
+    jobs = [
+        job("r1", 2, 10, account="red", user="u"),
+        job("r2", 1, 5, at=1, account="red", user="w"),
+        job("b", 2, 30, at=2, account="blue", user="v"),
+    ]
+    assert run(jobs, policy)[0] == [0, 10, 2]
+    notes = [(time_ns_ / NS_PER_S, name, value) for time_ns_, name, value in policy.series]
+    assert notes == [(1, "AssocGrpGRES", 1), (10, "AssocGrpGRES", 0)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "start", "reason"),
+    [
+        ({"associations": (Association("red"), Association("red", "u", MaxJobs=1))}, 10, "AssocMaxJobsLimit"),
+        ({"associations": (Association("red", GrpJobs=1),)}, 10, "AssocGrpJobsLimit"),
+        ({"associations": (Association("red", MaxJobs=2),)}, 1, ""),
+        ({"qos": (Qos("q", GrpTRES={"node": 1}),)}, 10, "QOSGrpNode"),
+        ({"qos": (Qos("q", MaxTRESPerUser={"gres/gpu": 1}),)}, 10, "QOSMaxGRESPerUser"),
+        ({"qos": (Qos("q", MaxJobsPerUser=1),)}, 10, "QOSMaxJobsPerUserLimit"),
+        ({"qos": (Qos("q", GrpJobs=1),)}, 10, "QOSGrpJobsLimit"),
+        ({"qos": (Qos("q", GrpJobs=2, MaxTRESPerUser={"gres/gpu": 2}),)}, 1, ""),
+    ],
+)
+def test_limits_of_associations_and_qos(settings, start, reason):
+    """A second job of the user, at 1, waits for the end of the first at 10, with Slurm's reason for it."""
+    policy = slurm(**settings)
+    jobs = [job(name, 1, 10, at=at, account="red", user="u", qos="q") for name, at in (("a", 0), ("b", 1))]
+    assert run(jobs, policy)[0] == [0, start]
+    assert [name for _, name, value in policy.series if value] == ([reason] if reason else [])
+
+
+# --- preemption
+
+TIERS = (Partition("gpu", Default=True), Partition("urgent", PriorityTier=10, PreemptMode="OFF"))
+
+
+def preempting(**settings):
+    """Return the policy with preemption by tier."""
+    return slurm(PreemptType="preempt/partition_prio", PreemptMode="REQUEUE", partitions=TIERS, **settings)
+
+
+def test_a_higher_tier_preempts_and_the_victim_waits_121_s():
+    """Urgent takes a's GPUs at 3; it ends at 8, and a, which may not start before 3 + 121, does so at 124."""
+    jobs = [job("a", 4, 10), job("b", 4, 5, at=3, partition="urgent")]
+    starts, _, events = run(jobs, preempting(), overheads=Overheads(on_stop="lose_all"))
+    assert starts == [0, 3]
+    assert [(e.job, e.time_ns // NS_PER_S) for e in events if isinstance(e, Start)] == [
+        (0, 0),
+        (1, 3),
+        (0, 124),
+    ]
+
+
+def test_victims_are_the_fewest_nodes_first_then_by_number_and_only_those_needed():
+    """Nodes of 2: w has m0 and m1, a and b share m2. Urgent, for one node, stops a and b, not w.
+
+    Candidates in order: a, b (one node each), w; with a and b removed m2 suffices.
+    """
+    jobs = [job("w", 4, 50), job("a", 1, 50), job("b", 1, 50), job("u", 2, 5, at=3, partition="urgent")]
+    _, places, events = run(jobs, preempting(), machines=3, gpus=2)
+    assert [e.job for e in events if isinstance(e, Stop)] == [1, 2]
+    assert places[3] == [2]
+
+
+def test_victims_that_hold_no_chosen_node_are_spared():
+    """Nodes of 2: a (1 of m0), b (2 of m1). Urgent wants 2 on one node: removing a suffices, b goes on."""
+    jobs = [job("a", 1, 50), job("b", 2, 50), job("u", 2, 5, at=3, partition="urgent")]
+    _, places, events = run(jobs, preempting(), machines=2, gpus=2)
+    assert [e.job for e in events if isinstance(e, Stop)] == [0]
+    assert places[2] == [0]
+
+
+def test_no_job_is_preempted_by_its_own_tier_or_with_mode_off():
+    """B waits for a in each of them."""
+    jobs = [job("a", 4, 10), job("b", 4, 5, at=3)]
+    assert run(jobs, preempting())[0] == [0, 10]
+    jobs = [job("a", 4, 10), job("b", 4, 5, at=3, partition="urgent")]
+    assert run(jobs, slurm(PreemptType="preempt/partition_prio", partitions=TIERS))[0] == [0, 10]
+
+
+def test_preemption_by_qos_follows_its_list():
+    """High preempts normal, not low."""
+    qos = (Qos("normal"), Qos("low"), Qos("high", Priority=10, Preempt=("normal",)))
+    for name, start in (("normal", 3), ("low", 10)):
+        policy = slurm(PreemptType="preempt/qos", PreemptMode="REQUEUE", qos=qos)
+        jobs = [job("a", 4, 10, qos=name), job("b", 4, 5, at=3, qos="high")]
+        assert run(jobs, policy)[0] == [0, start]
+
+
+def test_a_victim_goes_on_for_its_grace_time():
+    """Chosen at 3, a stops at 3 + 4, and urgent starts then."""
+    partitions = (replace_grace(TIERS[0], 4), TIERS[1])
+    policy = slurm(PreemptType="preempt/partition_prio", PreemptMode="REQUEUE", partitions=partitions)
+    jobs = [job("a", 4, 10), job("b", 4, 5, at=3, partition="urgent")]
+    starts, _, events = run(jobs, policy, overheads=Overheads(on_stop="lose_all"))
+    assert [e.time_ns // NS_PER_S for e in events if isinstance(e, Stop)] == [7]
+    assert starts == [0, 7]
+
+
+def replace_grace(partition, grace_s):
+    """Return the partition with a grace time."""
+    return Partition(partition.PartitionName, Default=True, GraceTime=grace_s)
+
+
+# --- nodes
+
+
+@pytest.mark.parametrize(
+    ("free_cpus", "count", "chosen"),
+    [
+        ([9, 5, 7, 0, 6], 1, [4]),  # sets 0-2 (21 CPUs) and 4 (6): the smaller, though node 1 has 5
+        ([9, 5, 7, 0, 0], 1, [1]),  # one set: the node with the fewest
+        ([9, 5, 7, 0, 6], 2, [0, 1]),  # 4 alone is too small: the first nodes of 0-2
+        ([9, 5, 7, 0, 6], 4, [0, 1, 2, 4]),  # none suffices: the largest set, then the rest
+        ([9, 5, 0, 4, 6], 2, [3, 4]),  # 14 and 10 CPUs
+    ],
+)
+def test_nodes_of_a_job_by_consecutive_sets(free_cpus, count, chosen):
+    """Nodes with no free CPU are not able."""
+    nodes = Nodes(tiny_cluster(5, 1, cpus=9))
+    for machine, free in enumerate(free_cpus):
+        if free < 9:
+            nodes.take(machine, NS_PER_S, (replace_cpus(machine, 9 - free),))
+    able = nodes.able(Need(0, 1, 0))
+    assert nodes.choose(able, count) == sum(1 << machine for machine in chosen)
+
+
+def replace_cpus(machine, cpus):
+    """Return a slice of CPUs alone."""
+    return Slice(machine, 0, cpus)
+
+
+def test_topology_tree_takes_the_tightest_leaf():
+    """Leaves 0-1, 2-3 and 4: one node goes to 4, two to 0-1, three to 0-1 and 4."""
+    nodes = Nodes(tiny_cluster(5, 1, cpus=9), [0b00011, 0b01100, 0b10000])
+    assert [nodes.choose(0b11111, count) for count in (1, 2, 3)] == [0b10000, 0b00011, 0b10011]
+
+
+def test_lln_takes_the_nodes_with_the_most_free_cpus():
+    """Jobs of one GPU with 2 CPUs go to different nodes with LLN, else to the same."""
+    jobs = [job("a", 1, 10, demand={"cpus": 2}), job("b", 1, 10, at=1, demand={"cpus": 2})]
+    assert run(jobs, slurm(), machines=2)[1] == [[0], [0]]
+    assert run(jobs, slurm(partitions=(Partition("p", LLN=True),)), machines=2)[1] == [[0], [1]]
+
+
+# --- configuration
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [("10", 10), (10, 10), ("1:30", 1.5), ("00:10:00", 10), ("1-0", 1440), ("1-2:30", 1590)],
+)
+def test_times_as_slurm_writes_them(text, minutes):
+    """Minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes."""
+    assert time_ns(text) == minutes * 60 * NS_PER_S
+
+
+def test_limits_of_a_partition_bound_those_of_jobs():
+    """A job of 100 s and unknown limit has DefaultTime 20 s, another's 50 s are cut to MaxTime 30 s.
+
+    On 4 GPUs `first` has the node from 20 on (30): the two that pass must end before by these limits.
+    """
+    partition = Partition("p", MaxTime="0:30", DefaultTime="0:20")
+    short = replace(job("short", 1, 9, at=1), limit_ns=None)
+    runs, first = replace(job("runs", 3, 100), limit_ns=None), job("first", 4, 5, at=1)
+    assert run([runs, first, short], slurm(partitions=(partition,)))[0][2] > 1  # 1 + 20 is after 20
+    late = job("late", 1, 18, 18, at=1)
+    assert run([runs, first, late], slurm(partitions=(partition,)))[0][2] == 1  # 1 + 18 is before it
+
+
+def test_unknown_names_are_refused_before_the_clock_starts():
+    """A job's partition or QOS that the policy lacks, a partition's machine that is not there, doubles."""
+    cluster = tiny_cluster(2, 2)
+    for policy, texts, found in (
+        (slurm(partitions=(Partition("p"),)), {"partition": "q"}, "q"),
+        (slurm(qos=(Qos("a"),)), {"qos": "b"}, "b"),
+        (slurm(partitions=(Partition("p", Nodes=("m7",)),)), {}, "m7"),
+    ):
+        with pytest.raises(InputError) as error:
+            policy.notes(cluster, [job("a", 1, 1, **texts)])
+        assert error.value.found == found
+    with pytest.raises(ValidationError, match="partitions has p twice"):
+        slurm(partitions=(Partition("p"), Partition("p")))
+    with pytest.raises(ValidationError, match="not a time"):
+        slurm(PriorityMaxAge="soon")
