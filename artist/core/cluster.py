@@ -105,6 +105,7 @@ class Cluster:
         self.worth_of: dict[str, float] = {}  # by GPU type
         self._shares: dict[tuple[int, int], Slice] = {}
         self._parts: dict[int, Cluster] = {}
+        self._numbers: dict[int, list[int]] = {}
         speed_of: dict[str, float] = {}
         for m in machines:
             for name, known, value in (("speeds", speed_of, m.speed), ("worths", self.worth_of, m.worth)):
@@ -131,6 +132,12 @@ class Cluster:
             share = self._shares[machine, gpus] = Slice(int(machine), int(gpus), cpus, memory)
         return share
 
+    def numbers(self, among: int) -> list[int]:
+        """Return the machines of a set, lowest first; cached, and not to be changed."""
+        if among not in self._numbers:
+            self._numbers[among] = members_of(among)
+        return self._numbers[among]
+
     def part(self, among: int) -> "Cluster":
         """Return a cluster of some machines, a set of `artist.core.buckets`, in one pool; cached.
 
@@ -139,7 +146,7 @@ class Cluster:
         if among == ALL:
             return self
         if among not in self._parts:
-            machines = [self.machines[number] for number in members_of(among)]
+            machines = [self.machines[number] for number in self.numbers(among)]
             rack = {number: i for i, number in enumerate(sorted({machine.rack for machine in machines}))}
             renumbered = [replace(m, rack=rack[m.rack], pool=DEFAULT_POOL) for m in machines]
             self._parts[among] = Cluster(renumbered, self._default_type)

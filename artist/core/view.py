@@ -347,8 +347,14 @@ class ClusterView(Protocol):
     def performance(self) -> BeliefPerformance:
         """Believed iteration times."""
 
-    def free(self) -> Free:
-        """Return a scratch copy of the free resources, on which to try placements."""
+    def free(self, among: int = ALL) -> Free:
+        """Return a scratch copy of the free resources, on which to try placements.
+
+        Parameters
+        ----------
+        among
+            A set of machines, of `artist.core.buckets`: their part of the cluster (`Cluster.part`).
+        """
 
     def columns(self, jobs: Sequence[int], among: int = ALL) -> JobColumns:
         """Return the columns of the given jobs only, in the given order.

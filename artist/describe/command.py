@@ -17,12 +17,12 @@ from pydantic import Field
 from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
 from artist.app.outputs import check_outputs
 from artist.bad_input.records import Strict, validated
-from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
 from artist.datacenter.gpus import gpus_of
 from artist.errors import InputError
 from artist.run.config import Part
 from artist.run.parts import part
+from artist.run.pools import sized_cluster
 from netmodels.api import load_topology
 
 if TYPE_CHECKING:  # modules that need pandas are imported where they are used, for the sake of --help
@@ -122,13 +122,13 @@ def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
 
     config = point.config
     topology = load_topology(config.topology)
-    cluster, _ = build_cluster(config.cluster, topology)
+    source: JobSource = part(config.workload, "workload", ("table",))
+    cluster, _ = sized_cluster(config.cluster, topology, source)
     gpus = gpus_of(cluster, topology)
     key = json.dumps(
         [config.workload, config.topology, gpus.default, gpus.types], sort_keys=True, default=str
     )
     if key not in tables:
-        source: JobSource = part(config.workload, "workload", ("table",))
         tables[key] = read_table(source, gpus)
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = arrived(tables[key], arrivals, cluster.default_gpus).frame()

@@ -2,12 +2,14 @@
 
 from array import array
 from collections.abc import Iterable
+from operator import mul
 
 import numpy as np
 
 from artist.core.buckets import ALL, Buckets, members_of, sets_by
 from artist.core.cluster import Allocation, Cluster, Group, crosses_racks, racks_of
 from artist.core.events import MachineEvent
+from artist.core.free import Free
 
 
 class MachineTable:
@@ -39,6 +41,7 @@ class MachineTable:
         self.free_gpus = array("q", cluster.gpus.tolist())
         self.free_cpus = array("q", cluster.cpus.tolist())
         self.free_memory = array("q", cluster.memory_bytes.tolist())
+        self._free = self.free_gpus, self.free_cpus, self.free_memory
         self.present = [m.present for m in machines]
         self.accepts = array("b", [m.present for m in machines])
         self.pools = [m.pool for m in machines]
@@ -82,6 +85,18 @@ class MachineTable:
             accepts = accepts * counted
         gpus, cpus, memory = (max(1, int(column @ accepts)) for column in (c.gpus, c.cpus, c.memory_bytes))
         return gpus, cpus, memory
+
+    def free_part(self, among: int) -> Free:
+        """Return the free resources of a part of the cluster (`artist.core.cluster.Cluster.part`)."""
+        part, numbers = self.cluster.part(among), self.cluster.numbers(among)
+        gpus, cpus, memory = (array("q", [column[m] for m in numbers]) for column in self._free)
+        accepts, mask = [1] * len(numbers), None
+        if self.closed:
+            accepts = [self.accepts[m] for m in numbers]
+            mask = None if all(accepts) else np.array(accepts, dtype=np.bool_)
+            gpus, cpus, memory = (array("q", map(mul, column, accepts)) for column in (gpus, cpus, memory))
+        buckets = Buckets.of(gpus, accepts, part.rack_of, part.largest_machine)
+        return Free(part, gpus, cpus, memory, mask, buckets=buckets)
 
     def take(self, job: int, allocation: Allocation) -> None:
         """Add a job with its allocation."""

@@ -101,8 +101,10 @@ class View:
         self._state.known.require("performance")
         return self._state.belief
 
-    def free(self) -> Free:
+    def free(self, among: int = ALL) -> Free:
         m = self._machines
+        if among != ALL:
+            return m.free_part(among)
         columns, open_gpus = (m.free_gpus, m.free_cpus, m.free_memory), m.open_gpus
         free = Free(m.cluster, *columns, buckets=m.buckets.copy(), total_gpus=open_gpus, owned=False)
         if m.closed:

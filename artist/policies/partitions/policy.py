@@ -51,9 +51,11 @@ class Partitions(Around):
         """Return the plans of all partitions in which something is due."""
         if not self._partitions:
             self._divide(view.cluster)
+        if not (called := self._due(view)) and not self._waking:
+            return _NOTHING
         changes, shifts = dict[int, Allocation | None](), dict[int, int]()
-        self._called = self._due(view)
-        for partition in self._called:
+        self._called += called
+        for partition in called:
             partition.carry(partition.policy.decide(PartitionView(view, partition)), changes, shifts)
             if partition.wake_ns is not None:
                 self._waking[partition] = None
@@ -109,6 +111,7 @@ class Partitions(Around):
         """Pass the news on; return the partitions that have some."""
         for partition in self._called:
             partition.settle(view)
+        self._called.clear()
         arrived = [event.job for event in view.news if isinstance(event, Arrival)]
         if arrived:
             for job, name in zip(arrived, getattr(view.columns(arrived), self.by), strict=True):
@@ -148,6 +151,9 @@ class Partitions(Around):
             return False
         awaited = partition.awaited_gpus
         return not awaited or PartitionView(view, partition).free_gpus >= awaited
+
+
+_NOTHING = Plan({}, {})
 
 
 def _pools(cluster: Cluster) -> dict[str, int]:

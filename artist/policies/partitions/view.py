@@ -1,8 +1,6 @@
 """A partition as its policy sees it: a cluster of its own, with machines and jobs numbered from 0."""
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -32,6 +30,8 @@ class PartitionView:
         self.now_ns = whole.now_ns
         self._whole = whole
         self._partition = partition
+        self._free: Free | None = None
+        self._free_gpus: int | None = None
 
     @property
     def news(self) -> Sequence[Event]:
@@ -59,7 +59,10 @@ class PartitionView:
 
     @property
     def free_gpus(self) -> int:
-        return self._free.total_gpus
+        if self._free_gpus is None:
+            self._free = self.free()  # the next one that is asked for
+            self._free_gpus = self._free.total_gpus
+        return self._free_gpus
 
     @property
     def pools(self) -> Sequence[str]:
@@ -92,14 +95,9 @@ class PartitionView:
     def performance(self) -> BeliefPerformance:
         return _Performance(self._whole.performance, self._partition)
 
-    def free(self) -> Free:
-        return copy(self._free)
-
-    @cached_property
-    def _free(self) -> Free:
-        free, machines = self._whole.free(), self._partition.machines
-        gpus, cpus, memory = free.gpus[machines], free.cpus[machines], free.memory_bytes[machines]
-        return Free(self.cluster, gpus, cpus, memory, None if self.all_open else self.accepts)
+    def free(self, among: int = ALL) -> Free:
+        free, self._free = (self._free, None) if among == ALL else (None, self._free)
+        return free or self._whole.free(self._partition.whole_set(among))
 
     def columns(self, jobs: Sequence[int], among: int = ALL) -> JobColumns:
         partition, here = self._partition, np.array(jobs, dtype=np.int64)
