@@ -10,12 +10,15 @@ from artist.workload.readers.canonical import CanonicalCsv
 from artist.workload.readers.columns import ColumnsCsv
 from artist.workload.readers.gavel import GavelTrace
 from artist.workload.readers.helios import HeliosTrace
+from artist.workload.readers.kueue import KueueWorkloads
 from artist.workload.readers.lingjun import LingjunTrace
 from artist.workload.readers.muri import MuriCsv
 from artist.workload.readers.openb import OpenbTrace
 from artist.workload.readers.pai import PaiTrace
 from artist.workload.readers.philly import PhillyTrace
+from artist.workload.readers.slurm import SlurmDump
 from artist.workload.readers.spot import SpotTrace
+from artist.workload.readers.swf import SwfTrace
 from artist.workload.readers.tiresias import TiresiasCsv
 
 
@@ -106,6 +109,34 @@ _COUNTED = {
     "units": {"submit_s": "d", "duration_s": "us"},
 }
 
+_KUEUE = [
+    {
+        "metadata": {"name": "w", "namespace": "lab", "creationTimestamp": "2026-08-01T00:00:00Z"},
+        "spec": {
+            "queueName": "t",
+            "priority": 5,
+            "podSets": [
+                {
+                    "name": "p",
+                    "count": 2,
+                    "template": {
+                        "spec": {
+                            "containers": [
+                                {"resources": {"requests": {"nvidia.com/gpu": "2", "cpu": "500m"}}}
+                            ]
+                        }
+                    },
+                }
+            ],
+        },
+        "status": {
+            "conditions": [
+                {"type": kind, "status": "True", "lastTransitionTime": f"2026-08-01T0{hour}:00:00Z"}
+                for hour, kind in ((1, "Admitted"), (2, "Finished"))
+            ]
+        },
+    }
+]
 SAMPLES: dict[str, Sample] = {
     "csv": Sample(
         CanonicalCsv,
@@ -224,6 +255,48 @@ SAMPLES: dict[str, Sample] = {
     ),
     "dally": Sample(
         ArtistJson, json.dumps(_DALLY), "", may={"work": ("per_job", "per_gpu"), "cpus": ("keep",)}
+    ),
+    "slurm": Sample(
+        SlurmDump,
+        "JobID|User|Submit|Start|End|Elapsed|State|Timelimit|Priority|AllocTRES|NNodes|Flags|JobName\n"
+        "1|u|2026-08-01T00:00:00|2026-08-01T00:01:00|2026-08-01T01:01:00|01:00:00|PREEMPTED|1-00:00:00|12|"
+        "cpu=9,gres/gpu:a100=8,gres/gpu=8,mem=60G|1|SchedMain|a\n"
+        "1|u|2026-08-01T01:01:00|2026-08-01T02:00:00|2026-08-01T02:01:00|01:00|COMPLETED|UNLIMITED|12|gres/gpu=8|1||a|b\n"
+        "2+0|u|2026-08-01T00:00:00|2026-08-01T00:01:00|Unknown|01:00:00|RUNNING||12|gres/gpu=2|1||c\n"
+        "2+1|u|2026-08-01T00:00:00|2026-08-01T00:01:00|Unknown|01:00:00|RUNNING||12|gres/gpu=1|1||c\n"
+        "2+0.batch||2026-08-01T00:01:00|2026-08-01T00:01:00|Unknown|01:00:00|RUNNING|||gres/gpu=2|1||batch\n"
+        "3_[4-9%2]|u|2026-08-01T00:00:00|Unknown|Unknown|00:00:00|PENDING||12||1||d\n",
+        "|",
+        may=_ZERO
+        | _CPUS
+        | _PARTS
+        | _OFFSETS
+        | {
+            "attempts": ("last",),
+            "running": ("limit", "drop"),
+            "max_machines": ("any",),
+            "memory": ("keep",),
+        },
+    ),
+    "swf": Sample(
+        SwfTrace,
+        "; UnixStartTime: 1785542400\n1 0 10 100 8 -1 -1 8 200 -1 1 3 2 -1 1 1 -1 -1\n"
+        "2 5 -1 50 -1 -1 -1 12 -1 -1 0 4 2 -1 1 -1 -1 -1\n",
+        " ",
+        may=_ZERO | {"origin": _ORIGINS, "processors_per_gpu": (6, 10**6)},
+    ),
+    "kueue table": Sample(
+        KueueWorkloads,
+        "name,queue,priority,created,admitted,finished,gpus,cpu,memory\n"
+        "a,t,100,2026-08-01T00:00:00Z,2026-08-01T00:00:05Z,2026-08-01T01:00:05Z,8,16,64Gi\n"
+        "b,t,0,2026-08-01T00:00:01Z,2026-08-01T00:00:06Z,,8,1500m,64Gi\n",
+        may=_ZERO | _CPUS | _PARTS | _OFFSETS | {"running": ("drop",), "memory": ("keep",)},
+    ),
+    "kueue": Sample(
+        KueueWorkloads,
+        json.dumps(_KUEUE),
+        "",
+        may=_ZERO | _CPUS | _PARTS | _OFFSETS | {"running": ("drop",), "memory": ("keep",)},
     ),
     "columns, dates": Sample(
         ColumnsCsv,

@@ -88,7 +88,11 @@ class KueueWorkloads(TraceReader):
         path = self.parameters.path
         if read_text(path).lstrip()[:1] in ("{", "["):
             return _from_json(read_json(path, "the output of kubectl get workloads -o json"), str(path))
-        raw = read_delimited(path)
+        return read_delimited(path)
+
+    def _renamed(self, raw: Table) -> Table:
+        """Return a table's columns by our names."""
+        path = self.parameters.path
         plain = {
             name.lower().replace("_", "").replace("-", "").replace(" ", ""): name for name in raw.columns
         }
@@ -104,6 +108,8 @@ class KueueWorkloads(TraceReader):
 
     def _jobs(self, raw: Table) -> Table:
         chosen, path, where = self.parameters, self.parameters.path, str(self.parameters.path)
+        if raw.unit != "entry":
+            raw = self._renamed(raw)
         names = ("created", "admitted", "finished")
         submit, start, end = read_times(raw, names, where, chosen.time_zone)
         dated = arrivals(raw, "created", where, submit, chosen.time_zone)

@@ -115,20 +115,14 @@ class SlurmDump(TraceReader):
     parameters: Parameters
 
     def _read(self) -> Table:
-        path = self.parameters.path
-        raw = read_sacct(path, _NEEDED)
-        for names in (("submit",), ("start",), ("end", "elapsed", "elapsedraw"), ("state",), _GPUS):
-            if not any(name in raw for name in names):
-                raise InputError(
-                    f"no column {' or '.join(names)}",
-                    where=str(path),
-                    found=list(raw.columns),
-                    allowed=COMMAND,
-                )
-        return raw
+        return read_sacct(self.parameters.path, _NEEDED)
 
     def _jobs(self, raw: Table) -> Table:
         path = self.parameters.path
+        for names in (("submit",), ("start",), ("end", "elapsed", "elapsedraw"), ("state",), _GPUS):
+            if not any(name in raw for name in names):
+                fault = f"no column {' or '.join(names)}"
+                raise InputError(fault, where=str(path), found=list(raw.columns), allowed=COMMAND)
         raw = raw.assign(job_id=_names(raw, str(path)))
         step = np.array(["." in name.rpartition("/")[2] for name in raw["job_id"].tolist()])
         if step.all():
