@@ -54,11 +54,11 @@ def even_split(
     unit = step if sum(-(-count // step) for count in counts) == workers else 1
     areas = [set_of(packed)] if choose_one is None else _areas(free, packed, usable)
     parts, area = _most_equal(free, areas, len(counts), -(-need // unit), unit)
-    parts = [part * unit for part in parts]
     if not parts:
         return dict(packed)
-    parts[-1] -= sum(parts) - need  # the last worker
-    if sorted(parts) == counts:
+    parts = [part * unit for part in parts]
+    parts[-1] -= sum(parts) - need  # the last worker, which may fit better as it is packed
+    if max(parts) - min(parts) > counts[-1] - counts[0]:
         return dict(packed)
     split: dict[int, int] = {}
     for part in sorted(parts, reverse=True):

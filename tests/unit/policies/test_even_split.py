@@ -62,11 +62,14 @@ def test_gpus_are_as_equal_as_the_free_ones_allow(name, gpus_free, need, expecte
         ((8, 8), 10, 2, {0: 6, 1: 4}),  # five of two: 3 + 2, not 4 + 1
         ((8, 8), 9, 4, {0: 5, 1: 4}),  # two of four and a last one of one: 4 + 4, and 1 more
         ((8, 1), 9, 4, {0: 8, 1: 1}),  # the last worker fits m1, and no other does
+        # five workers: 2, 4 and 3 beside the last one of 1; whole ones alone would be 2, 2 and 5
+        ((3, 7, 2), 9, 2, {2: 2, 0: 3, 1: 4}),
     ],
 )
 def test_whole_workers_stay_whole(gpus_free, need, step, expected):
-    """On two machines of 8 GPUs."""
-    assert even("best_fit_workers", gpus_free, need, tiny_cluster(2, 8), step=step) == expected
+    """On two or three machines of 8 GPUs."""
+    there = tiny_cluster(len(gpus_free), 8)
+    assert even("best_fit_workers", gpus_free, need, there, step=step) == expected
 
 
 def test_a_job_moves_to_another_rack_for_equal_parts_but_not_into_more_racks():
