@@ -198,6 +198,7 @@ def build(config: Config) -> Simulation:
     warn_without_links(config.performance, policy)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
+    check_signals(policy, cluster, signals)
     by = config.cluster.partition_by
     if by is None or config.cluster.one_pool:
         check_pools(policy, cluster)
@@ -205,7 +206,6 @@ def build(config: Config) -> Simulation:
     else:
         check_partitions(policy, by, cluster, jobs, capacity_events, signals)
         policy = Partitions(lambda: part(config.policy, "policy", ("decide",)), by)
-    check_signals(policy, cluster, signals)
     stop = _stop(config, len(jobs))
     warn_of_memory(
         jobs,

@@ -138,7 +138,8 @@ class _Seen:
 
 @lru_cache(maxsize=65_536)
 def _seen(place: Place) -> _Seen:
-    units = tuple(dict.fromkeys((count, sum(rack)) for rack in place for count in rack))
+    totals = [(rack, sum(rack)) for rack in place]
+    units = tuple(dict.fromkeys((count, total) for rack, total in totals for count in rack))
     machines = [count for rack in place for count in rack]
     return _Seen(sum(machines), len(machines), len(place), max(machines), units, place)
 

@@ -194,7 +194,7 @@ def test_a_group_that_is_given_a_number(override: str, capsys: pytest.CaptureFix
         ("model=GPT-2", "compute_scale=1e9", "topology.machine_types.dgx_h100.speed=1e-6"),
         (
             *("model=VGG11", "shape=1000000x1", "topology.machines_per_rack=1000000"),
-            "topology.fabric.rack.0.latency_ns=1e12",
+            *("topology.fabric.rack.0.latency_ns=1e12", "network.system.preset=papers"),
         ),
         ("collective=all_to_all", "bytes=1e15", "shape=8", "topology.fabric.machine.0.bandwidth_gbit_s=1e-3"),
     ],

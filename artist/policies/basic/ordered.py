@@ -147,7 +147,7 @@ class Ordered:
     def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> list[str]:
         """Return notes for the log: reservations need limits."""
         limited = self._backfill is None or any(limit is not None for limit in field_of(jobs, "limit_ns"))
-        fault = f"backfill={self.backfill} is first fit here: no job has a time limit"
+        fault = f"no job has a time limit: with backfill={self.backfill} none starts on reserved machines"
         return [] if limited else [f"{fault}; workload.limits.factor=2 gives each one"]
 
     def _rank(self, jobs: JobColumns) -> Ints:

@@ -98,7 +98,7 @@ def test_gpu_jobs_without_cpus_are_warned_about(
 
 PODS = """\
 name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
-pod-1,88000,16384,1,1000,,BE,Succeeded,100,3700,100
+pod-1,88000,16384,1,1000,,BE,Succeeded,100,3800,200
 pod-2,88000,16384,1,1000,,BE,Succeeded,100,7300,3700
 pod-3,88000,16384,1,1000,,BE,Succeeded,100,10900,7300
 """

@@ -55,6 +55,7 @@ def test_keys_are_those_of_the_contract_in_its_order(summary: dict[str, Any]) ->
     of_some_runs += ("inference_short", "pools", "reclaims")  # where machines begin in several pools
     of_some_runs += ("contention", "contention_answers")  # where jobs on the same links affect each other
     of_some_runs += ("kinds",)  # where jobs are CPU-only
+    of_some_runs += ("seen",)  # of a trace with real starts
     of_some_runs += ("network_back_ends", "above_port")  # of a network program; faster than a port
     of_some_runs += ("stuck",)  # where jobs wait forever
     of_some_runs += ("setting",)  # of those whose parts describe themselves
