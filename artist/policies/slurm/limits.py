@@ -1,6 +1,6 @@
 """Limits of QOS and associations: the reason for which a job has to wait, as Slurm names it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from artist.policies.slurm.configuration import Association, Qos, Tres
 from artist.policies.slurm.job import Job
@@ -35,7 +35,7 @@ class Limits:
             account = one.Parent
         return above
 
-    def reason(self, job: Job, running: Sequence[Job]) -> str:
+    def reason(self, job: Job, running: Collection[Job]) -> str:
         """Return the reason for which a job may not start now, empty if it may."""
         if job.qos is not None and (reason := _qos_reason(job, job.qos, running)):
             return reason
@@ -61,7 +61,7 @@ class Limits:
         return any(one is association for one in self.above(job.account, ""))
 
 
-def _qos_reason(job: Job, qos: Qos, running: Sequence[Job]) -> str:
+def _qos_reason(job: Job, qos: Qos, running: Collection[Job]) -> str:
     if not (qos.GrpTRES or qos.MaxTRESPerUser) and qos.GrpJobs is None and qos.MaxJobsPerUser is None:
         return ""
     members = [other for other in running if other.qos is qos]

@@ -1,6 +1,6 @@
 """Victims: running jobs that make room for one that may preempt them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Literal
 
 from artist.policies.slurm.job import Job
@@ -35,7 +35,7 @@ class Preemption:
         return victim.qos.GraceTime if by_qos and victim.qos else victim.partition.GraceTime
 
     def victims(
-        self, nodes: Nodes, job: Job, running: Sequence[Job], among: int
+        self, nodes: Nodes, job: Job, running: Collection[Job], among: int
     ) -> tuple[int, list[Job]] | None:
         """Return the nodes for a job, and the jobs that must stop for it; None if it does not fit so.
 

@@ -107,7 +107,7 @@ class Scheduler:
 
     def reason(self, job: Job) -> str:
         """Return the limit for which a job has to wait, empty for none."""
-        return self._limits.reason(job, self._running)
+        return self._limits.reason(job, self.running.values())
 
     def grace_s(self, victim: Job) -> float:
         """Return the grace time of a victim in s."""
@@ -123,7 +123,7 @@ class Scheduler:
         decision, blocked = Decision(), 0
         for job in self._eligible(now_ns, self._depths.default_queue_depth):
             places = tuple(nodes & ~blocked & self.nodes.open for nodes in job.places)
-            if not any(places) or self._limits.reason(job, self._running):
+            if not any(places) or self._limits.reason(job, self.running.values()):
                 continue
             if not self._start_now(job, places, now_ns, decision):
                 for nodes in job.places:
@@ -146,7 +146,7 @@ class Scheduler:
                 candidates.pop()
             if not candidates or place > candidates[-1]:
                 break
-            if not self._limits.reason(job, self._running):
+            if not self._limits.reason(job, self.running.values()):
                 self._plan(job, space, now_ns, decision)
         return decision
 
@@ -162,10 +162,6 @@ class Scheduler:
                 if len(jobs) >= depth:
                     break
         return jobs
-
-    @property
-    def _running(self) -> list[Job]:
-        return list(self.running.values())
 
     def _within_user_limit(self, jobs: list[Job]) -> list[Job]:
         most, count, kept = self._depths.bf_max_job_user, dict[str, int](), []
@@ -197,7 +193,7 @@ class Scheduler:
         if not self._preemption.may_preempt(job):
             return False
         for among in places:
-            room = self._preemption.victims(self.nodes, job, self._running, among)
+            room = self._preemption.victims(self.nodes, job, self.running.values(), among)
             if room is not None:
                 chosen, victims = room
                 decision.victims += [(victim, job) for victim in victims]
@@ -213,6 +209,7 @@ class Scheduler:
     def _plan(self, job: Job, space: NodeSpace, now_ns: int, decision: Decision) -> None:
         """Start a job, or reserve nodes for it at the first time at which it fits."""
         time_ns: int | None = now_ns
+        planned_on: dict[int, tuple[int, int] | None] = {}  # by set of nodes
         last_ns, step_ns = self.last_start_ns(now_ns), self._depths.bf_resolution_ns
         while time_ns is not None:
             free, later_ns = space.free(time_ns, job.end_ns(time_ns))
@@ -220,7 +217,10 @@ class Scheduler:
             places = [nodes for nodes in places if nodes.bit_count() >= job.nodes]
             if time_ns == now_ns and places and self._start_now(job, places, now_ns, decision):
                 return
-            planned = [one for among in places if (one := self._earliest(job, among, now_ns)) is not None]
+            for among in places:
+                if among not in planned_on:
+                    planned_on[among] = self._earliest(job, among, now_ns)
+            planned = [one for among in places if (one := planned_on[among]) is not None]
             if planned:
                 start_ns, chosen = min(planned)
                 start_ns = max(start_ns, time_ns)
