@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import logging
 import shutil
 import sys
 import warnings
@@ -113,13 +112,11 @@ def process(folder: Path) -> Iterator[None]:
     (folder / "delays.csv").write_text(DELAYS)
     (folder / "measured.csv").write_text("model,gpus,overhead\nVGG11,4,0.1\n")
     (folder / "calibrated.yaml").write_text("models: {VGG11: {compute_scale: 0.5, launch_ns: 100}}\n")
-    root, path = logging.getLogger(), list(sys.path)
-    handlers, level = list(root.handlers), root.level
+    path = list(sys.path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYDRA_FULL_ERROR", "0")
         yield
-    root.handlers[:], sys.path[:] = handlers, path
-    root.setLevel(level)
+    sys.path[:] = path
 
 
 def keys(at: Any, before: str = "") -> Iterator[str]:

@@ -10,8 +10,7 @@ a: 2 GPUs, 10 x 1 s, submitted at 0 s. c: 2 GPUs, 4 x 1 s, submitted at 2 s. b: 
 waits for a (9 s), then 5 x (2 s compute + 0.5 s exposed communication) = 12.5 s across the rack.
 """
 
-import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,22 +42,15 @@ PROGRAMS = {"all_to_all": "alltoall", "send_receive": "sendrecv"}
 
 
 @pytest.fixture
-def called(capsys: pytest.CaptureFixture[str]) -> Iterator[Called]:
-    """Return a function from a command's main and arguments to its code, stdout and stderr.
-
-    What a command logs to ends with the test: Hydra's handlers would write to a stream that is closed.
-    """
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+def called(capsys: pytest.CaptureFixture[str]) -> Called:
+    """Return a function from a command's main and arguments to its code, stdout and stderr."""
 
     def call(main: Callable[[list[str]], int], *arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()
         code = main(list(arguments))
         return code, *capsys.readouterr()
 
-    yield call
-    root.handlers[:] = handlers
-    root.setLevel(level)
+    return call
 
 
 @pytest.fixture

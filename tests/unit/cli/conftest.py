@@ -1,6 +1,5 @@
 """The command in this process, in a folder of its own, on a trace of eight jobs."""
 
-import logging
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,11 +31,8 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
     monkeypatch.setenv("ARTIST_CACHE", str(tmp_path / "cache"))
-    root, path, modules = logging.getLogger(), list(sys.path), set(sys.modules)
-    handlers, level = list(root.handlers), root.level
+    path, modules = list(sys.path), set(sys.modules)
     yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         if getattr(sys.modules[name], "__file__", None) and str(tmp_path) in str(sys.modules[name].__file__):
