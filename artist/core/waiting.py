@@ -1,9 +1,12 @@
-"""Waits of jobs, and waiting jobs and GPUs in use over time, from intervals."""
+"""Waits of jobs by size, and waiting jobs and GPUs in use over time, from intervals."""
 
 import numpy as np
 
 Floats = np.ndarray
 _LONG_S = 600.0
+_MIN_PAIRS = 3  # of a correlation
+_SIZES = {"1": 1, "2-7": 2, "8": 8, "9-31": 9, "32+": 32}  # GPUs of a job, from
+SIZES = tuple(_SIZES)
 
 
 def mean_in_use(start_s: Floats, end_s: Floats, gpus: Floats, edges_s: Floats) -> Floats:
@@ -30,6 +33,18 @@ def waits(waits_s: Floats) -> dict[str, float | None]:
     percentiles = np.percentile(waits_s, (50, 90, 99))
     values = (waits_s.mean(), *percentiles, (waits_s > _LONG_S).mean())
     return dict(zip(names, map(float, values), strict=True))
+
+
+def sizes(gpus: Floats) -> Floats:
+    """Return the index in `SIZES` of the size of jobs with at least one GPU, (n_jobs,)."""
+    return np.searchsorted(list(_SIZES.values()), gpus, side="right") - 1
+
+
+def correlation(values: Floats, others: Floats) -> float:
+    """Return Pearson's correlation of values and others, (n,); NaN for under three pairs or equal ones."""
+    if len(values) < _MIN_PAIRS or np.ptp(values) == 0 or np.ptp(others) == 0:
+        return np.nan
+    return float(np.corrcoef(values, others)[0, 1])
 
 
 def _integral(from_s: Floats, gpus: Floats, until_s: Floats) -> Floats:

@@ -1,6 +1,9 @@
 """The machines of a run, from its topology and configuration, and their events."""
 
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from artist.core.cluster import DEFAULT_POOL, CapacityEvent, Cluster, Machine
 from artist.datacenter.config import MAX_MACHINES, ClusterConfig, FailureConfig
@@ -37,10 +40,11 @@ def build_cluster(
         problem, _, advice = str(error).partition("; ")
         raise InputError(problem, where="cluster", found=_sizes(config), allowed=advice) from None
     machines: list[Machine] = []
-    for group in groups:
+    more = _more(config, [group.pool for group in groups], [group.count for group in groups])
+    for group, extra in zip(groups, more, strict=True):
         field = "cluster.machines" if isinstance(config.machines, list) else "cluster.machine_type"
         machine_type = topology.machine_type(group.type, field)
-        for _ in range(group.count):
+        for _ in range(group.count + extra):
             name, rack = f"m{len(machines)}", len(machines) // per_rack
             machines.append(machine_of(name, rack, machine_type, group.pool))
     if config.events is None:
@@ -62,9 +66,14 @@ def _by_shares(
     machine_type = topology.machine_type(config.machine_type, "cluster.machine_type")
     if isinstance(config.shares, Path):
         shares = read_shares(config.shares, max(machine_type.gpus, 1), config.shares_since, config.pools)
+    elif largest is None:
+        shares, config = Shares([0.0], {DEFAULT_POOL: [1]}), config.model_copy(update={"more": 0})
     else:
-        shares = largest or Shares([0.0], {DEFAULT_POOL: [1]})
+        shares = largest
     shares = shares.scaled(config.scale)
+    pools = list(shares.machines)
+    more = _more(config, pools, [max(counts) for counts in shares.machines.values()])
+    shares = shares.enlarged(dict(zip(pools, more, strict=True)))
     machines, events = list[Machine](), list[CapacityEvent]()
     if not 0 < sum(map(max, shares.machines.values())) <= MAX_MACHINES:
         size = f"{sum(map(max, shares.machines.values()))} machines"
@@ -77,6 +86,24 @@ def _by_shares(
     cluster = Cluster(machines, topology.default_machine_type)
     events += _failures(config.failures, cluster) if config.failures else ()
     return cluster, tuple(sorted(events, key=lambda event: event.time_ns))
+
+
+def _more(config: ClusterConfig, pools: Sequence[str], counts: Sequence[int]) -> list[int]:
+    """Return the changes of counts of machines, (n,), by `more`, in proportion to the counts."""
+    changes, machines = np.zeros(len(pools), dtype=np.int64), np.array(counts, dtype=np.int64)
+    for pool, change in (config.more if isinstance(config.more, dict) else {"": config.more}).items():
+        rows = np.flatnonzero([pool in ("", name) for name in pools])
+        if pool and not len(rows):
+            allowed = f"a pool of the cluster: {', '.join(dict.fromkeys(pools))}"
+            raise InputError("no such pool", where="cluster.more", found=pool, allowed=allowed)
+        whole, rest = np.divmod(abs(change) * machines[rows], max(int(machines[rows].sum()), 1))
+        whole[np.argsort(-rest, kind="stable")[: abs(change) - int(whole.sum())]] += 1
+        changes[rows] += np.sign(change) * whole
+    for pool, count, change in zip(pools, counts, changes.tolist(), strict=True):
+        if 0 < count <= -change:
+            found = f"{-change} of the {count} machines of {pool}"
+            raise InputError("no machine would be left", where="cluster.more", found=found, allowed="fewer")
+    return [int(change) for change in changes]
 
 
 def _failures(config: FailureConfig, cluster: Cluster) -> tuple[CapacityEvent, ...]:

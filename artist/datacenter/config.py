@@ -15,6 +15,7 @@ MAX_MACHINES = 100_000  # built in a second and 200 MB; more is a slip, and woul
 _MAX_DAYS = 36_500.0
 
 Count = Annotated[int, Field(gt=0, le=MAX_MACHINES, strict=True)]
+_Change = Annotated[int, Field(ge=-MAX_MACHINES, le=MAX_MACHINES, strict=True)]
 
 
 class MachineGroup(Strict):
@@ -73,6 +74,9 @@ class ClusterConfig(Strict):
         Pools of the file, or of the trace, to take; None for all.
     scale
         Factor of the number of machines, pool by pool.
+    more
+        Machines more than that, or fewer if negative: a number for each pool, or one for all, shared in
+        proportion to their machines.
     partition_by
         Column of the jobs that names the pool on whose machines alone they run; None where they run on all.
     one_pool
@@ -94,6 +98,7 @@ class ClusterConfig(Strict):
     shares_since: NaiveDatetime | None = None
     pools: tuple[str, ...] | None = None
     scale: float = Field(1.0, gt=0, le=1000)
+    more: _Change | dict[str, _Change] = 0
     partition_by: Literal["vc", "partition"] | None = None
     one_pool: bool = Field(default=False, strict=True)
     whole_machines: Literal["multiples", "all"] | None = None

@@ -59,6 +59,14 @@ class Shares:
         }
         return Shares(self.times_s, of)
 
+    def enlarged(self, machines: Mapping[str, int]) -> "Shares":
+        """Return the counts with some machines more by pool; a pool that has machines keeps at least one."""
+        of = {
+            pool: [max(1, count + machines[pool]) if count else 0 for count in counts]
+            for pool, counts in self.machines.items()
+        }
+        return Shares(self.times_s, of)
+
     def events(self, pool: str, first: int) -> list[CapacityEvent]:
         """Return the events of a pool, whose machines are numbered from `first`."""
         events, counts = list[CapacityEvent](), self.machines[pool]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from artist.core.waiting import Floats
+from artist.core.waiting import Floats, correlation
 from artist.workload.table import work_s
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
@@ -85,13 +85,6 @@ def counts(submit_s: Floats, step_s: float, weights: Floats | None = None) -> Fl
 def next_correlation(values: Floats) -> float:
     """Return the correlation of each value with the next one; NaN if they are too few or equal."""
     return correlation(values[:-1], values[1:])
-
-
-def correlation(values: Floats, others: Floats) -> float:
-    """Return the correlation of values, (n,), with others, (n,); NaN for too few or equal values."""
-    if len(values) < 2 or not values.std() or not others.std():
-        return np.nan
-    return float(np.corrcoef(values, others)[0, 1])
 
 
 def _ratio(value: float, by: float) -> float:

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from artist.core.waiting import Floats, mean_in_use, waits
+from artist.core.waiting import SIZES, Floats, mean_in_use, sizes, waits
 from artist.describe.structure import HOUR_S
 
 _WEEK_S = 7 * 86_400.0
-_SIZES = {"1": (1, 1), "2-7": (2, 7), "8": (8, 8), "9-31": (9, 31), "32+": (32, np.inf)}
 _MAX_MEMBERS = 25  # partitions, virtual clusters
 _MAX_USERS = 5
 _OFTEN = 0.01  # of the time: longer than clocks disagree at the change from a job to the next
@@ -84,7 +83,7 @@ def real_waits(table: pd.DataFrame) -> RealWaits | None:
     waited_s = np.where(start_s >= submit_s, start_s - submit_s, np.nan)
     columns = pd.DataFrame({"wait_s": waited_s, "overtaken": overtaken, "idle_s": idle_s})
     columns["week"] = [f"{week + 1}" for week in (submit_s // _WEEK_S).astype(int)]
-    columns["gpus"] = [_size(count) for count in gpus]
+    columns["gpus"] = np.array(SIZES)[sizes(gpus)]
     columns[[*named, "user"]] = known[[*named, "user"]].to_numpy()
     columns = columns[columns["wait_s"].notna()]
     edges_s = HOUR_S * np.arange(int(submit_s.max() // HOUR_S) + 2)
@@ -104,7 +103,7 @@ def _groups(jobs: pd.DataFrame, named: list[str]) -> list[GroupWaits]:
         if by == "user":
             longest = sorted(members, key=lambda name: -members[name]["wait_s"].sum())[:_MAX_USERS]
         else:
-            order = list(_SIZES) if by == "gpus" else sorted(members, key=lambda name: (len(name), name))
+            order = list(SIZES) if by == "gpus" else sorted(members, key=lambda name: (len(name), name))
             longest = [name for name in order if name in members][:_MAX_MEMBERS]
         if len(members) > 1:
             groups += [_group(by, name, members[name]) for name in longest]
@@ -117,10 +116,6 @@ def _group(by: str, name: str, jobs: pd.DataFrame) -> GroupWaits:
     share = float(jobs["overtaken"].to_numpy()[waited].mean()) if waited.any() else 0.0
     idle_s = float(jobs["idle_s"].sum()), float(wait_s.sum())
     return GroupWaits(by, name, len(jobs), waits(wait_s), share, idle_s)
-
-
-def _size(gpus: float) -> str:
-    return next(name for name, (least, most) in _SIZES.items() if least <= gpus <= most)
 
 
 def _overtaken(submit_s: Floats, start_s: Floats) -> Floats:

@@ -21,16 +21,14 @@ from artist.core.compact_jobs import (
 )
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
-from artist.core.waiting import mean_in_use, waits
+from artist.core.waiting import SIZES, correlation, mean_in_use, sizes, waits
 from artist.recording.names import SEEN_COLUMN, SEEN_FILE
 from artist.recording.recorder import Recorder
 from artist.recording.topic import Table, Topic
 from artist.units import NS_PER_S
 
 HOUR_S = 3600.0
-_MIN_JOBS = 3  # of a correlation
 _MAX_GROUPS = 40
-_SIZES = {"1": (1, 1), "2 to 7": (2, 7), "8": (8, 8), "9 to 31": (9, 31), "32 or more": (32, 10**9)}  # GPUs
 
 
 def site_of(jobs: Sequence[JobSpec]) -> Site | None:
@@ -78,8 +76,8 @@ class Seen(Topic):
                 "queueing_s": waits(waits_s[counted]),
                 "simulated_s": waits(queueing_s[counted]),
                 "median_correlation": float(np.median(known)) if known else None,
-                "queue_correlation": correlation(series["queue_seen"], series["queue_simulated"]),
-                "busy_correlation": correlation(series["busy_seen"], series["busy_simulated"]),
+                "queue_correlation": _known_correlation(series["queue_seen"], series["queue_simulated"]),
+                "busy_correlation": _known_correlation(series["busy_seen"], series["busy_simulated"]),
                 "busy_ratio": _ratio(series["busy_simulated"].sum(), series["busy_seen"].sum()),
                 "ran_at_start": int(ran.sum()),
                 "ran_not_placed": int((ran & (result.columns["queueing_ns"] > 0)).sum()),
@@ -129,8 +127,8 @@ class Seen(Topic):
         simulated = self._used("simulated", rows, started_ns / NS_PER_S, ends_ns / NS_PER_S, edges_s)
         series = self._of_site(rows, edges_s) | simulated
         return {
-            "queue_correlation": correlation(series["queue_seen"], series["queue_simulated"]),
-            "busy_correlation": correlation(series["busy_seen"], series["busy_simulated"]),
+            "queue_correlation": _known_correlation(series["queue_seen"], series["queue_simulated"]),
+            "busy_correlation": _known_correlation(series["busy_seen"], series["busy_simulated"]),
         }
 
     def _groups(self, counted: Bools) -> list[tuple[str, str, Ints]]:
@@ -141,10 +139,9 @@ class Seen(Topic):
             values = sorted(set(names[counted].tolist()))
             if 1 < len(values) <= _MAX_GROUPS:
                 groups += [(by, value, np.flatnonzero(counted & (names == value))) for value in values]
-        for name, (least, most) in _SIZES.items():
-            rows = np.flatnonzero(counted & (self._gpus >= least) & (self._gpus <= most))
-            groups += [("gpus", name, rows)] if len(rows) else []
-        return groups
+        of_jobs = sizes(self._gpus)
+        by_size = ((name, np.flatnonzero(counted & (of_jobs == size))) for size, name in enumerate(SIZES))
+        return [*groups, *(("gpus", name, rows) for name, rows in by_size if len(rows))]
 
 
 def alike(seen_s: Floats, simulated_s: Floats) -> dict[str, Any]:
@@ -155,16 +152,13 @@ def alike(seen_s: Floats, simulated_s: Floats) -> dict[str, Any]:
         "seen_mean_s": means[0],
         "simulated_mean_s": means[1],
         "ratio": _ratio(means[1], means[0]),
-        "correlation": correlation(seen_s, simulated_s),
-        "rank_correlation": correlation(ranks(seen_s), ranks(simulated_s)),
+        "correlation": _known_correlation(seen_s, simulated_s),
+        "rank_correlation": _known_correlation(ranks(seen_s), ranks(simulated_s)),
     }
 
 
-def correlation(one: Floats, other: Floats) -> float | None:
-    """Return Pearson's correlation; None for fewer than three pairs or a constant."""
-    if len(one) < _MIN_JOBS or np.ptp(one) == 0 or np.ptp(other) == 0:
-        return None
-    return float(np.corrcoef(one, other)[0, 1])
+def _known_correlation(one: Floats, other: Floats) -> float | None:
+    return None if np.isnan(number := correlation(one, other)) else number
 
 
 def ranks(values: Floats) -> Floats:

@@ -127,6 +127,17 @@ def test_a_partition_may_be_slurms(artist: Artist) -> None:
         ),
         ("j,0,8,10,a", ("cluster.scale=0",), "cluster.scale"),
         ("j,0,8,10,a", ("cluster.whole_machines=true",), "cluster.whole_machines"),
+        (
+            "j,0,8,10,a",
+            ("cluster.more={c: 1}",),
+            "cluster.more: no such pool\n  found 'c'; allowed: a pool of the cluster: a, b",
+        ),
+        (
+            "j,0,8,10,a",
+            ("cluster.more={b: -1}",),
+            "cluster.more: no machine would be left\n  found '1 of the 1 machines of b'; allowed: fewer",
+        ),
+        ("j,0,8,10,a", ("cluster.more=1.5",), "cluster.more"),
     ],
 )
 def test_what_cannot_run_is_refused(
@@ -186,6 +197,29 @@ def test_machines_join_and_leave_by_date(
     )
     assert by_shares(topology, WIDE, pools=["b"]) == (["b"], events[:1])
     assert by_shares(topology, WIDE, scale=0.5) == (["a", "b"], [])
+    assert by_shares(topology, WIDE, more=2) == (["a"] * 3 + ["b"] * 2, events)  # one each, at all dates
+
+
+@pytest.mark.parametrize(
+    ("fields", "machines"),
+    [
+        ({"more": 2}, "aaabb"),
+        ({"more": -1}, "ab"),
+        ({"more": {"b": 2}}, "aabbb"),
+        ({"more": {"a": -1, "b": 1}}, "abb"),
+        ({"more": 1, "scale": 2}, "aaaaabb"),
+    ],
+)
+def test_more_machines_are_shared_by_size_or_given_by_pool(
+    topology: Topology, fields: dict[str, object], machines: str
+) -> None:
+    """Of 2 more, a with two of three machines gets 4/3 and b 2/3: one, and the rest goes to b.
+
+    Of 1 fewer, 2/3 are of a and 1/3 of b: a's. Of 4 and 2 machines, one more is 2/3 a's.
+    """
+    groups = [{"type": "dgx_h100", "count": count, "pool": pool} for pool, count in (("a", 2), ("b", 1))]
+    cluster, _ = build_cluster(ClusterConfig.model_validate({"machines": groups} | fields), topology)
+    assert "".join(machine.pool for machine in cluster.machines) == machines
 
 
 def test_a_count_that_differs_on_one_date_is_a_fault(

@@ -78,7 +78,7 @@ def test_waits_of_the_site_stand_beside_those_of_the_run(run: Callable[..., Any]
     assert hours["busy_simulated"].tolist()[:2] == pytest.approx([9000 / 3600, 800 / 3600])
     groups = {(group["by"], group["value"]): group for group in seen["groups"]}
     assert [groups["vc", name]["ratio"] for name in "xy"] == [pytest.approx(1), 0]  # x: a and b; y: 0 of 400
-    assert set(groups) == {("vc", "x"), ("vc", "y"), ("gpus", "2 to 7"), ("gpus", "8")}
+    assert set(groups) == {("vc", "x"), ("vc", "y"), ("gpus", "2-7"), ("gpus", "8")}
 
 
 def test_the_rule_of_the_site_reproduces_its_waits(run: Callable[..., Any]) -> None:
