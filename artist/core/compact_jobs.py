@@ -13,7 +13,7 @@ from artist.core.job import JobSpec
 
 _KEPT = 1 << 14  # latest specs, about 5 MB
 _AT_ONCE = 1 << 14
-_FIELDS = tuple(field.name for field in fields(JobSpec) if field.name != "started_ns")
+_FIELDS = tuple(field.name for field in fields(JobSpec))[:-2]  # without the last two, which differ by job
 UNKNOWN = np.iinfo(np.int64).min  # of starts
 
 Ints = npt.NDArray[np.int64]
@@ -66,13 +66,15 @@ class CompactJobs(Sequence[JobSpec]):
         Index into `templates`, shape (n_jobs,).
     site
         Real starts and ends; None if none is known.
+    first_shorter_ns
+        Shape (n_jobs,); None for zeros.
 
     Attributes
     ----------
     specs
         The specs by number.
     arrays
-        `submit_ns`, `iterations` and `compute_ns` by name.
+        `submit_ns`, `iterations`, `compute_ns` and `first_shorter_ns` by name.
     """
 
     def __init__(
@@ -84,18 +86,24 @@ class CompactJobs(Sequence[JobSpec]):
         templates: Sequence[JobSpec],
         template: npt.NDArray[np.integer[Any]],
         site: Site | None = None,
+        first_shorter_ns: Ints | None = None,
     ) -> None:
         self.templates, self.template = templates, template.astype(np.int32)
+        if first_shorter_ns is None:
+            first_shorter_ns = np.zeros(len(submit_ns), dtype=np.int64)  # pages never written take no memory
         self.arrays = {"submit_ns": submit_ns, "iterations": iterations, "compute_ns": compute_ns}
+        self.arrays["first_shorter_ns"] = first_shorter_ns
         self._ids, self._starts = _joined(job_ids)
         self._shared = [[getattr(spec, name) for name in _FIELDS[5:]] for spec in templates]
         self._template, self._submit_ns = self.template.data, submit_ns.data
         self._iterations, self._compute_ns = iterations.data, compute_ns.data
+        self._first_shorter_ns = first_shorter_ns.data
         self.site = site
         self.specs = LazySpecs(self)
 
     def __reduce__(self) -> tuple[type["CompactJobs"], tuple[Any, ...]]:
-        known = *self.arrays.values(), self.templates, self.template, self.site
+        *numbers, first_shorter_ns = self.arrays.values()
+        known = *numbers, self.templates, self.template, self.site, first_shorter_ns
         return type(self), (list(self.column("job_id")), *known)
 
     def __len__(self) -> int:
@@ -119,7 +127,7 @@ class CompactJobs(Sequence[JobSpec]):
         template = self._template[job]
         at, demand = self._submit_ns[job], self.templates[template].demand
         work = self._iterations[job], self._compute_ns[job]
-        rest = *self._shared[template], self._started(job)
+        rest = *self._shared[template], self._started(job), self._first_shorter_ns[job]
         return JobSpec(self._id(job), at, demand, *work, *rest)
 
     def column(self, name: str, part: slice = slice(None)) -> Iterable[Any]:
@@ -157,7 +165,7 @@ def field_of(jobs: Sequence[JobSpec], name: str, part: slice = slice(None)) -> I
 
 
 def array_of(jobs: Sequence[JobSpec], name: str) -> Ints:
-    """Return `submit_ns`, `iterations` or `compute_ns` of all jobs, shape (n_jobs,)."""
+    """Return one of `CompactJobs.arrays` of all jobs, shape (n_jobs,)."""
     if isinstance(jobs, CompactJobs):
         return jobs.arrays[name]
     return np.array([getattr(spec, name) for spec in jobs], dtype=np.int64)

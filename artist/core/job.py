@@ -157,6 +157,8 @@ class JobSpec:
         Priority that the site's scheduler gave it, a higher one first; None if not known.
     started_ns
         Start on the site where the trace was recorded, from the start of the simulation; None if not known.
+    first_shorter_ns
+        Time by which its first iteration is shorter than the others, so that an observed run time is exact.
     """
 
     job_id: str
@@ -178,6 +180,7 @@ class JobSpec:
     qos: str = ""
     priority: float | None = None
     started_ns: int | None = None
+    first_shorter_ns: int = 0
 
     @property
     def ideal_ns(self) -> int:

@@ -62,6 +62,7 @@ class JobTable:
         "done",
         "evictions",
         "finish_ns",
+        "first_shorter_ns",
         "first_start_ns",
         "gpu_compute_ns",
         "gpu_exposed_comm_ns",
@@ -131,8 +132,9 @@ class JobTable:
             of_templates(specs, lambda spec: spec.demand.min_feasible_gpus),
         )
         self.gpus, self.min_feasible_gpus = gpus.data, (least if (least != gpus).any() else gpus).data
-        names = ("submit_ns", "iterations", "compute_ns")
-        self.submit_ns, self.iterations, self.compute_ns = (array_of(specs, name).data for name in names)
+        names = ("submit_ns", "iterations", "compute_ns", "first_shorter_ns")
+        numbers = (array_of(specs, name).data for name in names)
+        self.submit_ns, self.iterations, self.compute_ns, self.first_shorter_ns = numbers
         self.status, self.in_group, self.tier = (column(dtype=np.int8) for _ in range(3))
         self.done = column()
         self.open_left_ns = column()
@@ -269,7 +271,7 @@ class JobTable:
         """Set the speed of a settled job, carry its open iteration, and return its finish time."""
         remaining = self.open_left_ns[job]
         if not remaining:
-            remaining = new
+            remaining = new if self.done[job] else max(1, new - self.first_shorter_ns[job])
         elif new != (old := self.iteration_ns[job]):
             remaining = progress.carry(remaining, old, new)
         self.open_left_ns[job] = remaining

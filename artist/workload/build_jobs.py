@@ -32,7 +32,8 @@ def to_jobs(
     an iteration, and communication is added. With a duration and one of the two, the known one replaces the
     profile's. If input stalls jobs, these times are those with certain CPUs and memory
     (`performance.measured_with`), and compute_ns excludes the stall. An observed duration includes
-    communication, in proportion to compute, and compute_ns is the rest: above 0 at any price, at least 1.
+    communication, in proportion to compute, and compute_ns is the rest: above 0 at any price, at least 1. It
+    is rounded up, and the first iteration is shorter by the excess of all, so that the duration is exact.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def to_jobs(
         If a job that uses GPUs has no model, or one without a profile.
     """
     table = table.by_arrival()
-    iterations, compute_ns = _work(table, profile_compute_ns, stretch, price)
+    iterations, compute_ns, first_shorter_ns = _work(table, profile_compute_ns, stretch, price)
     submit_ns = np.rint(table["submit_s"] * NS_PER_S).astype(np.int64)
     site = _site(table)
     template, first = _templates(table)
@@ -69,7 +70,7 @@ def to_jobs(
     }
     specs = map(JobSpec, *(columns.get(entry.name, repeat(entry.default)) for entry in fields(JobSpec)))
     work = iterations, compute_ns
-    return CompactJobs(table["job_id"], submit_ns, *work, list(specs), template, site)
+    return CompactJobs(table["job_id"], submit_ns, *work, list(specs), template, site, first_shorter_ns)
 
 
 def _site(table: Table) -> Site | None:
@@ -99,20 +100,54 @@ def _templates(table: Table) -> tuple[np.ndarray, np.ndarray]:
 
 def _work(
     table: Table, profile_compute_ns: Callable[[str], int], stretch: Stretch | None, price: Price | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return iterations and compute_ns of one, both (n_jobs,) int64."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return iterations, compute_ns of one, and the time by which the first is shorter: (n_jobs,) int64."""
     iterations_read = table["iterations"]
     compute, duration = np.rint(table["compute_s"] * NS_PER_S), np.rint(table["duration_s"] * NS_PER_S)
     profiled = _profile_compute(table, profile_compute_ns)
     speed = _measured(table, "measured_speed")
-    slower = stretched(table, speed, stretch)
-    whole = slower + priced(table, speed, price)
+    slower, sends = stretched(table, speed, stretch), priced(table, speed, price)
+    whole = slower + sends
     grain = np.where(np.isnan(compute), profiled * whole, compute)
     rounded = np.maximum(1.0, np.rint(duration / np.maximum(grain, 1.0)))
     iterations = np.where(np.isnan(iterations_read), rounded, iterations_read)
     complete = ~np.isnan(iterations_read) & ~np.isnan(compute)
     compute_ns = np.rint(np.where(complete, compute / slower, duration / iterations / whole))
-    return iterations.astype(np.int64), np.maximum(compute_ns, 1.0).astype(np.int64)
+    work = iterations.astype(np.int64), np.maximum(compute_ns, 1.0).astype(np.int64)
+    if price is None:
+        return *work, None
+    observed = np.where(complete, np.nan, duration)
+    return _exact(*work, observed, slower - 1, sends, np.isnan(iterations_read))
+
+
+def _exact(
+    iterations: np.ndarray,
+    compute_ns: np.ndarray,
+    observed_ns: np.ndarray,
+    stall: np.ndarray,
+    sends: np.ndarray,
+    free: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the results of `_work` for which jobs take the observed time, NaN for those without one.
+
+    10 s in 3 iterations: of 3,333,333,334 ns, the first 2 ns shorter. A job whose iterations are so many and
+    so short that the excess exceeds one is left as it is, or has fewer if their number is free.
+    """
+    known, observed = ~np.isnan(observed_ns), np.nan_to_num(observed_ns).astype(np.int64)
+
+    def taken(compute: np.ndarray) -> np.ndarray:
+        """Return the time of an iteration, whose parts are rounded one by one."""
+        parts = np.floor(compute * stall + 0.5) + np.floor(compute * sends + 0.5)
+        time_ns: np.ndarray = compute + parts.astype(np.int64)
+        return time_ns
+
+    compute = np.maximum(np.ceil(observed / iterations / (1 + stall + sends)), 1).astype(np.int64)
+    compute += taken(compute) * iterations < observed
+    iteration_ns = taken(compute)
+    needed = np.maximum(-(-observed // iteration_ns), 1)
+    exact = known & (free | (needed == iterations))
+    shorter = np.where(exact, needed * iteration_ns - observed, 0)
+    return np.where(exact, needed, iterations), np.where(exact, compute, compute_ns), shorter
 
 
 def _profile_compute(table: Table, profile_compute_ns: Callable[[str], int]) -> np.ndarray:

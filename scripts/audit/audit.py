@@ -103,7 +103,9 @@ def _check_job(row: dict[Any, Any], account: Account, rates: bool, findings: Fin
     if account.asked.delays_ns is not None:
         times |= {"running_s": account.running_ns, "overhead_s": account.overhead_ns}
     for column, time_ns in times.items():
-        findings.same_time(f"jobs.parquet: {column}", time_ns, maybe(row[column]), job=name, steps=steps)
+        slack_ns = _first_shorter_ns(row, account) if column == "lost_s" else 0
+        check = f"jobs.parquet: {column}"
+        findings.same_time(check, time_ns, maybe(row[column]), job=name, steps=steps, slack_ns=slack_ns)
     gpu_steps = steps * max(account.gpus_held, default=1)
     findings.same_time(
         "jobs.parquet: gpu_held_s", account.held_gpu_ns, row["gpu_held_s"], job=name, steps=gpu_steps
@@ -133,7 +135,7 @@ def _check_job(row: dict[Any, Any], account: Account, rates: bool, findings: Fin
 def _check_iterations(row: dict[Any, Any], account: Account, findings: Findings) -> None:
     """Hold the iterations done by the rates against those written and those asked for."""
     name, iterations, asked = account.name, int(row["iterations"]), account.asked
-    slack_ns = findings.grain_ns * account.steps
+    slack_ns = findings.grain_ns * account.steps + _first_shorter_ns(row, account)
     near = (
         account.done == iterations or slack_ns >= (abs(account.done - iterations) - 1) * account.iteration_ns
     )
@@ -152,6 +154,15 @@ def _check_iterations(row: dict[Any, Any], account: Account, findings: Findings)
         findings.same("iterations done = iterations asked", iterations, asked.iterations, job=name)
 
 
+def _first_shorter_ns(row: dict[Any, Any], account: Account) -> int:
+    """Return the most by which the first iteration may be shorter, so that an observed run time is exact."""
+    iterations, ideal_ns = int(row["iterations"]), to_ns(row["ideal_s"])
+    if not account.asked.observed or not ideal_ns:
+        return 0
+    slowdown = account.iteration_ns * iterations / ideal_ns
+    return min(account.iteration_ns, int(iterations * (1 + slowdown)) + 1)
+
+
 def _check_ideal(
     row: dict[Any, Any], account: Account, rates: bool, own_speed: bool, findings: Findings
 ) -> bool:
@@ -168,7 +179,8 @@ def _check_ideal(
     computed = computed and list(account.gpus_held) == [asked.gpus] and asked.gpus > 0
     if computed:
         off_ns = to_ns(row["compute_s"]) - to_ns(row["ideal_s"])
-        good = abs(off_ns) <= (SETTLED_NS + findings.grain_ns) * account.steps
+        slack_ns = (SETTLED_NS + findings.grain_ns) * account.steps + _first_shorter_ns(row, account)
+        good = abs(off_ns) <= slack_ns
         text = "computes {} ns longer than asked"
         findings.hold("compute time = iterations asked x compute time of one", good, text, off_ns, job=name)
     if asked.work_ns is not None and not account.timed_out:

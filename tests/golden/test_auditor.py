@@ -425,6 +425,22 @@ def limited(run_under, tmp_path):
     return run_under("fifo", *files, "output.rates=true", *TWO_MACHINES)
 
 
+OBSERVED = """\
+job_id,submit_s,gpus,duration_s,model
+a,0,16,3601,VGG11
+b,10,8,611,ResNet18
+"""
+
+
+def test_first_iterations_that_observed_run_times_make_shorter_are_allowed(run_under, tmp_path):
+    """Neither run time is a multiple of an iteration in whole ns; b stops a, which loses what it did."""
+    (tmp_path / "jobs.csv").write_text(OBSERVED)
+    files = (f"workload.path={tmp_path / 'jobs.csv'}", "cluster.events=null", "workload.durations=observed")
+    folder = run_under("srtf", *files, "output.rates=true", "overheads.on_stop=lose_all", *TWO_MACHINES)
+    assert pd.read_parquet(folder / "jobs.parquet")["preemptions"].tolist() == [1, 0]
+    assert not _faults(folder)
+
+
 def test_timeouts_and_real_waits_are_recounted(limited):
     """30 and 80 s of the site against 90 and 130 s: a mean of 110 / 3 against 220 / 3, a ratio of 2."""
     assert not _faults(limited)

@@ -1,5 +1,7 @@
 """The table of costs, carried iterations, and what a stop loses."""
 
+from dataclasses import replace
+
 import pytest
 
 from artist.core.cluster import Cluster, Machine
@@ -175,6 +177,31 @@ def test_each_on_stop_mode_loses_its_part_of_the_work(mode, finish, lost, why):
     assert seconds(result, "lost_ns") == [lost]
     # running = 10 s of useful work + what was lost
     assert seconds(result, "running_ns") == [10 + lost]
+
+
+@pytest.mark.parametrize(
+    ("script", "finish"),
+    [
+        ({0: place((0, 1))}, 9.6),
+        ({0: place((0, 1)), 0.4: stop, 1: place((0, 1))}, 10.6),
+        ({0: place((0, 1)), 2: stop, 3: place((0, 1))}, 11),
+    ],
+)
+def test_a_first_iteration_may_be_shorter(script, finish):
+    """Ten of 1 s, the first 0.4 shorter, take 9.6. Cut at 0.4 s, they begin anew at 1 s: 1 + 9.6.
+
+    Cut at 2 s, two are done, at 0.6 and 1.6 s, and 0.4 s of the third lost: eight from 3 s.
+    """
+    spec = replace(job("a", 1, 10), first_shorter_ns=int(0.4 * NS_PER_S))
+    result, _ = one(script, spec)
+    assert seconds(result, "finish_ns") == [finish]
+
+
+def test_a_first_iteration_is_as_much_shorter_at_any_speed():
+    """As above at half the speed, in ten of 2 s: 19.6 s."""
+    spec = replace(job("a", 1, 10), first_shorter_ns=int(0.4 * NS_PER_S))
+    result, _ = one({0: place((0, 1))}, spec, performance=PlainPerformance(lambda *at: 2))
+    assert seconds(result, "finish_ns") == [19.6]
 
 
 @pytest.mark.parametrize(

@@ -42,12 +42,19 @@ class Findings:
         return self.hold(check, equal, "recounted {}, written {}", ours, written, job=job)
 
     def same_time(
-        self, check: str, ours_ns: int | None, written_s: float | None, *, job: str = "", steps: int = 1
+        self,
+        check: str,
+        ours_ns: int | None,
+        written_s: float | None,
+        *,
+        job: str = "",
+        steps: int = 1,
+        slack_ns: int = 0,
     ) -> bool:
-        """Compare a time to the nanosecond, or to the grain of each of the `steps` that it is the sum of."""
+        """Compare a time to `slack_ns`, or to the grain of each of the `steps` that it is the sum of."""
         if ours_ns is None or written_s is None:
             return self.same(check, ours_ns, written_s, job=job)
-        slack_ns = self.grain_ns * steps
+        slack_ns += self.grain_ns * steps
         equal = ours_ns / 1e9 == written_s or abs(ours_ns - written_s * 1e9) <= slack_ns
         text = "recounted {:.9f} s, written {:.9f} s"
         return self.hold(check, equal, text, ours_ns / 1e9, written_s, job=job)
