@@ -17,6 +17,7 @@ from artist.core.compact_jobs import array_of, field_of, of_templates, templates
 from artist.core.job import JobSpec
 from artist.core.result import JOB_COLUMNS, RunResult
 from artist.recording import arrow
+from artist.recording.names import SCHEDULER_TEXTS
 from artist.recording.recorder import ASSIGN, EVENT_TYPES, FAIL, MIGRATE, REPRICE, START, WAKE, Recorder
 from artist.recording.topic import Table
 from artist.units import NS_PER_S
@@ -40,11 +41,12 @@ def job_tables(
     Columns are those of JOB_COLUMNS, times in seconds, and some more. Values that an unfinished or never
     started job lacks are null.
     """
+    texts = ("job_id", "model", "user", "vc", *scheduler_texts(result.jobs))
     for part in _parts(len(result.jobs), rows):
         columns = {name: result.columns[name][part] for name in JOB_COLUMNS}
         others = {name: column[part] for name, column in (more or {}).items()}
         yield pa.table(
-            _jobs(result.jobs, part, columns)
+            _jobs(result.jobs, part, columns, texts)
             | {name: arrow.numbers(column, np.isnan(column)) for name, column in others.items()}
         )
 
@@ -72,6 +74,11 @@ def topic_tables(table: Table, rows: int = PIECE_ROWS) -> Iterator[Any]:
     for part in _parts(len(times_ns), rows):
         named = {name: arrow.numbers(column[part]) for name, column in columns.items()}
         yield pa.table({"time_s": _seconds(times_ns[part]), **named})
+
+
+def scheduler_texts(jobs: Sequence[JobSpec]) -> list[str]:
+    """Return the columns of the site's scheduler, `SCHEDULER_TEXTS`, that some job has."""
+    return [name for name in SCHEDULER_TEXTS if any(getattr(spec, name) for spec in templates_of(jobs))]
 
 
 def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, Ints]:
@@ -167,8 +174,9 @@ def _parts(n_rows: int, rows: int) -> Iterator[slice]:
     return (slice(start, start + rows) for start in range(0, max(1, n_rows), rows))
 
 
-def _jobs(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, Ints]) -> dict[str, Any]:
-    texts = ("job_id", "model", "user", "vc")
+def _jobs(
+    specs: Sequence[JobSpec], part: slice, columns: Mapping[str, Ints], texts: Sequence[str]
+) -> dict[str, Any]:
     table = {name: _texts(field_of(specs, name, part)) for name in texts}
     table["gpus"] = arrow.numbers(
         np.array([demand.gpus for demand in field_of(specs, "demand", part)], dtype=np.int64)

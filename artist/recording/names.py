@@ -12,6 +12,7 @@ LINKS_FILE = "links.parquet"  # a row for each link, where jobs on the same link
 TIERS_FILE = "tiers.parquet"  # the same links by tier, over time
 SEEN_FILE = "seen.parquet"  # where the trace has the real starts of jobs
 SEEN_COLUMN = "seen_queueing_s"  # of jobs.parquet, there
+SCHEDULER_TEXTS = ("partition", "account", "qos")  # of jobs.parquet, where the trace has them
 CORES_FILE = "cores.parquet"  # where jobs are CPU-only
 
 RESOURCES = {"storage": "storage", "cpu": "CPU", "gpu": "GPU", "network": "network"}  # as in Stages: title

@@ -11,6 +11,8 @@ from artist.report.figures.catalogue import drawings
 from artist.report.figures.facets import max_drawn
 from artist.report.images import all_drawn
 from artist.report.page.comparison_table import comparison_table
+from artist.report.page.gains_table import NOTE as GAINS_NOTE
+from artist.report.page.gains_table import gains_table
 from artist.report.page.grouped_tables import TOP_MEMBERS, links_table, members_table, seen_table, steps_table
 from artist.report.page.page import Section, report_page
 from artist.report.words.answers import answers
@@ -32,6 +34,7 @@ from artist.report.words.pools import pools
 from artist.report.words.setting import setting
 from artist.results.compare import Comparison
 from artist.results.digest import Digest, digest
+from artist.results.gains import gains
 from artist.results.job_types import has_job_types, read_cpus_kept, read_interference, read_profiling
 from artist.results.links import has_contention, top_contended
 from artist.results.run import Run
@@ -68,6 +71,9 @@ def report_files(
     tables = [Section("comparison", "Comparison", table, tuple(notes), (MORE_COLUMNS,))]
     seen = seen_table(comparison)
     tables += [] if seen is None else [Section("seen", "Seen against simulated", seen, (SEEN_NOTE,))]
+    changes = gains(comparison, competing)
+    if (by_group := gains_table(comparison, changes)) is not None:
+        tables.append(Section("gains", "Who gains, who pays", by_group, (GAINS_NOTE,)))
     if judged is not None:
         head = f"Claims of {judged.file.paper}"
         tables.insert(0, Section("claims", head, claims_table(judged), claim_notes(judged)))
@@ -92,7 +98,7 @@ def report_files(
     choice = comparison.has_choice
     page = report_page(
         lead(comparison),
-        answers(comparison, competing, digests, careful),
+        answers(comparison, competing, digests, careful, changes),
         lowest_by(comparison, competing) if choice else None,
         (
             ("Every policy in a sentence", each_policy(comparison, competing, digests) if choice else []),

@@ -33,7 +33,17 @@ from typing import Any
 
 from auditing.accounts import Account
 from auditing.findings import Findings
-from auditing.inputs import NAMES, PARTS, OlderRunError, RunFiles, capacity_events, maybe, read_run, to_ns
+from auditing.inputs import (
+    NAMES,
+    PARTS,
+    SCHEDULER_NAMES,
+    OlderRunError,
+    RunFiles,
+    capacity_events,
+    maybe,
+    read_run,
+    to_ns,
+)
 from auditing.replay import TIERS, Replay, gauges
 from auditing.summary import check_summary
 
@@ -65,13 +75,13 @@ def audit(folder: Path) -> Findings:
     for row in run.jobs.to_dict("records"):
         account = replay.accounts[row["job_id"]]
         _check_job(row, account, replay.rates, findings)
-        for name in NAMES:
+        for name in (*NAMES, *(name for name in SCHEDULER_NAMES if name in row)):
             if name in account.asked.names:
                 findings.same(
                     f"jobs.parquet: {name}", account.asked.names[name], row[name].strip(), job=account.name
                 )
             else:
-                untold[name] += 1
+                untold[name] = untold.get(name, 0) + 1
         if not _check_ideal(row, account, replay.rates, own_speed, findings):
             untold["ideal_s"] += 1
     _check_timeline(run, replay, findings)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from artist.report.words.axes import SIZES, Axis, axes
 from artist.report.words.cautions import growing
 from artist.report.words.fabrics import fabrics, no_part
+from artist.report.words.gains import who_pays
 from artist.report.words.policies import how_sure, which
 from artist.report.words.reasons import drivers
 from artist.report.words.sizes import along, sizes
@@ -12,6 +13,7 @@ from artist.report.words.verdicts import Verdict, at_scenarios, verdicts
 from artist.report.words.wording import at_most, begun, duration
 from artist.results.compare import POLICY, Comparison, of_policy
 from artist.results.digest import Digest
+from artist.results.gains import Gain
 from artist.results.jobcolumns import COMMUNICATION, PARTS
 from artist.results.measures import BY_NAME, comparable
 from artist.results.names import listed, short_key
@@ -23,14 +25,20 @@ _COMPUTING = PARTS.index("computing")
 
 
 def answers(
-    comparison: Comparison, contest: Contest, digests: Sequence[Digest], careful: Sequence[tuple[str, str]]
+    comparison: Comparison,
+    contest: Contest,
+    digests: Sequence[Digest],
+    careful: Sequence[tuple[str, str]],
+    gains: Sequence[Gain] = (),
 ) -> list[tuple[str, str]]:
-    """Return questions and answers, at most nine; the first are doubts about the rows.
+    """Return questions and answers, at most ten; the first are doubts about the rows.
 
     Parameters
     ----------
     careful
         Cautions.
+    gains
+        Changes of waits by groups of jobs.
     """
     doubted = growing(digests)
     varied = axes(comparison, doubted)
@@ -44,6 +52,7 @@ def answers(
         ("Can I believe it", _believable(comparison)),
         ("Careful", " ".join(text for _, text in careful)),
         _which(comparison, contest, ranked, doubted),
+        ("Who gains, who pays", who_pays(gains, contest)),
         ("Which fabric", "" if fabric is None else fabrics(fabric, comparison, gpus, shares)),
         *((f"How many {SIZES[axis.key]}", sizes(axis, comparison)) for axis in varied if axis is size),
         *((f"What {short_key(axis.key)} changes", along(axis)) for axis in others[:1]),

@@ -14,6 +14,7 @@ import yaml
 EXACT_NS = 2**53
 DELAYS = ("start", "resume", "restart", "migrate", "resize", "retune")
 NAMES = ("model", "user", "vc")
+SCHEDULER_NAMES = ("partition", "account", "qos")  # columns that only some runs have
 EVENT_CELLS = ("kind", "job_id", "reason", "allocation", "group", "group_gpus", "group_depth", "cpus",
                "memory_bytes", "iteration_s")  # fmt: skip
 PARTS = ("compute_s", "input_stall_s", "interference_s", "exposed_comm_s", "contention_s", "sharing_s")
@@ -238,5 +239,9 @@ def _of_row(
         workload["durations"] == "observed",
         to_ns(number("started_s") - number("submit_s")) if started else None,
         to_ns(limit_s) if limits["enforced"] else 0,
-        {name: row.get(name, "").strip() for name in NAMES if name != "model" or row.get(name, "").strip()},
+        {
+            name: row.get(name, "").strip()
+            for name in (*NAMES, *SCHEDULER_NAMES)
+            if name != "model" or row.get(name, "").strip()
+        },
     )

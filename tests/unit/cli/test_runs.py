@@ -75,6 +75,19 @@ def test_the_run_folder_holds_its_six_files(artist: Artist) -> None:
     }
 
 
+def test_partitions_accounts_and_qos_are_columns_where_the_trace_has_them(artist: Artist) -> None:
+    """Job b has an account and no QOS: "" there; no job has a partition, so there is no such column."""
+    Path("trace.csv").write_text(
+        "job_id,submit_s,duration_s,gpus,partition,account,qos\na,0,9,1,,red,high\nb,1,9,1,,blue,\n"
+    )
+    assert artist("policy=fifo", "workload=csv", "workload.path=trace.csv").code == 0
+    jobs = pd.read_parquet(only_run() / "jobs.parquet")
+    assert list(jobs)[:6] == ["job_id", "model", "user", "vc", "account", "qos"]
+    assert jobs["account"].tolist() == ["red", "blue"]
+    assert jobs["qos"].tolist() == ["high", ""]
+    assert "partition" not in jobs
+
+
 def test_options_may_be_anywhere_on_the_command_line(artist: Artist) -> None:
     """`artist a=1 -m b=2` is what people type; argparse alone refuses it."""
     assert artist("policy=fifo", "-m", "seed=0,1").code == 0
