@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from artist.core.waiting import SIZES, sizes
 from artist.recording.names import SCHEDULER_TEXTS, SEEN_COLUMN
 from artist.results.compare import Comparison, Replicates
-from artist.results.jobcolumns import Flags, Floats, measured_jobs
+from artist.results.jobcolumns import DEMANDS, Flags, Floats, demand_classes, measured_jobs
 from artist.results.measures import is_level
 from artist.results.run import Run
 from artist.results.scenarios import Contest
@@ -50,24 +49,24 @@ class Gain:
 
     @property
     def name(self) -> str:
-        """Return the group in words: `account red`, `jobs of 9 to 31 GPUs`."""
+        """Return the group in words: `account red`, `jobs of 9-16 GPUs`."""
         if self.by == "gpus":
             return f"jobs of {self.value} GPU{'s' * (self.value != '1')}"
         return f"{_WORDS.get(self.by, self.by)} {self.value}"
 
     @property
     def change_s(self) -> float:
-        """Change of the mean wait."""
+        """Return the change of the mean wait."""
         return self.wait_s[1] - self.wait_s[0]
 
     @property
     def pays(self) -> bool:
-        """Whether the mean wait is longer than in the baseline, by more than 1 % and a second."""
+        """Return whether the mean wait is longer than in the baseline, by more than 1 % and a second."""
         return not is_level("time", self.wait_s[1], self.wait_s[0])
 
     @property
     def gains(self) -> bool:
-        """Whether the mean wait is shorter by more than that."""
+        """Return whether the mean wait is shorter by more than that."""
         return not is_level("time", self.wait_s[0], self.wait_s[1])
 
 
@@ -87,7 +86,7 @@ def gains(comparison: Comparison, contest: Contest) -> list[Gain]:
     out.
     """
     rows: dict[int, dict[_Key, _Means]] = {}
-    found: list[Gain] = []
+    changes: list[Gain] = []
     for scenario in contest.scenarios:
         fair = [row for row in scenario.rows if not _is_unfair(comparison.groups[row])]
         for row in fair:
@@ -95,8 +94,8 @@ def gains(comparison: Comparison, contest: Contest) -> list[Gain]:
             if row != base and base in fair:
                 for number in {base, row} - rows.keys():
                     rows[number] = _means(comparison.groups[number])
-                found += sorted(_compared(row, base, rows), key=lambda gain: -gain.change_s)
-    return found
+                changes += sorted(_compared(row, base, rows), key=lambda gain: -gain.change_s)
+    return changes
 
 
 def _is_unfair(group: Replicates) -> bool:
@@ -152,5 +151,5 @@ def _groups(run: Run) -> dict[_Key, Flags]:
     if not flags:
         return {}
     (gpus,) = run.numbers("jobs", ("gpus",))
-    of_jobs = np.where(gpus > 0, sizes(gpus), -1)
-    return flags | {("gpus", name): of_jobs == size for size, name in enumerate(SIZES)}
+    demand = np.where(gpus > 0, demand_classes(gpus.astype(np.int64)), -1)
+    return flags | {("gpus", name): demand == number for number, name in enumerate(DEMANDS)}

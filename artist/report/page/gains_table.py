@@ -1,6 +1,7 @@
 """The table of who gains and who pays: groups of jobs in each row, against the baseline. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from artist.report.page.datatable import Cell, Column, DataTable
 from artist.results.compare import Comparison
@@ -20,41 +21,41 @@ def gains_table(comparison: Comparison, gains: Sequence[Gain]) -> DataTable | No
     """Return the table; None without gains."""
     if not gains:
         return None
-    names = [comparison.groups[gain.row].name for gain in gains]
-    seen = [gain.seen_s for gain in gains]
-    waits = [[gain.wait_s[i] for gain in gains] for i in (0, 1)]
-    slowdowns = [[gain.slowdown[i] for gain in gains] for i in (0, 1)]
-    changes = [gain.change_s for gain in gains]
-    unit, scale = column_unit("time", [*waits[0], *waits[1]])
-    times = number_texts([(value, None) for value in (*seen, *waits[0], *waits[1], *changes)], scale, "time")
-    ratios = number_texts([(value, None) for of_row in slowdowns for value in of_row], 1.0, "ratio")
-    count = len(gains)
-    seen_texts, before, after, change = (times[i * count : (i + 1) * count] for i in range(4))
+    unit, scale = column_unit("time", [wait_s for gain in gains for wait_s in gain.wait_s])
+    before, after = zip(*(gain.wait_s for gain in gains), strict=True)
+    slow_before, slow = zip(*(gain.slowdown for gain in gains), strict=True)
     columns = [
-        (Column("row", "row", word=True), [Cell(name, name) for name in names]),
-        (Column("jobs_of", "jobs", word=True), [Cell(gain.name, gain.name) for gain in gains]),
-        (Column("jobs", "number"), [Cell(str(gain.jobs), float(gain.jobs)) for gain in gains]),
+        (Column("row", "row", word=True), _words(comparison.groups[gain.row].name for gain in gains)),
+        (Column("jobs_of", "jobs", word=True), _words(gain.name for gain in gains)),
+        (Column("jobs", "number"), _cells([gain.jobs for gain in gains], "count")),
+        (Column("seen", "seen wait", unit), _cells([gain.seen_s for gain in gains], "time", scale)),
+        (Column("baseline", "baseline wait", unit), _cells(before, "time", scale)),
+        (Column("wait", "mean wait", unit), _cells(after, "time", scale)),
+        (Column("change", "change of wait", unit), _signed([gain.change_s for gain in gains], scale)),
+        (Column("baseline_slowdown", "baseline slowdown"), _cells(slow_before, "ratio")),
+        (Column("slowdown", "bounded slowdown", compared=True), _compared(slow, slow_before)),
     ]
-    if any(value is not None for value in seen):
-        columns.append((Column("seen", "seen wait", unit), _cells(seen_texts, seen)))
-    signed = [("+" if value > 0 else "") + text for (text, _), value in zip(change, changes, strict=True)]
-    apart = [difference(*reversed(gain.slowdown)) for gain in gains]
-    slow = [
-        Cell(text, value, apart=part)
-        for (text, _), value, part in zip(ratios[count:], slowdowns[1], apart, strict=True)
-    ]
-    columns += [
-        (Column("baseline", "baseline wait", unit), _cells(before, waits[0])),
-        (Column("wait", "mean wait", unit), _cells(after, waits[1])),
-        (Column("change", "change of wait", unit), list(map(Cell, signed, changes))),
-        (Column("baseline_slowdown", "baseline slowdown"), _cells(ratios[:count], slowdowns[0])),
-        (Column("slowdown", "bounded slowdown", compared=True), slow),
-    ]
-    rows = tuple(zip(*(cells for _, cells in columns), strict=True))
+    known = [pair for pair in columns if pair[0].name != "seen" or any(cell.value for cell in pair[1])]
+    rows = tuple(zip(*(cells for _, cells in known), strict=True))
     texts = tuple(f"{row[0].text} {row[1].text}".lower() for row in rows)
-    breaks = frozenset(at for at in range(1, count) if gains[at].row != gains[at - 1].row)
-    return DataTable("gains", tuple(column for column, _ in columns), rows, texts, breaks)
+    breaks = frozenset(at for at in range(1, len(gains)) if gains[at].row != gains[at - 1].row)
+    return DataTable("gains", tuple(column for column, _ in known), rows, texts, breaks)
 
 
-def _cells(texts: Sequence[tuple[str, str]], values: Sequence[float | None]) -> list[Cell]:
+def _words(texts: Iterable[str]) -> list[Cell]:
+    return [Cell(text, text) for text in texts]
+
+
+def _cells(values: Sequence[float | None], quantity: str, scale: float = 1.0) -> list[Cell]:
+    texts = number_texts([(value, None) for value in values], scale, quantity)
     return [Cell(text, value) for (text, _), value in zip(texts, values, strict=True)]
+
+
+def _signed(values: Sequence[float], scale: float) -> list[Cell]:
+    cells = _cells(values, "time", scale)
+    return [Cell("+" * (value > 0) + cell.text, value) for cell, value in zip(cells, values, strict=True)]
+
+
+def _compared(values: Sequence[float], others: Sequence[float]) -> list[Cell]:
+    pairs = zip(_cells(values, "ratio"), values, others, strict=True)
+    return [replace(cell, apart=difference(value, other)) for cell, value, other in pairs]

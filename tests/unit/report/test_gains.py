@@ -54,7 +54,12 @@ def test_means_of_each_group_against_the_baseline(run):
     8, so each mean stands for two groups; blue pays most and is first. Users are one, so they are no groups.
     """
     _, _, found = of(run("fifo", 4, 2), run("srtf", 1, 3.5))
-    assert [gain.name for gain in found] == ["account blue", "jobs of 8 GPUs", "account red", "jobs of 1 GPU"]
+    assert [gain.name for gain in found] == [
+        "account blue",
+        "jobs of 5-8 GPUs",
+        "account red",
+        "jobs of 1 GPU",
+    ]
     blue, _, red, _ = found
     assert (blue.jobs, blue.wait_s, blue.slowdown, blue.change_s) == (
         30,
@@ -71,7 +76,7 @@ def test_the_sentence_names_who_gains_and_who_pays(run):
     _, competing, found = of(run("fifo", 4, 2), run("srtf", 1, 3.5))
     assert who_pays(found, competing) == (
         "With srtf instead of fifo, jobs of 1 GPU wait 3.00 h less and account red waits 3.00 h less; "
-        "account blue waits 1.50 h longer and jobs of 8 GPUs wait 1.50 h longer."
+        "account blue waits 1.50 h longer and jobs of 5-8 GPUs wait 1.50 h longer."
     )
 
 
