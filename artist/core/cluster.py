@@ -386,16 +386,22 @@ def racks_of(allocation: Allocation, cluster: Cluster) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CapacityEvent:
-    """A machine fails, joins (again), or leaves.
+    """A machine fails, joins (again), leaves, becomes slow, or is kept as a spare.
 
     Attributes
     ----------
     deadline_ns
         For a leaving machine: time at which the jobs left on it are evicted; it takes no new work
         from `time_ns` on.
+    cause
+        Cause of a failure, or of slowness.
+    factor
+        Factor of the iteration times of jobs on a slow machine; 1 where it is slow no more.
     """
 
     time_ns: int
-    type: Literal["fail", "join", "leave"]
+    type: Literal["fail", "join", "leave", "slow", "spare"]
     machine: int
     deadline_ns: int = 0
+    cause: str = ""
+    factor: float = 1.0

@@ -76,13 +76,19 @@ class Reprice:
 
 @record
 class MachineEvent:
-    """A machine failed, joined, is leaving until `deadline_ns`, has left, or changed its pool."""
+    """A machine failed, joined, is leaving until `deadline_ns`, has left, or changed its pool.
+
+    Or it makes its jobs slower by `factor` (1: no more), or is kept as a spare. A failure and slowness have a
+    `cause`, empty if the failure is from a file.
+    """
 
     time_ns: int
     machine: int
-    type: Literal["fail", "join", "leave", "left", "assign"]
+    type: Literal["fail", "join", "leave", "left", "assign", "slow", "spare"]
     pool: str = ""
     deadline_ns: int = 0
+    cause: str = ""
+    factor: float = 1.0
 
 
 @record

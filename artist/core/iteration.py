@@ -8,7 +8,8 @@ class IterationParts(NamedTuple):
 
     `compute_ns` is scaled to the speed and the number of the GPUs; the others come on top: CPUs and
     memory given against needed, memory bandwidth and packing, communication that does not overlap
-    with compute, other jobs on the same links, and waiting for the members of an interleaved group.
+    with compute, other jobs on the same links, waiting for the members of an interleaved group, a slow
+    machine, and its part of writing a checkpoint. The engine sets the last two.
     """
 
     compute_ns: int
@@ -17,3 +18,5 @@ class IterationParts(NamedTuple):
     exposed_ns: int = 0
     contention_ns: int = 0
     sharing_ns: int = 0
+    slowed_ns: int = 0
+    checkpoint_ns: int = 0

@@ -18,6 +18,8 @@ PART_COLUMNS = (  # of running_ns, in the order of IterationParts
     "exposed_comm_ns",
     "contention_ns",
     "sharing_ns",
+    "slowed_ns",
+    "checkpoint_ns",
 )
 TIER_COLUMNS = ("machine_tier_ns", "rack_tier_ns", "network_tier_ns")  # running and overhead, by tier
 JOB_COLUMNS = (  # jobs.parquet has them in this order, x_ns as x_s

@@ -1,19 +1,19 @@
 """The machines of a run, from its topology and configuration, and their events."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
 from artist.core.cluster import DEFAULT_POOL, CapacityEvent, Cluster, Machine
-from artist.datacenter.config import MAX_MACHINES, ClusterConfig, FailureConfig
+from artist.datacenter.config import MAX_MACHINES, ClusterConfig
 from artist.datacenter.events import events_of, machine_of, newcomers, read_events
-from artist.datacenter.failures import random_failures
+from artist.datacenter.failures import Failures
 from artist.datacenter.shares import Shares, read_shares
 from artist.errors import InputError
 from netmodels.api import Topology
-
-_MAX_FAILURES = 500_000  # some seconds and some 100 MB; more is a slip of a unit
 
 
 def build_cluster(
@@ -48,8 +48,7 @@ def build_cluster(
             name, rack = f"m{len(machines)}", len(machines) // per_rack
             machines.append(machine_of(name, rack, machine_type, group.pool))
     if config.events is None:
-        cluster = Cluster(machines, topology.default_machine_type)
-        return cluster, _failures(config.failures, cluster) if config.failures else ()
+        return Cluster(_with_spares(machines, config.spares), topology.default_machine_type), ()
     rows = read_events(config.events)
     default = topology.machine_type(config.machine_type, "cluster.machine_type")
     machines += newcomers(
@@ -83,8 +82,7 @@ def _by_shares(
         for number in range(max(counts)):
             name, rack, present = f"m{len(machines)}", len(machines) // per_rack, number < counts[0]
             machines.append(machine_of(name, rack, machine_type, pool, present))
-    cluster = Cluster(machines, topology.default_machine_type)
-    events += _failures(config.failures, cluster) if config.failures else ()
+    cluster = Cluster(_with_spares(machines, config.spares), topology.default_machine_type)
     return cluster, tuple(sorted(events, key=lambda event: event.time_ns))
 
 
@@ -106,13 +104,29 @@ def _more(config: ClusterConfig, pools: Sequence[str], counts: Sequence[int]) ->
     return [int(change) for change in changes]
 
 
-def _failures(config: FailureConfig, cluster: Cluster) -> tuple[CapacityEvent, ...]:
-    expected = len(cluster) * config.days * 24 / (config.mtbf_h + config.repair_h)
-    if expected > _MAX_FAILURES:
-        size = f"about {expected:.0f} failures of {len(cluster)} machines"
-        allowed = f"a larger mtbf_h or fewer days, for up to {_MAX_FAILURES} failures"
-        raise InputError("too many failures", where="cluster.failures", found=size, allowed=allowed)
-    return random_failures(config, cluster)
+def build_failures(config: ClusterConfig, cluster: Cluster, seed: int) -> Failures | None:
+    """Return the random failures of a run; None if its machines do not fail at random.
+
+    Raises
+    ------
+    InputError
+        If there are too many.
+    """
+    return None if config.failures is None else Failures(config.failures, cluster, seed)
+
+
+def _with_spares(machines: list[Machine], spares: int) -> list[Machine]:
+    """Return machines of which the last ones of each rack are spares: absent at first; one is never spare."""
+    racks = {rack: list(members) for rack, members in groupby(machines, lambda machine: machine.rack)}
+    if spares >= max(map(len, racks.values())):
+        largest = max(map(len, racks.values()))
+        allowed = f"fewer than the {largest} machines of the largest rack"
+        raise InputError("no machine would serve", where="cluster.spares", found=spares, allowed=allowed)
+    return [
+        replace(machine, present=machine.present and at < max(1, len(members) - spares))
+        for members in racks.values()
+        for at, machine in enumerate(members)
+    ]
 
 
 def _sizes(config: ClusterConfig) -> dict[str, object]:

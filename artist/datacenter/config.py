@@ -9,10 +9,10 @@ from pydantic import Field, NaiveDatetime, model_validator
 
 from artist.bad_input.records import Strict
 from artist.core.arrays import Ints
+from artist.datacenter.causes import Causes
 
 DEFAULT_RACKS = 2
 MAX_MACHINES = 100_000  # built in a second and 200 MB; more is a slip, and would eat all memory
-_MAX_DAYS = 36_500.0
 
 Count = Annotated[int, Field(gt=0, le=MAX_MACHINES, strict=True)]
 _Change = Annotated[int, Field(ge=-MAX_MACHINES, le=MAX_MACHINES, strict=True)]
@@ -34,23 +34,6 @@ class MachineGroup(Strict):
     type: str
     count: Count
     pool: str = "default"
-
-
-class FailureConfig(Strict):
-    """Random failures (`artist.datacenter.failures`).
-
-    Attributes
-    ----------
-    mtbf_h, repair_h
-        Mean hours of a machine between failures, and of a repair.
-    days
-        Days in which machines fail, from the start of the simulation.
-    """
-
-    mtbf_h: float = Field(ge=0.1)
-    repair_h: float = Field(12.0, gt=0, le=_MAX_DAYS * 24)
-    days: float = Field(365.0, gt=0, le=_MAX_DAYS)
-    seed: int = Field(0, ge=0)
 
 
 class ClusterConfig(Strict):
@@ -87,7 +70,9 @@ class ClusterConfig(Strict):
     events
         CSV file of machines that fail, join and leave (`artist.datacenter.events`).
     failures
-        Random failures instead of a file.
+        Causes of random failures, or the name of published ones, instead of a file.
+    spares
+        Machines of each rack that serve only in place of others that failed.
     """
 
     racks: Count | None = None
@@ -103,7 +88,8 @@ class ClusterConfig(Strict):
     one_pool: bool = Field(default=False, strict=True)
     whole_machines: Literal["multiples", "all"] | None = None
     events: Path | None = None
-    failures: FailureConfig | None = None
+    failures: Causes | None = None
+    spares: int = Field(0, ge=0, le=MAX_MACHINES, strict=True)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -112,6 +98,13 @@ class ClusterConfig(Strict):
                 "cluster.events names a file, so cluster.failures cannot hold too; "
                 "leave one of the two out (null)"
             )
+        if self.spares and self.failures is None:
+            raise ValueError(
+                "cluster.spares replace machines that fail at random; cluster.failures, or spares=0"
+            )
+        names = [cause.cause for cause in self.failures or ()]
+        if len(set(names)) < len(names):
+            raise ValueError("cluster.failures has two causes of one name; a name for each cause")
         if isinstance(self.machines, list) and self.machine_type is not None:
             raise ValueError(
                 "cluster.machines is a list that names its types, so cluster.machine_type cannot hold too; "

@@ -10,7 +10,8 @@ from artist.core.cpu_search import find_cpus
 from artist.core.job import Demand, JobSpec
 from artist.errors import InputError
 
-MAX_NS = 2**62  # the accounts are 64-bit
+MAX_NS = 2**62  # the accounts of times are 64-bit, and those of GPU times of jobs far below it
+_WIDE_NS = MAX_NS // 4  # GPU time of a job, without any overhead, whose account may need more
 
 
 def check_jobs(
@@ -40,16 +41,22 @@ def check_jobs(
             values = f"stages {tuple(spec.stages)} ns"
             raise InputError("not a sound job", where=where, found=values, allowed="stages of 0 ns or more")
         demand = spec.demand
-        if spec.ideal_ns * max(demand.gpus, 1) > MAX_NS or spec.submit_ns > MAX_NS:
-            size = f"{demand.gpus} GPUs for {spec.ideal_ns / 3.6e12:.0f} h"
-            allowed = f"{MAX_NS / 3.6e12:,.0f} GPU-hours"
-            raise InputError("too large to count", where=where, found=size, allowed=allowed)
+        if spec.ideal_ns > MAX_NS or spec.submit_ns > MAX_NS:
+            size = f"{spec.ideal_ns / 3.6e12:.0f} h from second {spec.submit_ns / 1e9:.0f}"
+            allowed = f"{MAX_NS / 3.6e12:,.0f} h"
+            raise InputError("too long to count", where=where, found=size, allowed=allowed)
         if demand not in reasons:
             advice = "enlarge the cluster (cluster.machines) or leave such jobs out (workload.max_gpus)"
             reasons[demand] = misfit(demand, machines, advice)
         if reasons[demand]:
             problem = "the job can never fit the cluster"
             raise InputError(problem, where=where, found=asked(demand), allowed=reasons[demand])
+
+
+def are_wide(jobs: Sequence[JobSpec]) -> bool:
+    """Return whether the GPU time of some job may pass 64 bits."""
+    longest = jobs.longest(_WIDE_NS) if isinstance(jobs, CompactJobs) else jobs
+    return any(spec.ideal_ns * max(spec.demand.gpus, 1) > _WIDE_NS for spec in longest)
 
 
 def ever_present(cluster: Cluster, capacity_events: Sequence[CapacityEvent]) -> list[Machine]:

@@ -14,7 +14,7 @@ from artist.core.job import UNLIMITED_NS, JobSpec
 from artist.core.view import Totals
 from artist.engine import progress
 from artist.engine.best_cases import BestCases
-from artist.engine.jobs import RUNNING, JobTable, vector
+from artist.engine.jobs import RUNNING, JobTable, gpu_times, vector
 from artist.engine.lazy import lazy
 from artist.engine.machines import MachineTable
 from artist.engine.profiled import Profiled
@@ -136,7 +136,10 @@ class Columns:
 
     @lazy
     def attained_gpu_ns(self) -> Ints:
-        return vector(self._table.attained_gpu_ns)[self.job] + self.held_gpus * self._held_more
+        attained, more = gpu_times(self._table.attained_gpu_ns)[self.job], self._held_more
+        if self._table.wide:  # beyond 64 bits
+            attained, more = attained.astype(np.float64), more.astype(np.float64)
+        return attained + self.held_gpus * more
 
     @lazy
     def waiting_since_ns(self) -> Ints:

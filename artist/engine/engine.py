@@ -7,7 +7,8 @@ have the first round to themselves, so that they are placed before all others.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import merge
 from itertools import chain
 from operator import index
 
@@ -19,7 +20,7 @@ from artist.core.job import JobSpec
 from artist.core.plan import Plan
 from artist.core.result import RunResult, StoppedBy
 from artist.core.view import Policy, Signal
-from artist.engine.admission import MAX_NS, check_jobs
+from artist.engine.admission import MAX_NS, are_wide, check_jobs
 from artist.engine.agenda import ARRIVAL, DEADLINE, FINISH, TIMER, Agenda
 from artist.engine.bandwidth import BandwidthMeter
 from artist.engine.belief import Belief
@@ -63,6 +64,8 @@ class Engine:
         Costs of changes, the policy's beliefs, and when to end.
     capacity_events
         Machines that fail, join and leave.
+    failures
+        Further capacity events, in order of time, possibly without end.
     signals
         Named series that the policy may follow.
     enforce_limits
@@ -87,6 +90,7 @@ class Engine:
         estimates: Estimates | None = None,
         stop: StopRule | None = None,
         capacity_events: Sequence[CapacityEvent] = (),
+        failures: Iterable[CapacityEvent] = (),
         signals: Mapping[str, Signal] | None = None,
         enforce_limits: bool = False,
         observers: Sequence[Observer] = (),
@@ -96,7 +100,7 @@ class Engine:
         specs = jobs if isinstance(jobs, CompactJobs) else sorted(jobs, key=lambda spec: spec.submit_ns)
         self._specs = specs
         worth = cluster.default_machine.worth if cluster.uniform and cluster.default_machine else None
-        self.jobs = JobTable(specs, overheads.checkpoints(specs), worth)
+        self.jobs = JobTable(specs, overheads.checkpoints(specs), worth, are_wide(specs))
         self.machines = MachineTable(cluster)
         self.running = RunningJobs(self.jobs, self.machines)
         self._agenda = Agenda(self.jobs.submit_ns, ran_at_first(specs))
@@ -107,7 +111,8 @@ class Engine:
         only_groups = bool(getattr(performance, "only_groups", False))
         note = self._events.append
         self._transitions = Transitions(self.jobs, self.machines, overheads, note, delays_ns, only_groups)
-        self._capacity = Capacity(capacity_events, self.machines, self._transitions, self._agenda)
+        events = merge(_in_order(capacity_events, cluster), failures, key=lambda event: event.time_ns)
+        self._capacity = Capacity(events, self.machines, self._transitions, self._agenda)
         self._policy = policy
         self._performance = performance
         self._on_events, self._interval = _when_called(policy)
@@ -136,6 +141,9 @@ class Engine:
         self._awaited_gpus = 0  # for which arrivals and finishes wait, by the last plan
         self._fruitless = 0  # consecutive calls that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
+        self._write_ns: Sequence[
+            int
+        ] = ()  # of a checkpoint, per iteration, by job; none if they cost nothing
         self._wakes, self._futile = Wakes(known.policy), Futile(known.policy)
         self.now = 0
 
@@ -208,8 +216,9 @@ class Engine:
 
     def _apply_due(self, now: int) -> bool:
         """Apply all that is due now; return whether the policy's timer is."""
-        woken, events, before = False, self._events, len(self._events)
+        woken, restarted, events, before = False, False, self._events, len(self._events)
         for entry, subject in self._agenda.due(now):
+            restarted |= entry in (ARRIVAL, FINISH)
             if entry == ARRIVAL:
                 self.jobs.arrive(subject, now)
                 events.append(Arrival(now, subject))
@@ -226,12 +235,18 @@ class Engine:
             else:
                 capacity = self._capacity
                 events += (capacity.deadline if entry == DEADLINE else capacity.apply)(subject, now)
+                if self.jobs.n_unfinished and self._futile.many(machine=True):
+                    self._check_futile(now)
         if len(events) > before:
             self._news += events[before:]  # the policy did not cause them, so it hears of them
             self._fruitless = 0
-            if len(events) - before > woken:
-                self._futile.restart()
+        if restarted:
+            self._futile.restart()
         return woken
+
+    def _check_futile(self, now: int) -> None:
+        if story := self._futile.story(now, self.jobs.progress_ns(now)):
+            raise StuckError(story, self._result("stuck"))
 
     def _finish(self, job: int, now: int) -> Finish:
         """Finish a job, unless it would never end at its rate."""
@@ -255,8 +270,8 @@ class Engine:
         self._check.check(plan, now)
         changed = bool(plan.changes or plan.assigns or plan.shifts) and self._transitions.carry_out(plan, now)
         self._fruitless = 0 if changed else self._fruitless + 1
-        if changed and self._futile.many() and (story := self._futile.story(now, self.jobs.progress_ns(now))):
-            raise StuckError(story, self._result("stuck"))
+        if changed and self._futile.many():
+            self._check_futile(now)
         self._awaited_gpus = plan.awaited_gpus
         if plan.wake_ns is not None:
             self._agenda.schedule(plan.wake_ns, TIMER)
@@ -273,6 +288,9 @@ class Engine:
                 self._agenda.cancel(FINISH, job)
             elif job not in prices:
                 raise RuntimeError(f"performance gave no price for job {jobs.specs[job].job_id!r}")
+        slow, write_ns = self.machines.slow, self._write_ns
+        if slow or write_ns:
+            prices = {job: self._burdened(job, parts) for job, parts in prices.items()}
         for job, parts in prices.items():
             if job not in before and jobs.parts[job] == parts:
                 continue
@@ -294,6 +312,13 @@ class Engine:
                 self._events.append(Reprice(now, job, parts))
                 self._n_events -= 1  # only for observers that ask: not counted
 
+    def _burdened(self, job: int, parts: IterationParts) -> IterationParts:
+        """Return the parts of an iteration with those of the slowest machine held and of checkpoints."""
+        held, slow = self.jobs.held[job], self.machines.slow
+        factor = max((slow.get(m, 1.0) for m in held.machines), default=1.0) if held else 1.0
+        slowed_ns, write_ns = round(sum(parts) * (factor - 1)), self._write_ns
+        return parts._replace(slowed_ns=slowed_ns, checkpoint_ns=write_ns[job] if write_ns else 0)
+
     def _bounded(self, finish: int, job: int, parts: IterationParts, now: int) -> int:
         """Return a job's finish, at its limit at the latest.
 
@@ -305,11 +330,11 @@ class Engine:
             if (end := self.jobs.held_since_ns[job] + limit_ns) < finish:
                 self._timeouts[job] = None
                 finish = end
-        gpus = self.jobs.held_gpus[job] or 1
+        gpus = 1 if self.jobs.wide else self.jobs.held_gpus[job] or 1
         if finish * gpus <= MAX_NS:
             return finish
         self._endless[job] = parts
-        left_ns = (MAX_NS - self.jobs.attained_gpu_ns[job]) // gpus
+        left_ns = (MAX_NS - int(self.jobs.attained_gpu_ns[job])) // gpus
         return now + max(0, min(left_ns, _YEAR_NS))
 
     # --- observers
@@ -344,6 +369,15 @@ class Engine:
             events=self._n_events,
             window=(self._window.start, self._window.stop) if self._window else None,
         )
+
+
+def _in_order(events: Sequence[CapacityEvent], cluster: Cluster) -> list[CapacityEvent]:
+    """Return capacity events by time, all of machines that exist."""
+    for event in events:
+        if not 0 <= event.machine < len(cluster) or event.time_ns < 0:
+            allowed = f"a machine number 0..{len(cluster) - 1}, a time >= 0"
+            raise InputError("a capacity event has no such machine", found=event, allowed=allowed)
+    return sorted(events, key=lambda event: event.time_ns)
 
 
 def _when_called(policy: Policy) -> tuple[bool, int | None]:

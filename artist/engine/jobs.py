@@ -30,6 +30,11 @@ def vector(column: memoryview) -> Ints:
     return array
 
 
+def gpu_times(column: memoryview | Ints) -> Ints:
+    """Return a column of GPU times as an array, of objects in a table that is `wide`."""
+    return column if isinstance(column, np.ndarray) else vector(column)
+
+
 class JobTable:
     """State and accounts of all jobs; a job is its row number, in order of arrival.
 
@@ -46,6 +51,8 @@ class JobTable:
         Iterations between checkpoints by job; 0 for none. By default every iteration is one.
     worth
         Worth of all GPUs, which determines the number that a fungible job asks for; None if they differ.
+    wide
+        Whether GPU times may pass 64 bits: their columns are then arrays of objects, Python's integers.
     """
 
     # fmt: off
@@ -102,6 +109,7 @@ class JobTable:
         "tier_ns",
         "waiting_gpus",
         "waiting_since_ns",
+        "wide",
     )
     # fmt: on
 
@@ -110,7 +118,9 @@ class JobTable:
         specs: Sequence[JobSpec],
         checkpoint_iterations: Sequence[int] | None = None,
         worth: float | None = None,
+        wide: bool = False,
     ) -> None:
+        self.wide = wide
         self.specs: Sequence[JobSpec] | LazySpecs = specs
         self.template = specs
         if isinstance(specs, CompactJobs):  # templates by job: to build a spec takes time
@@ -123,6 +133,9 @@ class JobTable:
             if values != 0:
                 array[:] = values
             return array.data
+
+        def gpu_times() -> Any:
+            return np.zeros(n, dtype=np.object_) if wide else column()
 
         def asked(spec: JobSpec) -> int:
             return spec.demand.gpus_at(worth) if worth else spec.demand.gpus
@@ -142,19 +155,19 @@ class JobTable:
         self.progress_from_ns, self.settled_ns = column(_NEVER), column(_NEVER)
         self.held_gpus = column()
         self.held_since_ns = column()  # beginning of the present run
-        self.attained_gpu_ns = column()
+        self.attained_gpu_ns = gpu_times()
         self.waiting_since_ns = column()
         self.checkpoint = column(checkpoint_iterations or 1)
         self.opened_ns, self.safe_ns = column(), column()
-        self.grouped_gpu_ns = column()  # GPUs x time held in groups
-        self.gpu_compute_ns, self.gpu_exposed_comm_ns = column(), column()
+        self.grouped_gpu_ns = gpu_times()  # GPUs x time held in groups
+        self.gpu_compute_ns, self.gpu_exposed_comm_ns = gpu_times(), gpu_times()
         self.first_start_ns, self.finish_ns = column(-1), column(-1)
         self.queueing_ns, self.running_ns = column(), column()
         self.overhead_ns, self.lost_ns = column(), column()
         self.starts, self.preemptions, self.evictions = column(), column(), column()
         self.migrations, self.resizes = column(), column()
         self.tier_ns = (column(), column(), column())
-        self.added_ns = (column(), column(), column(), column(), column())  # parts beside compute
+        self.added_ns = tuple(column() for _ in PART_COLUMNS[1:])
         self.parts: list[IterationParts | None] = [None] * n
         self.held: list[Allocation | None] = [None] * n
         self.shift_ns: dict[int, int] = {}  # of the running jobs that have one
@@ -352,11 +365,11 @@ class JobTable:
         queueing = vector(self.queueing_ns) + np.where(waiting, end - vector(self.waiting_since_ns), 0)
         named = dict(zip((*PART_COLUMNS[1:], *TIER_COLUMNS), (*self.added_ns, *self.tier_ns), strict=True))
         named |= {"gpu_held_ns": self.attained_gpu_ns, "iterations": self.done}
-        alone_gpu_ns = vector(self.attained_gpu_ns) - vector(self.grouped_gpu_ns)
+        alone_gpu_ns = gpu_times(self.attained_gpu_ns) - gpu_times(self.grouped_gpu_ns)
         compute_ns = vector(self.running_ns) - sum(map(vector, self.added_ns))
         computed = {"queueing_ns": queueing, "gpu_held_alone_ns": alone_gpu_ns, PART_COLUMNS[0]: compute_ns}
         named |= {n: getattr(self, n) for n in JOB_COLUMNS if n not in named and n not in computed}
-        columns = {n: computed[n] if n in computed else vector(named[n]) for n in JOB_COLUMNS}
+        columns = {n: computed[n] if n in computed else gpu_times(named[n]) for n in JOB_COLUMNS}
         for column in columns.values():
             column.flags.writeable = False
         return columns

@@ -31,6 +31,8 @@ class MachineTable:
         Jobs on several machines, in the order of their starts and stops there; None until first requested.
     touched
         Machines whose jobs changed since this was last emptied; None until first requested.
+    slow
+        Factor of the iteration times of jobs on a machine, above 1, by slow machine.
     groups
         Record and members of each group in force. A group may own GPUs that no member holds.
     """
@@ -50,6 +52,7 @@ class MachineTable:
         self.touched: dict[int, None] | None = None
         self.crossing_rack: list[dict[int, None]] | None = None
         self.crossed: list[int] | None = None
+        self.slow: dict[int, float] = {}
         self.groups: dict[str, tuple[Group, dict[int, None]]] = {}
         self.buckets = Buckets.of(
             self.free_gpus, self.accepts, cluster.rack_of, max(self.free_gpus, default=0)

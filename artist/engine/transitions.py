@@ -78,10 +78,14 @@ class Transitions:
                 self._hold(job, before, after, now)
         for job, shift_ns in plan.shifts.items():
             if self._jobs.shift(job, shift_ns):
-                self._jobs.settle(job, now)
-                self.changed.setdefault(job, held[job])
+                self.touch(job, now)
                 changed = True
         return changed
+
+    def touch(self, job: int, now: int) -> None:
+        """Let the iteration time of a running job be computed again."""
+        self._jobs.settle(job, now)
+        self.changed.setdefault(job, self._jobs.held[job])
 
     def finish(self, job: int, now: int, *, timed_out: bool = False) -> Finish:
         """Close a job that is done, or has reached its limit; its GPUs are free now, noticed or not."""

@@ -67,7 +67,7 @@ class Wakes:
 
 
 class Futile:
-    """Counts consecutive changes of allocations in which no job gets further, and nothing else happens.
+    """Counts changes of allocations and machines in a row in which no job arrives, finishes or gets further.
 
     Parameters
     ----------
@@ -80,13 +80,14 @@ class Futile:
         self.restart()
 
     def restart(self) -> None:
-        """Start counting again, after a job arrived or finished, or a machine changed."""
-        self._changes = self._since = 0
+        """Start counting again, after a job arrived or finished."""
+        self._changes = self._since = self._machines = 0
         self._furthest: Ints | None = None
 
-    def many(self) -> bool:
-        """Count a change; return whether it is time for a check."""
+    def many(self, *, machine: bool = False) -> bool:
+        """Count a change of an allocation, or of a machine; return whether it is time for a check."""
         self._changes += 1
+        self._machines += machine
         return self._changes % _A_CHECK == 0
 
     def story(self, now: int, progress_ns: Ints) -> str:
@@ -101,12 +102,15 @@ class Futile:
         """
         furthest = self._furthest
         if furthest is None or (progress_ns > furthest + _NO_PROGRESS_NS).any():
-            self._since = self._changes
+            self._since, self._machines = self._changes, 0
             self._furthest = progress_ns if furthest is None else np.maximum(furthest, progress_ns)
         elif (row := self._changes - self._since) >= _PATIENCE * _A_CHECK:
+            machines = self._machines
+            failures = f", and machines failed or returned {machines:,} times," if machines else ""
+            remedy = "; or let machines fail less often, or have more (cluster)" if machines else ""
             return (
-                f"policy {self._policy} changed allocations {row:,} times in a row without progress of any "
-                f"job, at {ns_to_seconds(now)} s; let a job hold its GPUs for longer than its delays and the "
-                "work that a stop loses (overheads)"
+                f"policy {self._policy} changed allocations {row - machines:,} times{failures} in a row "
+                f"without progress of any job, at {ns_to_seconds(now)} s; let a job hold its GPUs for longer "
+                f"than its delays and the work that a stop loses (overheads){remedy}"
             )
         return ""

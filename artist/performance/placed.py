@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from netmodels.api import JobTraffic, Link, SharedLinks
 
 _FIELDS = IterationParts._fields
+_NO_PARTS = (0,) * (len(_FIELDS) - 1)
 _MAX_KEPT = 50_000
 
 
@@ -218,7 +219,7 @@ class PlacedPerformance:
     def _alone(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> IterationParts:
         """Return the parts of an iteration with no other job near."""
         compute_ns = self._compute.ns(spec, allocation, cluster)
-        parts = [compute_ns, 0, 0, 0, 0, 0]
+        parts = [compute_ns, *_NO_PARTS]
         for field, ns in self._uncapped if allocation.bandwidth_cap == 1.0 else self._effects:
             parts[field] += ns(spec, allocation, cluster, compute_ns)
         return IterationParts._make(parts)

@@ -18,7 +18,7 @@ from artist.core.job import JobSpec
 from artist.core.result import JOB_COLUMNS, RunResult
 from artist.recording import arrow
 from artist.recording.names import SCHEDULER_TEXTS
-from artist.recording.recorder import ASSIGN, EVENT_TYPES, FAIL, MIGRATE, REPRICE, START, WAKE, Recorder
+from artist.recording.recorder import ASSIGN, EVENT_TYPES, FAIL, MIGRATE, REPRICE, SLOW, START, WAKE, Recorder
 from artist.recording.topic import Table
 from artist.units import NS_PER_S
 
@@ -28,6 +28,7 @@ _AT_ONCE = 1 << 13
 _GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
 # For audits, as groups' GPUs are counted once there; for the summary.
 _NOT_WRITTEN = ("gpu_held_alone_ns", "gpu_compute_ns", "gpu_exposed_comm_ns")
+_ONLY_WITH = ("slowed_ns", "checkpoint_ns")  # written if some job has any
 _UNKNOWN = -1  # in RunResult's columns: never started, not finished
 
 
@@ -42,8 +43,9 @@ def job_tables(
     started job lacks are null.
     """
     texts = ("job_id", "model", "user", "vc", *scheduler_texts(result.jobs))
+    names = [name for name in JOB_COLUMNS if name not in _ONLY_WITH or result.columns[name].any()]
     for part in _parts(len(result.jobs), rows):
-        columns = {name: result.columns[name][part] for name in JOB_COLUMNS}
+        columns = {name: result.columns[name][part] for name in names}
         others = {name: column[part] for name, column in (more or {}).items()}
         yield pa.table(
             _jobs(result.jobs, part, columns, texts)
@@ -105,8 +107,8 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     `group` is the group in which a job shares GPUs, `group_gpus` the GPUs that it owns, once for all its
     members: busy GPUs are those of the allocations without a group and those of the groups. `cpus` and
     `memory_bytes` are held on each machine of the job's `allocation`, in that order: `14+7`.
-    An event of a machine has the machine's name as its `allocation`, and the new pool as its `reason`
-    if it is an `assign`.
+    An event of a machine has the machine's name as its `allocation`, and as its `reason` the new pool if it
+    is an `assign`, the cause if it is a `fail` at random, and cause and factor if it is `slow`.
     """
     names = _Names(recorder)
     time_ns, event_type, subject, detail = recorder.events()
@@ -156,10 +158,10 @@ class _Names:
         places = (allocation_text(allocation, cluster) for allocation in allocations)
         self.places = _texts(chain(places, (machine.name for machine in cluster.machines)))
         self.first_machine = len(allocations)
-        self.first_pool = len(EVENT_TYPES)
+        self.first_reason = len(EVENT_TYPES)
         self.jobs = _texts(field_of(recorder.jobs, "job_id"))
         self.event_types = arrow.texts(event_type for event_type, _ in EVENT_TYPES)
-        self.reasons = arrow.texts(chain((reason for _, reason in EVENT_TYPES), recorder.pools))
+        self.reasons = arrow.texts(chain((reason for _, reason in EVENT_TYPES), recorder.reasons))
 
 
 def _texts(values: Iterable[str | None]) -> Any:
@@ -192,7 +194,7 @@ def _jobs(
 def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, Ints]) -> dict[str, Ints]:
     """Return the columns to write, with completion and ideal time at their places."""
     derived: dict[str, Ints] = {}
-    for name in (name for name in JOB_COLUMNS if name not in _NOT_WRITTEN):
+    for name in (name for name in columns if name not in _NOT_WRITTEN):
         derived[name] = columns[name]
         if name == "finish_ns":
             finish = columns[name]
@@ -212,10 +214,10 @@ def _events(
     detail: Ints,
 ) -> Any:
     job = subject.astype(np.int64)
-    of_machine = (event_type >= FAIL) & (event_type <= ASSIGN)
+    of_machine = (event_type >= FAIL) & (event_type <= ASSIGN) | (event_type >= SLOW)
     placing = (event_type >= START) & (event_type <= MIGRATE)
     place = np.where(of_machine, names.first_machine + job, detail)
-    reason = np.where(event_type == ASSIGN, names.first_pool + detail, event_type)
+    reason = np.where(of_machine & (detail >= 0), names.first_reason + detail, event_type)
     depth = names.depths[np.where(placing, place, -1)]
     return pa.table(
         {
@@ -236,4 +238,4 @@ def _events(
 
 
 def _seconds(time_ns: Ints, missing: Bools | None = None) -> Any:
-    return arrow.numbers(time_ns / float(NS_PER_S), missing)
+    return arrow.numbers(np.asarray(time_ns / float(NS_PER_S), dtype=np.float64), missing)

@@ -34,10 +34,12 @@ EVENT_TYPES: tuple[tuple[str, str | None], ...] = (
     ("assign", None),
     ("wake", None),
     ("finish", "timeout"),
+    ("slow", None),
+    ("spare", None),
 )
 CODES = {reason or event_type: code for code, (event_type, reason) in enumerate(EVENT_TYPES)}
-ARRIVAL, FINISH, TIMEOUT, REPRICE, FAIL, ASSIGN, WAKE = (
-    CODES[name] for name in ("arrival", "finish", "timeout", "reprice", "fail", "assign", "wake")
+ARRIVAL, FINISH, TIMEOUT, REPRICE, FAIL, ASSIGN, WAKE, SLOW = (
+    CODES[name] for name in ("arrival", "finish", "timeout", "reprice", "fail", "assign", "wake", "slow")
 )
 START, MIGRATE = CODES["start"], CODES["migrate"]  # the codes between them carry an allocation
 
@@ -58,8 +60,8 @@ class Recorder:
     ----------
     allocations
         The distinct allocations of the run; a plain one (own GPUs, no cap) as its slices alone.
-    pools
-        The distinct pools that machines were assigned to.
+    reasons
+        The distinct pools that machines were assigned to, and causes of their failures and slowness.
     """
 
     def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster, rates: bool = False) -> None:
@@ -71,7 +73,7 @@ class Recorder:
         self._states = [(0, 0, cluster.total_gpus, 0, 0)]  # time and gauges, not yet in the columns
         self.rates = rates
         self._allocations: dict[Allocation | tuple[Slice, ...], int] = {}
-        self._pools: dict[str, int] = {}
+        self._reasons: dict[str, int] = {}
 
     @property
     def allocations(self) -> list[Allocation | tuple[Slice, ...]]:
@@ -79,9 +81,9 @@ class Recorder:
         return list(self._allocations)
 
     @property
-    def pools(self) -> list[str]:
-        """The distinct pools that machines were assigned to, in order of first use."""
-        return list(self._pools)
+    def reasons(self) -> list[str]:
+        """The distinct reasons of events of machines, in order of first use."""
+        return list(self._reasons)
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
         """Record the events of one instant, in order, and the state after them."""
@@ -104,8 +106,8 @@ class Recorder:
                 event_type, subject = CODES[event.reason], event.job
             elif type(event) is MachineEvent:
                 event_type, subject = CODES[event.type], event.machine
-                if event.type == "assign":
-                    detail = self._pools.setdefault(event.pool, len(self._pools))
+                if event.type == "assign" or event.cause:
+                    detail = self._reasons.setdefault(_reason(event), len(self._reasons))
             else:
                 event_type, subject = WAKE, _NOTHING
             note((time_ns, event_type, subject, detail))
@@ -116,7 +118,7 @@ class Recorder:
         """Return the columns of events, each of shape (n_events,).
 
         When; index into EVENT_TYPES; job or machine (-1 for a wake-up); and index into `allocations`,
-        iteration time in ns, or index into `pools`, whichever its type has, else -1.
+        iteration time in ns, or index into `reasons`, whichever its type has, else -1.
         """
         self._store()
         return [np.frombuffer(column, column.typecode) for column in self._columns]
@@ -143,3 +145,10 @@ class Recorder:
         known = self._allocations
         # Hashing the slices alone is much cheaper than hashing the dataclass around them.
         return known.setdefault(allocation.slices if plain else allocation, len(known))
+
+
+def _reason(event: MachineEvent) -> str:
+    """Return the new pool, or the cause, with the factor of slowness."""
+    if event.type == "assign":
+        return event.pool
+    return f"{event.cause} {event.factor!r}" if event.type == "slow" else event.cause

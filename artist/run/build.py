@@ -20,6 +20,8 @@ from artist.core.memory import release
 from artist.core.result import RunResult
 from artist.core.view import Signal
 from artist.data import data_path
+from artist.datacenter.build import build_failures
+from artist.datacenter.failures import Failures
 from artist.datacenter.gpus import gpus_of
 from artist.engine.consolidated import Consolidated
 from artist.engine.engine import Engine
@@ -81,6 +83,7 @@ class Simulation:
     jobs: Sequence[JobSpec]
     cluster: Cluster
     capacity_events: Sequence[CapacityEvent]
+    failures: Failures | None
     policy: Any
     network: CachedModel
     performance: PlacedPerformance
@@ -115,6 +118,7 @@ class Simulation:
             estimates=self.estimates,
             stop=self.stop,
             capacity_events=self.capacity_events,
+            failures=self.failures or (),
             signals=self.signals,
             enforce_limits=self.enforce_limits,
             observers=observers,
@@ -230,6 +234,7 @@ def build(config: Config) -> Simulation:
         jobs,
         cluster,
         capacity_events,
+        build_failures(config.cluster, cluster, config.seed),
         policy,
         network,
         performance,
@@ -458,9 +463,9 @@ def build_performance(
     effects = parts(config.effects, "performance.effects", ("ns",))
     couplings = parts(config.couplings, "performance.couplings", ("touched", "coupled"))
     for place, effect in enumerate(effects):
-        if getattr(effect, "part", None) not in IterationParts._fields:
+        if getattr(effect, "part", None) not in (of_performance := IterationParts._fields[:-2]):
             where, field = f"performance.effects[{place}]", getattr(effect, "part", None)
-            allowed = ", ".join(IterationParts._fields)
+            allowed = ", ".join(of_performance)
             raise InputError("it adds to no part of an iteration", where=where, found=field, allowed=allowed)
     return PlacedPerformance(
         network,

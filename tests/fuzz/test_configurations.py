@@ -24,7 +24,7 @@ from tests.fuzz.mutations import damaged, tables, trees
 from tests.fuzz.oracle import fuzzed, result_of
 
 TINY = ("workload=csv", "workload.path=tiny.csv")
-FAILING = "cluster.failures={mtbf_h: 1000, repair_h: 12, days: 365, seed: 0}"
+FAILING = "cluster.failures=[{cause: any, per_1000_days: 24, repair_h: 12}]"
 RUNS: dict[str, tuple[str, ...]] = {
     "demo": ("workload.jobs=20",),
     "sized": ("cluster.machines=[{type: dgx_h100, count: 3, pool: a}]", "stop.jobs=[0,3]", *TINY),

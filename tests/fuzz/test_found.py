@@ -35,6 +35,7 @@ from tests.fuzz.test_cache_entries import QUESTION, check_entry, entry
 from tests.fuzz.test_configurations import EVENTS, composed
 
 DEFAULT = data_path("topologies", "dgx_h100_3tier.yaml")
+FAILS = {"cause": "any", "per_1000_days": 240_000}
 HEADER = EVENTS.partition("\n")[0]
 
 
@@ -224,10 +225,10 @@ def test_an_option_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("section", "changes", "told"),
     [
-        ("cluster", {"failures": {"mtbf_h": 100, "seed": -1}}, "cluster.failures.seed"),
-        ("cluster", {"failures": {"mtbf_h": 100, "days": 1e300}}, "cluster.failures.days"),
-        ("cluster", {"failures": {"mtbf_h": 100, "repair_h": 1e300}}, "cluster.failures.repair_h"),
-        ("cluster", {"failures": {"mtbf_h": 0.1, "repair_h": 0.1, "days": 36_500}}, "too many failures"),
+        ("cluster", {"failures": [{**FAILS, "per_1000_days": -1}]}, "cluster.failures.0.per_1000_days"),
+        ("cluster", {"failures": [{**FAILS, "per_1000_days": 1e300}]}, "cluster.failures.0.per_1000_days"),
+        ("cluster", {"failures": [{**FAILS, "repair_h": 1e300}]}, "cluster.failures.0.repair_h"),
+        ("cluster", {"failures": [FAILS], "machines": 500}, "too many failures"),
         ("stop", {"time_s": 1e300}, "stop.time_s"),
         ("workload", {"jobs": 10**12}, "workload.jobs"),
         ("workload", {"load": None, "days": 1e300}, "too long a time"),

@@ -1,16 +1,20 @@
 """The machines of a cluster, and the file of those that fail, join and leave."""
 
+from collections.abc import Iterator
+from itertools import islice, takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from artist.core.cluster import CapacityEvent
 from artist.data import data_path
-from artist.datacenter.build import build_cluster
+from artist.datacenter.build import build_cluster, build_failures
 from artist.datacenter.config import ClusterConfig
 from artist.errors import InputError
 from netmodels.api import Topology, load_topology
 
+HOUR_NS = 3_600 * 10**9
 HEADER = "time_s,kind,machine,deadline_s\n"
 
 
@@ -119,32 +123,42 @@ def test_a_bad_file_of_events_is_refused(topology: Topology, tmp_path: Path, tex
     assert told in str(error.value)
 
 
+def failures(
+    topology: Topology, machines: int, causes: Any, seed: int = 0, **settings: Any
+) -> Iterator[CapacityEvent]:
+    """Return the endless failures of a cluster."""
+    config = ClusterConfig(machines=machines, failures=causes, **settings)
+    found = build_failures(config, build_cluster(config, topology)[0], seed)
+    assert found is not None
+    return iter(found)
+
+
 def test_random_failures_have_their_mean_times(topology: Topology) -> None:
     """100 machines that fail every 100 h for 1000 h: about 100 x 1000 / (100 + 10) = 909 failures.
 
     Their number is nearly Poisson: 909 +- 3 x 30. A repair takes 10 h in the mean: +- 3 x 10 / sqrt(909) = 1.
     """
-    failures = {"mtbf_h": 100, "repair_h": 10, "days": 1000 / 24}
-    cluster, events = build_cluster(ClusterConfig(machines=100, failures=failures), topology)
+    events = failures(topology, 100, [{"cause": "any", "per_1000_days": 240, "repair_h": 10}])
+    events = list(takewhile(lambda event: event.time_ns < 1000 * HOUR_NS, events))
     fails = [e for e in events if e.type == "fail"]
     joins = [e for e in events if e.type == "join"]
     assert abs(len(fails) - 909) < 90
-    assert len(joins) == len(fails)
-    away_h = (sum(e.time_ns for e in joins) - sum(e.time_ns for e in fails)) / len(fails) / 3.6e12
+    down = len(fails) - len(joins)  # at the end: 10 / 110 of the machines
+    assert abs(down - 9.1) < 3 * 2.9
+    ends_ns = sum(e.time_ns for e in joins) + down * 1000 * HOUR_NS
+    away_h = (ends_ns - sum(e.time_ns for e in fails)) / len(fails) / 3.6e12
     assert abs(away_h - 10) < 1
     assert [e.time_ns for e in events] == sorted(e.time_ns for e in events)
-    assert len(cluster) == 100
 
 
 def test_more_machines_do_not_change_the_failures_of_the_others(topology: Topology) -> None:
     """Each machine has its own generator."""
-    failures = {"mtbf_h": 100, "seed": 3}
-    few = build_cluster(ClusterConfig(machines=2, failures=failures), topology)[1]
-    many = build_cluster(ClusterConfig(machines=5, failures=failures), topology)[1]
-    assert few == tuple(event for event in many if event.machine < 2)
+    causes = [{"cause": "any", "per_1000_days": 240}]
+    few, many = (failures(topology, machines, causes, seed=3) for machines in (2, 5))
+    assert [*islice(few, 50)] == [*islice((event for event in many if event.machine < 2), 50)]
 
 
 def test_failures_come_from_a_file_or_at_random(tmp_path: Path) -> None:
     """Both at once contradict each other."""
     with pytest.raises(ValueError, match="leave one of the two out"):
-        ClusterConfig(events=tmp_path / "e.csv", failures={"mtbf_h": 100})
+        ClusterConfig(events=tmp_path / "e.csv", failures="rsc1")

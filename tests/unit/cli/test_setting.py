@@ -114,7 +114,7 @@ def test_every_known_setting_is_described(described: Described) -> None:
             ("performance.sensitivity=coda", "performance.measured_with=request"),
             "run times hold for the CPUs and memory asked for (performance.sensitivity=coda).",
         ),
-        (("cluster.failures={mtbf_h: 9000}",), "in all; machines fail at random."),
+        (("cluster.failures=rsc2",), "in all; machines fail at random."),
         (
             ("policy=srtf",),
             "jobs run in the order srtf, with placement consolidate; running jobs are stopped",

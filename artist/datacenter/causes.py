@@ -1,0 +1,128 @@
+"""Causes of failures: their rates, scopes, repairs and effects; published ones by name."""
+
+from math import exp, log
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from artist.bad_input.records import Strict
+
+_Hours = Annotated[float, Field(ge=0, le=876_000)]  # 100 years
+_NO_REPAIR = {"repair": "fixed", "repair_h": 0.0}  # the machine is free again at once
+
+# Interruptions of Llama 3's training on 2,048 machines of 8 H100 for 54 days (arXiv 2407.21783, table 5):
+# counts, and whether a machine needs repair. Repair times are not published: the default is ours.
+_LLAMA3 = (
+    ("faulty_gpu", 148, True),
+    ("hbm3_memory", 72, True),
+    ("software_bug", 54, False),
+    ("switch_or_cable", 35, True),
+    ("host_maintenance", 32, True),
+    ("sram_memory", 19, True),
+    ("gpu_system_processor", 17, True),
+    ("nic", 7, True),
+    ("nccl_watchdog", 7, False),
+    ("silent_data_corruption", 6, True),
+    ("thermal_interface", 6, True),
+    ("ssd", 3, True),
+    ("power_supply", 3, True),
+    ("server_chassis", 2, True),
+    ("io_board", 2, True),
+    ("dependency", 2, False),
+    ("cpu", 2, True),
+    ("system_memory", 2, True),
+)
+_PER_COUNT = 1000 / (2048 * 54)
+PUBLISHED: dict[str, list[dict[str, Any]]] = {
+    "llama3": [
+        {"cause": cause, "per_1000_days": count * _PER_COUNT, **({} if repaired else _NO_REPAIR)}
+        for cause, count, repaired in _LLAMA3
+    ],
+    # Meta's research clusters, 8 A100 per machine, 11 months (arXiv 2410.21680): all causes together.
+    "rsc1": [{"cause": "any", "per_1000_days": 6.50}],
+    "rsc2": [{"cause": "any", "per_1000_days": 2.34}],
+}
+
+
+class Lemons(Strict):
+    """Units that fail more often than others.
+
+    Attributes
+    ----------
+    share
+        Part of the units; they are lemons in all causes of their scope with at least this share.
+    times
+        Their rate, in rates of the others.
+    """
+
+    share: float = Field(0.0, ge=0, le=1)
+    times: float = Field(1.0, ge=1, le=1e6)
+
+
+class Cause(Strict):
+    """One cause of failures (`artist.datacenter.failures`).
+
+    Attributes
+    ----------
+    cause
+        Its name in results.
+    per_1000_days
+        Failures in 1000 days of one unit: a machine, a rack or the cluster.
+    scope
+        The unit that fails as a whole.
+    repair, repair_h
+        Distribution of the time until a unit works again, checks of its health included, and its mean in
+        hours; of `empirical` a list of times, of which one is drawn.
+    sigma
+        Of the logarithm of `lognormal`.
+    slow
+        Factor of the iteration times of jobs on the unit until it is repaired; None if its machines are down.
+    lemons
+        Units that fail more often.
+    """
+
+    cause: str = Field(min_length=1)
+    per_1000_days: float = Field(ge=1e-6, le=240_000)
+    scope: Literal["machine", "rack", "cluster"] = "machine"
+    repair: Literal["exponential", "lognormal", "fixed", "empirical"] = "exponential"
+    repair_h: _Hours | Annotated[tuple[_Hours, ...], Field(min_length=1)] = 12.0
+    sigma: float = Field(1.0, ge=0, le=5)
+    slow: float | None = Field(None, ge=1, le=1000)
+    lemons: Lemons = Lemons()
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if isinstance(self.repair_h, tuple) != (self.repair == "empirical"):
+            raise ValueError(
+                "repair_h is a list of times under repair=empirical alone; a mean in hours under the others"
+            )
+        return self
+
+    def repair_s(self, rng: np.random.Generator) -> float:
+        """Draw the time of a repair, seconds."""
+        if isinstance(self.repair_h, tuple):
+            return 3600 * self.repair_h[int(rng.integers(len(self.repair_h)))]
+        mean_s = 3600 * self.repair_h
+        if self.repair == "fixed" or not mean_s:
+            return mean_s
+        if self.repair == "lognormal":
+            return exp(rng.normal(log(mean_s) - self.sigma**2 / 2, self.sigma))
+        return float(rng.exponential(mean_s))
+
+
+def _causes(value: Any) -> Any:
+    """Return the causes of a name; refuse the form of earlier versions with advice."""
+    if isinstance(value, str):
+        if value not in PUBLISHED:
+            raise ValueError(f"no such published causes; {', '.join(PUBLISHED)}, or a list of causes")
+        return PUBLISHED[value]
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError(
+            "cluster.failures is a list of causes; [{cause: any, per_1000_days: 24, repair_h: 12}] for "
+            f"mtbf_h: 1000 of earlier versions, the seed being the run's; or {', '.join(PUBLISHED)}"
+        )
+    return value
+
+
+Causes = Annotated[tuple[Cause, ...], BeforeValidator(_causes)]

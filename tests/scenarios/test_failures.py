@@ -1,0 +1,168 @@
+"""Random failures by cause: units, repairs, spares, slow machines, and runs that they keep from ending."""
+
+from itertools import islice, takewhile
+
+import numpy as np
+import pytest
+
+from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.core.events import MachineEvent
+from artist.datacenter.causes import PUBLISHED, Cause
+from artist.datacenter.failures import Failures
+from artist.engine.overheads import Overheads
+from artist.errors import StuckError
+from artist.policies.basic.ordered import Ordered
+from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
+from artist.units import seconds_to_ns
+
+DAY_NS = seconds_to_ns(86_400)
+FIFO = Ordered(order="fifo")
+
+
+def racks(*sizes: int, spares: int = 0) -> Cluster:
+    """Return racks of machines with 8 GPUs, of which the last ones are spares."""
+    names = ((rack, at < size - spares) for rack, size in enumerate(sizes) for at in range(size))
+    return Cluster([Machine(f"m{i}", rack, "box", 8, present=there) for i, (rack, there) in enumerate(names)])
+
+
+def endless(cluster: Cluster, *causes: dict, seed: int = 0) -> Failures:
+    return Failures([Cause(**cause) for cause in causes], cluster, seed)
+
+
+def until(failures: Failures, days: float) -> list[CapacityEvent]:
+    return [*takewhile(lambda event: event.time_ns < days * DAY_NS, failures)]
+
+
+def test_published_causes_have_the_published_rates():
+    """Llama 3: 419 in 2,048 machines x 54 days; RSC-1 and RSC-2: 6.50 and 2.34 in 1000 machine-days."""
+    assert sum(c["per_1000_days"] for c in PUBLISHED["llama3"]) * 2048 * 54 / 1000 == pytest.approx(419)
+    assert [PUBLISHED[name][0]["per_1000_days"] for name in ("rsc1", "rsc2")] == [6.50, 2.34]
+    cluster = racks(*[16] * 128)
+    fails = [e for e in until(endless(cluster, *PUBLISHED["llama3"]), 54) if e.type == "fail"]
+    assert abs(len(fails) - 419) < 3 * 419**0.5  # Poisson
+
+
+@pytest.mark.parametrize(("scope", "together"), [("machine", 1), ("rack", 3), ("cluster", 6)])
+def test_a_unit_fails_and_is_repaired_as_a_whole(scope, together):
+    """Of 2 racks of 3 machines 1, 3 or all 6 fail at one time, and join 1 h later."""
+    cause = {"cause": "power", "per_1000_days": 100, "scope": scope, "repair": "fixed", "repair_h": 1}
+    events = [*islice(endless(racks(3, 3), cause), 2 * together)]
+    fails, joins = events[:together], events[together:]
+    assert {(e.type, e.cause) for e in fails} == {("fail", "power")}
+    assert len({e.time_ns for e in fails}) == 1
+    assert {(e.type, e.time_ns - fails[0].time_ns) for e in joins} == {("join", seconds_to_ns(3600))}
+    assert {e.machine for e in joins} == {e.machine for e in fails}
+
+
+def test_the_rate_of_a_job_counts_its_machines_and_racks_but_nothing_that_only_slows():
+    """4 machines in racks of 3: 4 x 1 + 2 x 10 + 1 x 100 = 124 in 1000 days, without the slow links."""
+    scopes = {"machine": 1, "rack": 10, "cluster": 100}
+    causes = [{"cause": s, "scope": s, "per_1000_days": rate} for s, rate in scopes.items()]
+    failures = endless(racks(3, 3), *causes, {"cause": "links", "per_1000_days": 1000, "slow": 2})
+    assert failures.per_s(4) * 86_400 * 1000 == pytest.approx(124)
+
+
+def test_lemons_fail_more_often():
+    """Half of 1000 machines at 10 times 1 in 1000 days: 5500 failures in these, +- 3 sqrt(5500) = 222.
+
+    Each lemon more or less, of 500 +- 3 x 16, makes 9 more or less: +- 427.
+    """
+    cause = {"cause": "any", "per_1000_days": 1, "repair": "fixed", "repair_h": 0}
+    failures = endless(racks(1000), cause | {"lemons": {"share": 0.5, "times": 10}})
+    count = np.zeros(1000)
+    for event in until(failures, 1000):
+        count[event.machine] += event.type == "fail"
+    assert abs(count.sum() - 5500) < 222 + 427
+    assert 0.4 < (count > 4.5).mean() < 0.6
+
+
+def test_repairs_have_their_mean_and_form():
+    """All of mean 2 h; lognormal of sigma 1: median 2 / sqrt(e) = 1.21 h; fixed always; measured 1 or 3 h."""
+    rng = np.random.default_rng(0)
+    for repair, repair_h, median_h in (
+        ("exponential", 2, 2 * np.log(2)),
+        ("lognormal", 2, 2 / np.sqrt(np.e)),
+        ("fixed", 2, 2),
+        ("empirical", (1, 3), None),
+    ):
+        cause = Cause(cause="any", per_1000_days=1, repair=repair, repair_h=repair_h)
+        hours = np.array([cause.repair_s(rng) for _ in range(20_000)]) / 3600
+        assert hours.mean() == pytest.approx(2, rel=0.05), repair
+        if median_h is None:
+            assert set(hours) == {1.0, 3.0}
+        else:
+            assert np.median(hours) == pytest.approx(median_h, rel=0.05), repair
+
+
+def test_a_spare_of_the_rack_serves_at_once_and_the_machine_that_is_repaired_becomes_one():
+    """Racks of 2 and a spare: 2 serve at any time unless 2 of a rack are down; no other rack gets one."""
+    cluster = racks(3, 3, spares=1)
+    cause = {"cause": "any", "per_1000_days": 20_000, "repair": "fixed", "repair_h": 1}
+    events = until(endless(cluster, cause), 30)
+    assert [(e.time_ns, e.type, e.machine) for e in events[:2]] == [(0, "spare", 2), (0, "spare", 5)]
+    state = dict.fromkeys((0, 1, 3, 4), "join")
+    replaced = 0
+    for at, event in enumerate(events):
+        before = state.get(event.machine)
+        state[event.machine] = event.type
+        if at + 1 < len(events) and events[at + 1].time_ns == event.time_ns:
+            continue
+        rack = [state[m] for m in range(6) if (m < 3) == (event.machine < 3)]
+        assert rack.count("join") == min(2, 3 - rack.count("fail"))
+        replaced += event.type == "join" and before == "spare"
+    assert replaced > 100
+
+
+def test_failures_are_the_runs_own_whatever_other_causes_there_are():
+    """Another seed draws others; a further cause leaves those of the first as they are."""
+    gpu, nic = ({"cause": name, "per_1000_days": 50, "repair_h": 0.1} for name in ("gpu", "nic"))
+    alone = [e for e in until(endless(racks(2), gpu), 400) if e.type == "fail"]
+    assert alone != [e for e in until(endless(racks(2), gpu, seed=1), 400) if e.type == "fail"]
+    both = [e for e in until(endless(racks(2), nic, gpu), 400) if e.type == "fail" and e.cause == "gpu"]
+    assert both == alone
+
+
+def slow(at, machine, factor):
+    return CapacityEvent(seconds_to_ns(at), "slow", machine, cause="link", factor=factor)
+
+
+def test_a_slow_machine_makes_its_jobs_slower_until_it_is_repaired():
+    """10 iterations of 1 s; from 3 s to 6 s they take 1.5 s: 3 + 2 of them by 6 s, the rest by 11 s."""
+    failures = [slow(3, 0, 1.5), slow(6, 0, 1.0)]
+    result, log = run_checked([job("a", 2, 10)], tiny_cluster(1), FIFO, failures=failures)
+    assert seconds(result, "finish_ns") == [11]
+    assert seconds(result, "slowed_ns") == [1]
+    assert [e.factor for e in log if isinstance(e, MachineEvent)] == [1.5, 1.0]
+
+
+def test_a_job_is_as_slow_as_its_slowest_machine_and_others_are_not():
+    """4 GPUs on machines of factors 2 and 3: 3 s an iteration; the job on m2 keeps its pace."""
+    jobs = [job("a", 4, 4), job("b", 2, 4)]
+    result, _ = run_checked(jobs, tiny_cluster(3), FIFO, failures=[slow(0, 0, 2.0), slow(0, 1, 3.0)])
+    assert seconds(result, "finish_ns") == [12, 4]
+
+
+def test_a_machine_that_fails_faster_than_its_job_gets_on_ends_the_run_in_words():
+    """10 s of work that every stop loses, and a failure every 5 s, for ever."""
+    kinds = ("fail", "join")
+    failures = (
+        CapacityEvent(seconds_to_ns(5 * at), kind, 0, cause="any") for at in range(1, 10**6) for kind in kinds
+    )
+    with pytest.raises(StuckError, match=r"machines failed or returned [\d,]+ times"):
+        run_checked(
+            [job("a", 2, 10)],
+            tiny_cluster(1),
+            FIFO,
+            overheads=Overheads(on_stop="lose_all"),
+            failures=failures,
+        )
+
+
+def test_failures_between_arrivals_are_no_livelock():
+    """20,000 events while no job is there; the second job comes after them."""
+    kinds = ("fail", "join")
+    failures = [CapacityEvent(seconds_to_ns(100 + at), kind, 0) for at in range(10_000) for kind in kinds]
+    result, _ = run_checked(
+        [job("a", 1, 10), job("b", 1, 10, at=20_000)], tiny_cluster(1), FIFO, failures=failures
+    )
+    assert seconds(result, "finish_ns") == [10, 20_010]
