@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,6 +33,11 @@ def words(arguments: Sequence[str]) -> list[str]:
             what, allowed = "not text in UTF-8", "a file, or a link to it, with a name in UTF-8"
             raise InputError(what, where="command line", found=text, allowed=allowed)
     return [_word(text) if "=" in text and not text.startswith("-") else text for text in arguments]
+
+
+def fields(overrides: Iterable[str]) -> frozenset[str]:
+    """Return the fields that overrides set."""
+    return frozenset(override.lstrip("+").partition("=")[0] for override in overrides)
 
 
 def _word(argument: str) -> str:

@@ -16,7 +16,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from artist.app.arguments import words
+from artist.app.arguments import fields, words
 from artist.app.composing import compose_once, plain, register_topologies, with_topology, without_hydra
 from artist.app.launchers import prefer_our_defaults
 from artist.app.sweep import Point, SweepWanted, run_sweep
@@ -124,7 +124,8 @@ def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
 
     alone = settings.mode != hydra.types.RunMode.MULTIRUN
     resolved = with_topology(plain(config), str(settings.runtime.choices.get("topology")))
-    return Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
+    named, user_folders = fields(settings.overrides.task), tuple(_user_folders(settings))
+    return Request(resolved, _policy_name(settings), folder, user_folders, alone, named)
 
 
 # --- the report at the end

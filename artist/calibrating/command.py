@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
+from artist.app.arguments import fields
 from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
 from artist.app.outputs import check_outputs
 from artist.bad_input.records import Strict, validated
@@ -135,7 +136,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         named = any(word.partition("=")[0] == "topology" for word in others)
         _fit_fabric(config, topology, named)
     else:
-        _fit_profiles(config, topology)
+        _fit_profiles(config, topology, fields(others))
 
 
 def _logs_named(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -242,7 +243,7 @@ def _write_layers(config: CalibrateConfig, topology: Topology) -> None:
     save(CalibratedFile(models=models, measured=measured).text().encode(), out, "out")
 
 
-def _fit_profiles(config: CalibrateConfig, topology: Topology) -> None:
+def _fit_profiles(config: CalibrateConfig, topology: Topology, named: frozenset[str]) -> None:
     """Fit profiles to overheads that were measured on one machine."""
     if config.network.profiles is not None:
         profiles = str(config.network.profiles)
@@ -251,7 +252,7 @@ def _fit_profiles(config: CalibrateConfig, topology: Topology) -> None:
     path, out = measured_file(config.measured), config.out or Path("calibrated.yaml")
     check_outputs((("out", out),), [path])
     rows = read_measured(path, topology)
-    network, system = build_network(config.network, topology)
+    network, system = build_network(config.network, topology, named)
     fits = [_fit(config.method, row, network.model, topology, system) for row in rows]
     _print_notes(filter(None, (too_large(row.profile, [row.machine]) for row in rows)))
     _print_notes([f"measured: {path.name}{' of the Dally paper' * (path.stem == 'dally_table1')}"])

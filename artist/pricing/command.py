@@ -13,6 +13,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ValueType
 from pydantic import Field, StrictFloat, StrictInt
 
+from artist.app.arguments import fields
 from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
 from artist.app.outputs import check_outputs
 from artist.bad_input.records import Strict, validated
@@ -86,6 +87,7 @@ class Point:
     config: PriceConfig
     topology: Topology
     lead: tuple[str, ...]
+    named: frozenset[str]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -182,7 +184,8 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str
         values = dict(override.lstrip("+").partition("=")[::2] for override in combination)
         raw = compose(combination)
         lead = tuple(values[name.lstrip("+")] for name in leads)
-        points.append(Point(validated(PriceConfig, raw), load_topology(raw["topology"]), lead))
+        config, topology = validated(PriceConfig, raw), load_topology(raw["topology"])
+        points.append(Point(config, topology, lead, fields(asked)))
     return [name.rpartition(".")[2] for name in leads], points
 
 
@@ -218,8 +221,9 @@ def _shapes(point: Point) -> list[Shape]:
 
 
 def _iterations(point: Point) -> list[Price]:
-    network, system = build_network(point.config.network, point.topology)
-    profile, shapes = network_profiles(point.config.network, point.topology, system), _shapes(point)
+    network, system = build_network(point.config.network, point.topology, point.named)
+    profile = network_profiles(point.config.network, point.topology, system, network.model)
+    shapes = _shapes(point)
     machines = dict.fromkeys(name for shape in shapes for rack in shape for name, _ in rack)
     profiles = []
     for model in _listed(point.config.model):
@@ -242,11 +246,11 @@ def _holds(profile: Profile, machines: Iterable[str], topology: Topology, *, ski
 
 def _together(point: Point, packets: str | None) -> tuple[list[JobPrice], list[LinkPrice]]:
     """Price jobs together; `packets` is the command line's contention_packets, if any."""
-    network, system = build_network(point.config.network, point.topology)
+    network, system = build_network(point.config.network, point.topology, point.named)
     if packets is not None:
         check_packets(packets, network.model, system, "contention_packets")
     jobs = parse_jobs(point.config.jobs or (), point.topology)
-    profile = network_profiles(point.config.network, point.topology, system)
+    profile = network_profiles(point.config.network, point.topology, system, network.model)
     models = [profile(job.model) for job in jobs]
     for model, job in zip(models, jobs, strict=True):
         _holds(model, (name for _, name, _ in job.machines), point.topology, skip=False)
@@ -256,7 +260,7 @@ def _together(point: Point, packets: str | None) -> tuple[list[JobPrice], list[L
 
 
 def _collectives(point: Point) -> list[CollectivePrice]:
-    network, system = build_network(point.config.network, point.topology)
+    network, system = build_network(point.config.network, point.topology, point.named)
     if point.config.bytes != round(point.config.bytes):
         value = point.config.bytes
         raise InputError("no part of a byte is sent", where="bytes", found=value, allowed="a whole number")

@@ -3,7 +3,7 @@
 import gc
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
@@ -40,10 +40,11 @@ from artist.run.config import CONTENTION_PACKETS, Config, NetworkConfig, Perform
 from artist.run.followed import check_signals
 from artist.run.lost_time import warn_of_pace, watched
 from artist.run.notes import (
+    check_effects,
     log_notes,
     warn_of_memory,
+    warn_of_preset,
     warn_of_requests,
-    warn_of_unused_settings,
     warn_without_links,
     warn_without_needs,
 )
@@ -161,8 +162,13 @@ def check_config(raw: Mapping[str, Any]) -> Config:
     return validated(Config, raw)
 
 
-def build(config: Config) -> Simulation:
+def build(config: Config, named: Collection[str] = ()) -> Simulation:
     """Build all parts of a run.
+
+    Parameters
+    ----------
+    named
+        Fields that the command line sets: those without effect are refused.
 
     Raises
     ------
@@ -176,13 +182,13 @@ def build(config: Config) -> Simulation:
     topology = load_topology(config.topology, config.cluster.machines_per_rack)
     source = part(config.workload, "workload", ("table",))
     cluster, capacity_events = sized_cluster(config.cluster, topology, source)
-    network, system = build_network(config.network, topology)
+    network, system = build_network(config.network, topology, named)
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
     estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))
     warn_without_needs(config.performance, policy, estimates)
     compute, stall = build_compute(config.performance)
-    profiles = network_profiles(config.network, topology, system)
+    profiles = network_profiles(config.network, topology, system, network.model)
     communication = Communication(network, topology.fabric, system, profiles, compute)
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = load_jobs(
@@ -274,8 +280,15 @@ def _files_of(parts: Sequence[Any], raw: Mapping[str, Any]) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedModel, SystemSettings]:
+def build_network(
+    config: NetworkConfig, topology: Topology, named: Collection[str] = ()
+) -> tuple[CachedModel, SystemSettings]:
     """Build the network model, and the settings of its questions.
+
+    Parameters
+    ----------
+    named
+        Fields that the command line sets: those without effect are refused.
 
     Raises
     ------
@@ -285,8 +298,10 @@ def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedMode
     settings = {name: value for name, value in config.system.items() if value is not None}
     preset = settings.pop("preset", DEFAULT_PRESET)
     system = _system(topology, preset, settings)
+    if "network.system.preset" in named:
+        warn_of_preset(preset, topology)
     model = part(config.model, "network.model", ("iteration",))
-    warn_of_unused_settings(model, system, list(settings))
+    check_effects(model, system, settings, named)
     fallback = AnalyticalModel() if config.fallback else None
     try:
         return CachedModel(model, config.cache, fallback), system
@@ -298,7 +313,7 @@ def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedMode
 
 
 def network_profiles(
-    config: NetworkConfig, topology: Topology, system: SystemSettings
+    config: NetworkConfig, topology: Topology, system: SystemSettings, model: NetworkModel
 ) -> Callable[[str], Profile]:
     """Return the profiles for the network model, by name.
 
@@ -314,6 +329,8 @@ def network_profiles(
     from netmodels.calibration.calibrated import read_calibrated
 
     calibrated = read_calibrated(_profiles_file(config.profiles, topology.name))
+    if isinstance(model, ZeroModel):  # whose answers have nothing of the layers
+        return calibrated
     if calibrated.topology not in ("", topology.name):
         note = "the profiles of %s were calibrated for topology %s, not %s"
         log.warning(note, config.profiles, calibrated.topology, topology.name, extra={"note": True})

@@ -2,18 +2,19 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from artist.core.cluster import Cluster
 from artist.core.compact_jobs import field_of
 from artist.core.job import JobSpec
+from artist.errors import InputError
 from artist.performance.profiling import OptimisticProfiling
 from artist.recording.inputs import InputColumns
 from artist.recording.job_types import JobTypes
 from artist.recording.topic import Topic
 from artist.run.config import PerformanceConfig
-from netmodels.api import AnalyticalModel, MachineType, Profile, SystemSettings, too_large
-from netmodels.fabric.system import idle_settings
+from netmodels.api import AnalyticalModel, MachineType, Profile, SystemSettings, Topology, too_large
+from netmodels.fabric.system import PRESETS, Idle, idle_settings
 
 _log = logging.getLogger(__name__)
 _MECHANISMS = ("tune", "greedy", "opt", "tuned")
@@ -68,15 +69,45 @@ def warn_of_jobs_without_cpus(topics: Sequence[Topic], jobs: Sequence[JobSpec]) 
         _log.warning(note, len(job_types.without_cpus), gpu_jobs, cause, extra={"note": True})
 
 
-def warn_of_unused_settings(model: object, system: SystemSettings, changed: Sequence[str]) -> None:
-    """Warn of settings that the network model does not use."""
+def check_effects(
+    model: object, system: SystemSettings, changed: Mapping[str, object], named: Collection[str]
+) -> None:
+    """Refuse settings without any effect that the command line names; warn of those of files.
+
+    Parameters
+    ----------
+    changed
+        Settings that replace those of topology and preset, with their values.
+    named
+        Fields that the command line sets.
+
+    Raises
+    ------
+    InputError
+        For the first of `named` that the network model does not heed.
+    """
     idle = idle_settings(system, changed) if isinstance(model, AnalyticalModel) else {}
     heeded = getattr(model, "heeded", None)
     if heeded is not None:
         why = f"with network={type(model).__name__.removesuffix('Model').lower()}"
-        idle = dict.fromkeys([name for name in changed if name not in heeded], why)
-    for setting, why in idle.items():
-        _log.warning("network.system.%s means nothing %s", setting, why, extra={"note": True})
+        on_links = hasattr(model, "parts")  # shared links heed more settings than the model
+        of_model = Idle(why, "" if on_links else "network=analytical")
+        idle = dict.fromkeys([name for name in changed if name not in heeded], of_model)
+    for setting, (why, instead) in idle.items():
+        where = f"network.system.{setting}"
+        if instead and {where, "network.system"} & set(named):
+            what, allowed = f"no effect {why}", f"{instead}; or leave it out"
+            raise InputError(what, where=where, found=changed[setting], allowed=allowed)
+        _log.warning("%s means nothing %s", where, why, extra={"note": True})
+
+
+def warn_of_preset(preset: str, topology: Topology) -> None:
+    """Warn of a preset whose settings the topology states otherwise."""
+    stated = {name: topology.stated.get(name, value) for name, value in PRESETS[preset].items()}
+    if not any(stated[name] == value for name, value in PRESETS[preset].items()):
+        states = ", ".join(f"{name}={value}" for name, value in stated.items())
+        note = "network.system.preset=%s means nothing with topology=%s, which states %s"
+        _log.warning(note, preset, topology.name, states, extra={"note": True})
 
 
 def warn_without_needs(config: PerformanceConfig, policy: object, estimates: object) -> None:

@@ -68,6 +68,8 @@ class Request:
         Folders with a user's own parts.
     alone
         Whether it is the only run of the command, which may then show progress.
+    named
+        Fields that the command line sets.
     """
 
     config: Mapping[str, Any]
@@ -75,6 +77,7 @@ class Request:
     folder: Path
     user_folders: tuple[Path, ...] = ()
     alone: bool = True
+    named: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
         for user_folder in request.user_folders:
             put_on_path(user_folder)
             check_targets(request.config, user_folder)
-        simulation = build(check_config(request.config))
+        simulation = build(check_config(request.config), request.named)
         with folder.claim() as scratch:
             if scratch is not None:
                 summary = _simulate(request, simulation, scratch)

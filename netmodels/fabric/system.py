@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from netmodels.fabric.shape import TIERS, Tier
 from netmodels.inputs.digest import digest_of, hash_of
@@ -239,7 +239,22 @@ def merge_system(base: SystemSettings, overrides: Mapping[str, object]) -> Syste
     return SystemSettings(**values)
 
 
-def idle_settings(system: SystemSettings, names: Iterable[str]) -> dict[str, str]:
+class Idle(NamedTuple):
+    """The reason for which a setting has no effect.
+
+    Attributes
+    ----------
+    why
+        Setting that takes the effect away.
+    instead
+        Setting that gives it an effect; empty if it has one in part.
+    """
+
+    why: str
+    instead: str = ""
+
+
+def idle_settings(system: SystemSettings, names: Iterable[str]) -> dict[str, Idle]:
     """Return the settings without effect on the analytical model, each with the reason.
 
     Parameters
@@ -249,17 +264,19 @@ def idle_settings(system: SystemSettings, names: Iterable[str]) -> dict[str, str
     names
         Names of the settings that were set.
     """
-    why: dict[str, str] = {}
+    idle: dict[str, Idle] = {}
     if system.collectives == "nccl":
         meant = ("collectives", "bucket_cap_mb")
-        why = {name: "with collectives=nccl" for name in setting_names() if name not in meant}
+        by_nccl = Idle("with collectives=nccl", "network.system.collectives=astra_sim")
+        idle = dict.fromkeys((name for name in setting_names() if name not in meant), by_nccl)
     else:
         if system.across_machines != "hierarchical":
-            inside = f"across machines with across_machines={system.across_machines}"
-            why = dict.fromkeys(("collective_algorithm", "collective_optimization"), inside)
+            inside = Idle(f"across machines with across_machines={system.across_machines}")
+            idle = dict.fromkeys(("collective_algorithm", "collective_optimization"), inside)
         if system.collective_queue == "one":
-            why["queue_order"] = "with collective_queue=one"
-    return {name: why[name] for name in names if name in why}
+            queues = "network.system.collective_queue=per_dimension"
+            idle["queue_order"] = Idle("with collective_queue=one", queues)
+    return {name: idle[name] for name in names if name in idle}
 
 
 def system_record(system: SystemSettings) -> dict[str, object]:

@@ -232,7 +232,8 @@ def apart(run: Simulation, model: str, configuration: str) -> Apart:
     times = seconds(run, at_best(run, model, configuration)) / seconds(run, at_best(run, model, "1N4G"))
     topology, machine = load_topology(run.config.topology), run.cluster.machines[0]
     system = topology.system("papers")
-    profile = network_profiles(run.config.network, topology, system)(model).scaled(1 / machine.speed)
+    profiles = network_profiles(run.config.network, topology, system, run.network.model)
+    profile = profiles(model).scaled(1 / machine.speed)
     shape = shape_of((0, machine.type, gpus // machines) for _ in range(machines))
     answer = run.network.iteration(profile, shape, topology.fabric, system)
     cpus = of(run, model).cpus[0] * (gpus // machines) / times

@@ -90,7 +90,7 @@ def _resnet50(name, profiles):
     config = NetworkConfig(
         model={"_target_": "netmodels.models.analytical.AnalyticalModel"}, profiles=profiles
     )
-    return network_profiles(config, topology, topology.system("papers"))("ResNet50")
+    return network_profiles(config, topology, topology.system("papers"), AnalyticalModel())("ResNet50")
 
 
 def _overheads(name, profiles):
@@ -133,6 +133,14 @@ def test_profiles_calibrated_with_other_collectives_are_noted(called, settings, 
     assert ("the profiles of dally_table1 were calibrated with" in err) == (note is not None)
     if note:
         assert f"were calibrated with network.system.{note}" in err
+
+
+def test_settings_without_effect_are_refused(calibrate):
+    """A profile fitted with chunks that NCCL's collectives lack would be the one without."""
+    result = calibrate("topology=dgx_h100_3tier", "network.system.chunks=4", "out=new.yaml")
+    assert result.code == 2
+    assert "network.system.chunks: no effect with collectives=nccl" in result.err
+    assert not Path("new.yaml").exists()
 
 
 def test_the_file_records_its_sources(calibrate):

@@ -7,13 +7,15 @@ def test_nccl_takes_no_setting_but_its_buckets():
     """NCCL's model has no algorithm or chunks to choose; it joins gradients in buckets."""
     said = ("collectives", "chunks", "across_machines", "bucket_cap_mb")
     result = idle_settings(SystemSettings(collectives="nccl"), said)
-    assert result == dict.fromkeys(("chunks", "across_machines"), "with collectives=nccl")
+    reason = ("with collectives=nccl", "network.system.collectives=astra_sim")
+    assert result == dict.fromkeys(("chunks", "across_machines"), reason)
 
 
 def test_one_ring_has_no_algorithm_inside_a_level():
-    """One ring through all GPUs has no levels beyond a machine; hierarchical collectives have."""
+    """One ring has no levels beyond a machine, inside which the algorithm remains; hierarchies have."""
     said = ("collective_algorithm", "chunks")
-    assert list(idle_settings(SystemSettings(across_machines="flat_ring"), said)) == ["collective_algorithm"]
+    idle = idle_settings(SystemSettings(across_machines="flat_ring"), said)
+    assert idle == {"collective_algorithm": ("across machines with across_machines=flat_ring", "")}
     assert idle_settings(SystemSettings(across_machines="hierarchical"), said) == {}
 
 

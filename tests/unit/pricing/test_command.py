@@ -239,14 +239,19 @@ def test_bytes_are_whole(network):
     assert network("collective=all_reduce", "bytes=1.5").code == 2
 
 
-def test_settings_without_meaning_are_named(network, caplog):
-    """NCCL's collectives know no chunks, and no network knows any setting."""
-    network("model=VGG16", "shape=4+4", "network.system.collectives=nccl", "network.system.chunks=4")
-    network("model=VGG16", "shape=4+4", "network=zero", "network.system.chunks=4")
-    assert [record.getMessage() for record in caplog.records] == [
-        "network.system.chunks means nothing with collectives=nccl",
-        "network.system.chunks means nothing with network=zero",
-    ]
+@pytest.mark.parametrize("without", ["network.system.collectives=nccl", "network=zero"])
+def test_settings_without_effect_are_refused(network, without):
+    """NCCL's collectives know no chunks, and no network knows any setting; one ring has some algorithm."""
+    result = network("model=VGG16", "shape=4+4", without, "network.system.chunks=1,4")
+    assert (result.code, result.out) == (2, "")
+    assert f"network.system.chunks: no effect with {without.rpartition('.')[2]}\n  found 1;" in result.err
+
+
+def test_settings_with_an_effect_inside_machines_alone_are_noted(network, caplog):
+    """One ring through all GPUs has no levels, but a machine of its own has an algorithm."""
+    network("model=VGG16", "shape=4+4", PAPERS, "network.system.collective_algorithm=direct")
+    note = "network.system.collective_algorithm means nothing across machines with across_machines=flat_ring"
+    assert [record.getMessage() for record in caplog.records] == [note]
 
 
 def test_jobs_that_send_too_many_packets_are_named(network, caplog):
