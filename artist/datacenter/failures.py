@@ -53,8 +53,9 @@ class Failures:
             allowed = "a smaller per_1000_days, for one per second or fewer"
             raise InputError("too many failures", where="cluster.failures", found=rate, allowed=allowed)
 
-    def per_s(self, machines: int) -> float:
-        """Return the rate, per second, at which failures stop a job on machines packed in racks."""
+    def of_gpus_per_s(self, gpus: int) -> float:
+        """Return the rate, per second, at which failures stop a job on the fewest machines and racks."""
+        machines = -(-gpus // max(self._cluster.largest_machine, 1)) or 1
         per_rack = max(map(len, self._cluster.machines_of))
         units = {"machine": machines, "rack": -(-machines // per_rack), "cluster": 1}
         pairs = zip(self._causes, self._mean_s, strict=True)

@@ -100,7 +100,8 @@ class Engine:
         specs = jobs if isinstance(jobs, CompactJobs) else sorted(jobs, key=lambda spec: spec.submit_ns)
         self._specs = specs
         worth = cluster.default_machine.worth if cluster.uniform and cluster.default_machine else None
-        self.jobs = JobTable(specs, overheads.checkpoints(specs), worth, are_wide(specs))
+        every = overheads.checkpoints(specs)
+        self.jobs = JobTable(specs, every, worth, are_wide(specs))
         self.machines = MachineTable(cluster)
         self.running = RunningJobs(self.jobs, self.machines)
         self._agenda = Agenda(self.jobs.submit_ns, ran_at_first(specs))
@@ -141,9 +142,7 @@ class Engine:
         self._awaited_gpus = 0  # for which arrivals and finishes wait, by the last plan
         self._fruitless = 0  # consecutive calls that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
-        self._write_ns: Sequence[
-            int
-        ] = ()  # of a checkpoint, per iteration, by job; none if they cost nothing
+        self._write_ns = overheads.writes_ns(specs, every)
         self._wakes, self._futile = Wakes(known.policy), Futile(known.policy)
         self.now = 0
 

@@ -42,6 +42,7 @@ class JobTable:
     during a delay; for a job that does not run, both are `_NEVER`. `open_left_ns` is the remaining time of
     the open iteration, 0 for one not yet begun. `opened_ns` and `safe_ns` are the running time when the open
     iteration began and when the last checkpoint was reached: a cut loses the running time since then.
+    Checkpoints are counted from `saved`, the iterations done when the job was last saved at a stop.
 
     Parameters
     ----------
@@ -98,6 +99,7 @@ class JobTable:
         "resizes",
         "running_ns",
         "safe_ns",
+        "saved",
         "settled_ns",
         "shift_ns",
         "specs",
@@ -158,7 +160,7 @@ class JobTable:
         self.attained_gpu_ns = gpu_times()
         self.waiting_since_ns = column()
         self.checkpoint = column(checkpoint_iterations or 1)
-        self.opened_ns, self.safe_ns = column(), column()
+        self.opened_ns, self.safe_ns, self.saved = column(), column(), column()
         self.grouped_gpu_ns = gpu_times()  # GPUs x time held in groups
         self.gpu_compute_ns, self.gpu_exposed_comm_ns = gpu_times(), gpu_times()
         self.first_start_ns, self.finish_ns = column(-1), column(-1)
@@ -242,8 +244,10 @@ class JobTable:
             self.done[job] = done
             opened = self.opened_ns[job] = self.running_ns[job] - (iteration - remaining)
             every = self.checkpoint[job]
-            if every and done // every != was // every:
-                self.safe_ns[job] = opened - done % every * iteration
+            if every:
+                since, saved = done - self.saved[job], self.saved[job]
+                if since // every != (was - saved) // every:
+                    self.safe_ns[job] = opened - since % every * iteration
 
     def _book(self, job: int, now: int) -> int:
         """Book the time since a running job was last settled; return the part that was progress."""
@@ -316,11 +320,16 @@ class JobTable:
 
     def cut_to_checkpoint(self, job: int) -> None:
         """Discard the progress of a settled job since its last checkpoint."""
-        every = self.checkpoint[job]
-        self.done[job] -= self.done[job] % every if every else self.done[job]
+        every, since = self.checkpoint[job], self.done[job] - self.saved[job]
+        self.done[job] -= since % every if every else since
         self.lost_ns[job] += self.running_ns[job] - self.safe_ns[job]
         self.safe_ns[job] = self.opened_ns[job] = self.running_ns[job]
         self.open_left_ns[job] = 0
+
+    def save(self, job: int) -> None:
+        """Write a checkpoint of a settled job, whose open iteration is lost."""
+        self.cut_open_iteration(job)
+        self.saved[job], self.safe_ns[job] = self.done[job], self.running_ns[job]
 
     def release(self, job: int, now: int) -> None:
         """Take the allocation of a settled job, which waits from now on."""

@@ -45,7 +45,7 @@ class Transitions:
         self._overheads = overheads
         self._note = note
         self._first_delays_ns = first_delays_ns
-        self._last_held: dict[int, Allocation] = {}  # of stopped jobs, to distinguish resume and restart
+        self._stops: dict[int, tuple[Allocation, bool, bool]] = {}  # of stopped jobs: held; failed; saved
         self._only_groups = only_groups
         self.changed: dict[int, Allocation | None] = {}
         self.placements = [0, 0, 0]
@@ -66,7 +66,7 @@ class Transitions:
                 self.changed.setdefault(job, before)
         for job, before, after in todo:
             if after is None and before is not None:
-                self._stop(job, before, now, keep=True)
+                self._stop(job, before, now, failed=False)
                 self._jobs.preemptions[job] += 1
                 self._note(Stop(now, job, "preempted", self._jobs.done[job]))
         for machine, pool in plan.assigns.items():
@@ -104,7 +104,7 @@ class Transitions:
         self._jobs.settle(job, now)
         self._give_back(job, before)
         self.changed.setdefault(job, before)
-        self._stop(job, before, now, keep=not failed)
+        self._stop(job, before, now, failed=failed)
         self._jobs.evictions[job] += 1
         return Stop(now, job, "evicted", self._jobs.done[job])
 
@@ -115,12 +115,16 @@ class Transitions:
         self._machines.give_back(job, allocation)
         self._jobs.held[job] = None
 
-    def _stop(self, job: int, before: Allocation, now: int, *, keep: bool) -> None:
+    def _stop(self, job: int, before: Allocation, now: int, *, failed: bool) -> None:
         """Set a job that has just lost its allocation waiting, less the work that a stop loses."""
-        if not (keep and self._overheads.keeps_open_iteration(self._jobs.template[job])):
+        spec = self._jobs.template[job]
+        saved = not failed and self._overheads.saves(spec)
+        if saved:
+            self._jobs.save(job)
+        elif failed or not self._overheads.keeps_open_iteration(spec):
             self._jobs.cut_to_checkpoint(job)
         self._jobs.release(job, now)
-        self._last_held[job] = before
+        self._stops[job] = before, failed, saved
 
     def _hold(self, job: int, before: Allocation | None, after: Allocation, now: int) -> None:
         """Start a job on an allocation, or change it to one."""
@@ -136,12 +140,14 @@ class Transitions:
 
     def _start(self, job: int, after: Allocation, now: int) -> Start:
         start_type: StartType = "start"
-        more_ns = self._first_delays_ns[job]
-        if self._jobs.starts[job]:
-            start_type = "resume" if self._last_held.pop(job).machines == after.machines else "restart"
-            more_ns = 0
-        delay_ns = self._overheads.delay_ns(start_type, self._jobs.template[job])
-        return Start(now, job, after, start_type, delay_ns + more_ns)
+        spec = self._jobs.template[job]
+        if not self._jobs.starts[job]:
+            delay_ns = self._overheads.delay_ns(start_type, spec) + self._first_delays_ns[job]
+        else:
+            before, failed, saved = self._stops.pop(job)
+            start_type = "resume" if before.machines == after.machines else "restart"
+            delay_ns = self._overheads.delay_ns(start_type, spec, failed=failed, saved=saved)
+        return Start(now, job, after, start_type, delay_ns)
 
     def _change(self, job: int, before: Allocation, after: Allocation, now: int) -> Change:
         jobs, spec = self._jobs, self._jobs.template[job]

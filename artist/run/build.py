@@ -25,6 +25,7 @@ from artist.datacenter.failures import Failures
 from artist.datacenter.gpus import gpus_of
 from artist.engine.consolidated import Consolidated
 from artist.engine.engine import Engine
+from artist.engine.overheads import Overheads
 from artist.engine.stopping import StopRule
 from artist.errors import InputError, PlanError
 from artist.performance.couplings.interleaved import Interleaved
@@ -185,6 +186,9 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
     network, system = build_network(config.network, topology, named)
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
+    failures = build_failures(config.cluster, cluster, config.seed)
+    if failures is not None and isinstance(overheads, Overheads):
+        overheads = overheads.under(failures.of_gpus_per_s)
     estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))
     warn_without_needs(config.performance, policy, estimates)
     compute, stall = build_compute(config.performance)
@@ -240,7 +244,7 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
         jobs,
         cluster,
         capacity_events,
-        build_failures(config.cluster, cluster, config.seed),
+        failures,
         policy,
         network,
         performance,

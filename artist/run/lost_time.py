@@ -47,10 +47,11 @@ def warn_of_pace(policy: Mapping[str, Any], overheads: object, jobs: Sequence[Jo
 
 def _min_ns(overheads: Overheads, spec: JobSpec) -> int:
     """Return the shortest run after a restart of which something is kept, ns."""
-    every = overheads.checkpoints([spec])[0]
-    kept = overheads.keeps_open_iteration(spec) or spec.iterations == 1
+    saved = overheads.saves(spec)
+    every = 1 if saved else overheads.checkpoints([spec])[0]
+    kept = (not saved and overheads.keeps_open_iteration(spec)) or spec.iterations == 1
     again = 0 if kept else min(every, spec.iterations)
-    return overheads.delay_ns("restart", spec) + again * spec.compute_ns
+    return overheads.delay_ns("restart", spec, saved=saved) + again * spec.compute_ns
 
 
 def note_losses(times_ns: Mapping[str, Any]) -> None:

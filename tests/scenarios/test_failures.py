@@ -59,7 +59,7 @@ def test_the_rate_of_a_job_counts_its_machines_and_racks_but_nothing_that_only_s
     scopes = {"machine": 1, "rack": 10, "cluster": 100}
     causes = [{"cause": s, "scope": s, "per_1000_days": rate} for s, rate in scopes.items()]
     failures = endless(racks(3, 3), *causes, {"cause": "links", "per_1000_days": 1000, "slow": 2})
-    assert failures.per_s(4) * 86_400 * 1000 == pytest.approx(124)
+    assert failures.of_gpus_per_s(32) * 86_400 * 1000 == pytest.approx(124)
 
 
 def test_lemons_fail_more_often():
