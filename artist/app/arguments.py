@@ -27,6 +27,8 @@ def words(arguments: Sequence[str]) -> list[str]:
     --------
     >>> words(["-m", "workload.path=a.csv,Bücher.csv", "~policy"])
     ['-m', 'workload.path=a.csv,"Bücher.csv"', '~policy']
+    >>> words(["+variant.ten=[cluster.more=10]"])
+    ['+variant.ten=["cluster.more=10"]']
     """
     for text in arguments:
         if not text.isascii() and text != text.encode("utf-8", "replace").decode():
@@ -53,7 +55,8 @@ def _word(argument: str) -> str:
     if group and _NO_NAME.fullmatch(value) and (name, value) != ("experiment", "null"):
         what = "a group takes the name of one choice"
         raise InputError(what, where=name, found=value, allowed=f"{name}=NAME; -m {name}=A,B for a sweep")
-    return f"{key}={_PIECE.sub(lambda piece: _quoted(piece[0]), value)}"
+    in_list = value.startswith("[")  # where no function has arguments with names
+    return f"{key}={_PIECE.sub(lambda piece: _quoted(piece[0], in_list), value)}"
 
 
 def _refuse_file(path: Path) -> NoReturn:
@@ -66,7 +69,7 @@ def _refuse_file(path: Path) -> NoReturn:
     raise InputError(what, where="topology", found=str(path), allowed=allowed)
 
 
-def _quoted(piece: str) -> str:
-    if piece[0] in "'\"" or not _ODD.search(piece):
+def _quoted(piece: str, in_list: bool) -> str:
+    if piece[0] in "'\"" or not (_ODD.search(piece) or (in_list and "=" in piece)):
         return piece
     return f'"{os.path.expanduser(piece)}"'

@@ -1,7 +1,7 @@
 """A sweep: its points, composed one after another, run by a launcher, each reported when it ends."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +15,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, RangeSweep
 from hydra.core.utils import configure_log
+from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 _AGAIN = "the same command tries it again, and repeats nothing that is finished"
 _FOLDER = "${artist.run_key:}"  # hydra.sweep.subdir of conf/config.yaml
+VARIANT = "variant"  # named lists of settings, whose runs are compared with each other
+_ONE_VARIANT = "a list of settings of a run, key=value, with one value each"
+_OF_SWEEPS = ("hydra", "output", "experiment", VARIANT)
 _MAX_KINDS = 64
 _MAX_POINTS = 100_000
 _UNHEEDED: dict[str, object] = {  # settings of Hydra, with their values in conf/config.yaml and Hydra
@@ -117,13 +121,16 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
     overrides = parser.parse_overrides([*params, *config.hydra.overrides.task])
     _check_number(overrides)
     points = [tuple(point) for point in BasicSweeper.split_arguments(overrides, None)[0]]
+    variants = OmegaConf.select(config, VARIANT)
+    if isinstance(variants, DictConfig):
+        points = with_variants(points, OmegaConf.to_container(variants), parser)
     composer = Composer(wanted.loader, config, parser)
     composer.check(points)
     folder = Path(config.hydra.sweep.dir)
     folder.mkdir(parents=True, exist_ok=True)
     OmegaConf.save(config, folder / "multirun.yaml")
     configure_log(config.hydra.job_logging, config.hydra.verbose)
-    swept = {override.get_key_element() for override in overrides if override.is_sweep_override()}
+    swept = {VARIANT, *(override.get_key_element() for override in overrides if override.is_sweep_override())}
     folders: dict[int, Path] = {}
     ended: dict[int, Outcome] = {}
 
@@ -151,6 +158,60 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
     finally:
         remove_unheld(Path(config.output.dir).expanduser() / LOCKS)
     return [Point(point, ended[number]) for number, point in enumerate(points)]
+
+
+def with_variants(
+    points: Sequence[tuple[str, ...]], variants: Any, parser: OverridesParser
+) -> list[tuple[str, ...]]:
+    """Return the overrides of each point under each variant, whose settings replace those of the point.
+
+    A variant that chooses a part, such as `policy=fifo`, replaces all settings of that part.
+
+    Parameters
+    ----------
+    variants
+        Lists of settings by name; anything but a mapping leaves the points as they are.
+
+    Raises
+    ------
+    InputError
+        If a name or a setting is none.
+    """
+    if not isinstance(variants, Mapping) or not variants:
+        return list(points)
+    keys = {text: parser.parse_override(text).get_key_element() for point in points for text in point}
+    varied: dict[tuple[str, ...], None] = {}
+    for name, settings in variants.items():
+        replaced = _keys_of(name, settings, parser)
+        for point in points:
+            kept = [text for text in point if not any(_is_within(keys[text], key) for key in replaced)]
+            varied[*kept, *settings, f'{VARIANT}="{name}"'] = None
+    return list(varied)
+
+
+def _keys_of(name: object, settings: Any, parser: OverridesParser) -> list[str]:
+    """Return the keys that a variant sets."""
+    where = f"{VARIANT}, {name}"
+    if not str(name).strip() or not str(name).isprintable() or {*'"\\$'} & {*str(name)}:
+        raise InputError("no name", where=where, found=name, allowed='text without ", \\ and $')
+    if not isinstance(settings, list):
+        raise InputError("no variant", where=where, found=settings, allowed=_ONE_VARIANT)
+    keys = []
+    for text in settings:
+        try:
+            override = parser.parse_override(str(text))
+        except HydraException as error:
+            raise InputError("no setting", where=where, found=text, allowed=_ONE_VARIANT) from error
+        key = override.get_key_element().lstrip("+~")
+        if override.is_sweep_override() or key.replace("/", ".").split(".")[0] in _OF_SWEEPS:
+            raise InputError("no setting", where=where, found=text, allowed=_ONE_VARIANT)
+        keys.append(key)
+    return keys
+
+
+def _is_within(key: str, other: str) -> bool:
+    key = key.lstrip("+~")
+    return key == other or key.startswith((f"{other}.", f"{other}@"))
 
 
 class Composer:

@@ -1,11 +1,11 @@
 """Comparison of runs: the settings that differ, and the groups of replicates. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from artist.errors import InputError
-from artist.results.names import labels, letter, natural, short_key, short_values
+from artist.results.names import VARIANT, labels, letter, natural, short_key, short_values
 from artist.results.run import Run
 
 POLICY = "policy"  # the policy's name represents all keys that it determines
@@ -83,7 +83,7 @@ class Comparison:
     older
         Runs left out because a newer one has the same config and seed.
     choices
-        Those of the keys whose values compete: the policy, its settings, and what the user named.
+        Those of the keys whose values compete: the policy, its settings, variants, and what the user named.
     """
 
     keys: tuple[str, ...]
@@ -150,7 +150,7 @@ def _choices(keys: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
         if at is None:
             allowed = ", ".join(map(short_key, keys))
             raise InputError("no such key tells rows apart", where="--choose", found=name, allowed=allowed)
-    return tuple(key for i, key in enumerate(keys) if of_policy(key) or i in named.values())
+    return tuple(key for i, key in enumerate(keys) if of_policy(key) or key == VARIANT or i in named.values())
 
 
 def _marked(
@@ -175,7 +175,8 @@ def _lacking(scenarios: Sequence[Sequence[int]], members: Sequence[Sequence[Run]
 def compare(runs: Sequence[Run], choose: Sequence[str] = ()) -> Comparison:
     """Sort runs into groups of replicates, in natural order of the keys that distinguish them.
 
-    Policies are in the order in which their sweep was given them.
+    Variants and policies are in the order in which their sweep was given them. A variant represents the
+    settings that it changes.
 
     Of runs equal in config and seed the newest counts. Runs of different code (the program, a user's
     modules, the contents of input files) are never replicates of each other.
@@ -197,18 +198,31 @@ def compare(runs: Sequence[Run], choose: Sequence[str] = ()) -> Comparison:
     configs = [config for config, _ in groups]
     facts = [_facts(group[0]) for group in groups.values()]
     varied = _varied(facts)
-    keys = [POLICY, *(key for key in _telling_keys(facts, varied) if key != POLICY)]
+    keys = _keys(facts)
     along = tuple(key for key in varied if key not in keys and _is_set(key, facts, varied))
     if len(set(configs)) < len(configs):
         keys.append(CODE)
         facts = [fact | {CODE: code} for fact, (_, code) in zip(facts, groups, strict=True)]
     values = [tuple(fact.get(key, "") for key in keys) for fact in facts]
     members = [tuple(group) for group in groups.values()]
-    given = list(dict.fromkeys(name for run in runs for name in run.policies))
+    given = [_each_once(run.variants for run in runs), _each_once(run.policies for run in runs)]
     order = sorted(range(len(members)), key=lambda i: _place(keys, values[i], members[i], given))
     groups_named = _named(keys, [values[i] for i in order], [members[i] for i in order])
     choices = _choices(keys, choose)
     return Comparison(tuple(keys), _marked(keys, groups_named, choices), along, older, choices)
+
+
+def _keys(facts: Sequence[_Facts]) -> list[str]:
+    """Return the policy, the variant if there are several, and the keys that distinguish further facts."""
+    variants: dict[str | None, list[_Facts]] = {}
+    for fact in facts:
+        variants.setdefault(fact.get(VARIANT), []).append(fact)
+    telling = (key for part in variants.values() for key in _telling_keys(part, _varied(part)))
+    return list(dict.fromkeys([POLICY, *[VARIANT] * (len(variants) > 1), *telling]))
+
+
+def _each_once(names: Iterable[Sequence[str]]) -> list[str]:
+    return list(dict.fromkeys(name for part in names for name in part))
 
 
 def _varied(facts: Sequence[_Facts]) -> list[str]:
@@ -237,11 +251,19 @@ def _code(run: Run) -> str:
 
 
 def _place(
-    keys: Sequence[str], values: Sequence[str], runs: Sequence[Run], given: Sequence[str]
+    keys: Sequence[str], values: Sequence[str], runs: Sequence[Run], given: Sequence[Sequence[str]]
 ) -> tuple[object, ...]:
-    """Order groups by their settings; of equal ones made by different code, the newest is first."""
-    policy = runs[0].summary["policy"]
-    rank = given.index(policy) if policy in given else len(given)
+    """Order groups by their settings; of equal ones made by different code, the newest is first.
+
+    Parameters
+    ----------
+    given
+        Variants, and policies, in the order of their sweeps.
+    """
+    mine = runs[0].config.get(VARIANT), runs[0].summary["policy"]
+    rank = [
+        names.index(name) if name in names else len(names) for name, names in zip(mine, given, strict=True)
+    ]
     config = [natural(value) for key, value in zip(keys, values, strict=True) if key != CODE]
     return rank, config, -max(run.written_ns for run in runs)
 

@@ -56,12 +56,12 @@ def read_run(folder: str | PathLike[str]) -> Run:
     folder = Path(folder)
     summary = _read_summary(folder / SUMMARY)
     config, written_ns = _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns
-    return Run(folder, summary, config, written_ns, _policies(folder.parent / _SWEEP))
+    return Run(folder, summary, config, written_ns, *_order(folder.parent / _SWEEP))
 
 
 @lru_cache(maxsize=16)
-def _policies(path: Path) -> tuple[str, ...]:
-    """Return the policies of a sweep in the order of its command, else of its experiment; none if unknown.
+def _order(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return policies and variants of a sweep in the order of its command, else of its experiment.
 
     Parameters
     ----------
@@ -69,13 +69,17 @@ def _policies(path: Path) -> tuple[str, ...]:
         Hydra's file of the sweep: only for the order, so a damaged one is not an error.
     """
     try:
-        hydra = _read_config(path)["hydra"]
+        config = _read_config(path)
+        hydra, variants = config["hydra"], tuple(map(str, config.get("variant") or ()))
+    except (InputError, LookupError, TypeError, AttributeError):
+        return (), ()
+    try:
         overrides = [text.partition("=") for text in hydra["overrides"]["task"]]
         values = {name.lstrip("+"): value for name, _, value in overrides}
         text = values.get("policy") or hydra["sweeper"]["params"]["policy"]
     except (InputError, LookupError, TypeError, AttributeError):
-        return ()
-    return tuple(re.findall(r"[^\s,'\"()]+", str(text)))
+        return (), variants
+    return tuple(re.findall(r"[^\s,'\"()]+", str(text))), variants
 
 
 def _read_summary(path: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ _UNITS = {
     "cluster.racks": ("rack", "racks"),
     "cluster.machines_per_rack": ("machine per rack", "machines per rack"),
 }  # keys whose value is a number of things
+VARIANT = "variant"  # the name of a variant, which represents all settings that it changes
 _NAMES = ("name", "preset")  # keys whose value is a self-explanatory name
 _SPEAKING = (*_NAMES, "path", _CLASS)  # keys whose value needs no "name=" before it in a label
 
@@ -53,7 +54,12 @@ def short_values(key: str, values: Sequence[str]) -> list[str]:
 
 
 def labels(keys: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a name for each row of short values, unlike those of other values, brief if possible."""
+    """Return a name for each row of short values, unlike those of other values, brief if possible.
+
+    That of a variant stands for its policy, too.
+    """
+    if VARIANT in keys[1:2]:
+        keys, rows = keys[1:], [row[1:] for row in rows]
     last = [short_key(key).rsplit(".", 1)[-1] for key in keys]
     names = [name if last.count(name) == 1 else short_key(key) for name, key in zip(last, keys, strict=True)]
     speaking = [key.rsplit(".", 1)[-1] in _SPEAKING for key in keys]

@@ -64,6 +64,8 @@ class Run(Frames):
         When the summary was written, in ns since 1970; 0 if unknown.
     policies
         Those of its sweep, in the order given; empty without a sweep.
+    variants
+        Those of its sweep's `variant`, in the order given.
     """
 
     folder: Path
@@ -71,6 +73,7 @@ class Run(Frames):
     config: dict[str, Any]
     written_ns: int = 0
     policies: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
 
     @property
     def covered(self) -> Covered:

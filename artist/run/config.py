@@ -191,10 +191,23 @@ class OutputConfig(Strict):
     progress: bool | None = None
 
 
+def _name_of_variant(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError("variants are run by a sweep; -m, or leave them out")
+    return value
+
+
 class Config(Strict):
-    """The whole configuration of one run."""
+    """The whole configuration of one run.
+
+    Attributes
+    ----------
+    variant
+        Name of the variant of a sweep that the run is; None without variants.
+    """
 
     seed: Annotated[int, Field(ge=0, strict=True)]
+    variant: Annotated[str, BeforeValidator(_name_of_variant)] | None = None
     topology: dict[str, Any]
     cluster: ClusterConfig
     workload: Part

@@ -11,6 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf, open_dict
 
 from artist.app.composing import register_topologies
+from artist.app.sweep import with_variants
 from artist.data import data_path
 from artist.report.claims.evaluate import roles
 from artist.report.claims.evidence import flat
@@ -100,8 +101,9 @@ def test_the_end_of_every_sweep_can_be_built(name, tmp_path, request):
     given = named(name, tmp_path)
     given += ["stop.jobs=[1,4]"] * (FILES.get(name) == VENUS_FILE)
     given += ["workload.days=2"] * name.startswith(("coda_", "lyra_"))  # of 30, and 15
-    _, params = compose(*given)
+    raw, params = compose(*given)
     points = corners(params, thorough=request.config.getoption("--slow"))
+    points = with_variants(points, raw["variant"], OverridesParser.create())
     for point in points:
         raw, _ = compose(*given, *point)
         assert len(build(check_config(raw)).jobs) > 3

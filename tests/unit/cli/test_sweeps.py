@@ -36,6 +36,70 @@ def test_a_sweep_goes_on_where_it_stopped(artist: Artist) -> None:
     assert "1 run now, 1 kept" in artist("-m", "policy=fifo,srtf").err
 
 
+VARIANTS = (
+    "+variant.today=[]",
+    "+variant.srtf=[policy=srtf]",
+    "+variant.three_racks=[cluster.racks=3]",
+)
+
+
+def test_variants_replace_settings_of_the_command(artist: Artist) -> None:
+    """Today's two racks and first fit, whose placement SRTF drops with the policy; then three racks.
+
+    Under each seed, in the order given; the second time all are kept, and one more variant runs alone.
+    """
+    command = (
+        "-m", "policy=fifo_backfill", "policy.placement=first_fit", "cluster.racks=2", "seed=0,1", *VARIANTS,
+    )  # fmt: skip
+    result = artist(*command)
+    assert "6 run now, 0 kept, 0 failed" in result.err
+    assert [line.split()[:2] for line in result.out.splitlines()[3:6]] == [
+        ["fifo_backfill", "today"],
+        ["srtf", "srtf"],
+        ["fifo_backfill", "three_racks"],
+    ]
+    configs = [yaml.safe_load(path.read_text()) for path in Path("runs").rglob("config.yaml")]
+    assert sorted(
+        (config["variant"], config["seed"], config["cluster"]["racks"], config["policy"]["placement"])
+        for config in configs
+    ) == [
+        *(("srtf", seed, 2, "consolidate") for seed in (0, 1)),
+        *(("three_racks", seed, 3, "first_fit") for seed in (0, 1)),
+        *(("today", seed, 2, "first_fit") for seed in (0, 1)),
+    ]
+    assert "2 run now, 6 kept" in artist(*command, "+variant.fifo=[policy=fifo]").err
+
+
+@pytest.mark.parametrize(
+    ("variant", "told"),
+    [
+        ("+variant.a=3", "variant, a: no variant\n  found 3; "),
+        ("+variant.a=[3]", "variant, a: no setting\n  found 3; "),
+        ("+variant.a=['seed=0,1']", "variant, a: no setting\n  found 'seed=0,1'; "),
+        ("+variant.a=[experiment=muri_known]", "variant, a: no setting\n  found 'experiment=muri_known'; "),
+        ("+variant.a=[hydra/launcher=joblib]", "variant, a: no setting\n  found 'hydra/launcher=joblib'; "),
+        ("+variant.a=[output.rates=true]", "variant, a: no setting\n  found 'output.rates=true'; "),
+        ("+variant.a={b: 1}", "variant, a: no variant\n  found {'b': 1}; "),
+        ("variant={a$b: []}", "variant, a$b: no name\n  found 'a$b'; "),
+        ("+variant.a=[policy=nobody]", "policy: "),
+    ],
+)
+def test_wrong_variants_are_refused_before_anything_runs(artist: Artist, variant: str, told: str) -> None:
+    """Two lines: which variant, what was found, what is allowed."""
+    result = artist("-m", variant, "+variant.z=[]")
+    assert result.code == 2
+    assert result.err.startswith(told), result.err
+    assert len(result.err.splitlines()) == 2
+    assert not Path("runs").exists()
+
+
+def test_variants_of_a_single_run_are_refused(artist: Artist) -> None:
+    """They are of a sweep."""
+    result = artist("+variant.a=[]")
+    assert result.code == 2
+    assert result.err.startswith("variant: variants are run by a sweep")
+
+
 def test_another_trace_of_the_same_name_is_another_run(artist: Artist) -> None:
     """The key holds the contents of input files, not their names alone."""
     trace = Path("trace.csv")

@@ -1,5 +1,7 @@
 """Who gains and who pays: hand-worked means of groups, their table and their sentence."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -72,10 +74,10 @@ def test_means_of_each_group_against_the_baseline(run):
 
 
 def test_the_sentence_names_who_gains_and_who_pays(run):
-    """Of the two groups of each kind; where all gain nobody waits longer, and 0.5 % is no change."""
+    """At most two groups each, owners before sizes."""
     _, competing, found = of(run("fifo", 4, 2), run("srtf", 1, 3.5))
     assert who_pays(found, competing) == (
-        "With srtf instead of fifo, jobs of 1 GPU wait 3.00 h less and account red waits 3.00 h less; "
+        "Compared with fifo: with srtf, account red waits 3.00 h less and jobs of 1 GPU wait 3.00 h less; "
         "account blue waits 1.50 h longer and jobs of 5-8 GPUs wait 1.50 h longer."
     )
 
@@ -83,10 +85,27 @@ def test_the_sentence_names_who_gains_and_who_pays(run):
 def test_nobody_waits_longer_where_all_gain(run):
     """Red 1 h less; blue 0.5 % longer, which is no change."""
     _, competing, found = of(run("fifo", 4, 2), run("srtf", 3, 2.01))
-    assert who_pays(found, competing).endswith("account red waits 60.0 min less; nobody waits longer.")
+    assert who_pays(found, competing).endswith("jobs of 1 GPU wait 60.0 min less; nobody waits longer.")
     _, competing, found = of(run("las", 4, 2), run("sjf", 4, 2))
     assert who_pays(found, competing) == (
-        "With sjf instead of las, no group's mean wait changes by more than 1 %."
+        "Compared with las: with sjf, no group's mean wait changes by more than 1 %."
+    )
+
+
+def test_variants_are_in_their_order_and_named_without_their_policy(run):
+    """A baseline is said once: b and a of one sweep, in its order, under two policies."""
+    runs = []
+    for name, policy, wait_h in (("b", "fifo", 4), ("a", "srtf", 5), ("c", "las", 4)):
+        made = run(policy, wait_h, wait_h)
+        runs.append(replace(made, config=made.config | {"variant": name}, variants=("b", "a", "c")))
+    comparison, competing, found = of(*reversed(runs))
+    assert comparison.keys == ("policy", "variant")
+    assert [group.label for group in comparison.groups] == ["b", "a", "c"]
+    assert competing.baseline == (0, 0, 0)
+    assert who_pays(found, competing) == (
+        "Compared with b: with a, nobody waits less; account blue waits 60.0 min longer and "
+        "account red waits 60.0 min longer (and 2 other groups). "
+        "With c, no group's mean wait changes by more than 1 %."
     )
 
 
