@@ -126,6 +126,10 @@ class JobColumns(Protocol):
         """Partition of the trace."""
 
     @property
+    def priority(self) -> npt.NDArray[np.object_]:
+        """Priority of the trace, None where it has none."""
+
+    @property
     def guaranteed(self) -> Bools:
         """True for jobs whose GPUs are guaranteed; the others take idle GPU time."""
 

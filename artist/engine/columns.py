@@ -190,6 +190,10 @@ class Columns:
         return self._known.of_all("partition")[self.job]
 
     @property
+    def priority(self) -> npt.NDArray[np.object_]:
+        return self._known.of_all("priority")[self.job]
+
+    @property
     def guaranteed(self) -> Bools:
         return self._known.of_all("guaranteed")[self.job].astype(np.bool_)
 

@@ -21,9 +21,9 @@ class Loader(yaml.SafeLoader):
 
     _depth = 0
 
-    def get_single_node(self) -> yaml.Node | None:
-        """Return the document's tree, checked before it is built, copied or printed."""
-        root: yaml.Node | None = Composer.get_single_node(self)
+    def compose_document(self) -> yaml.Node | None:
+        """Return a document's tree, checked before it is built, copied or printed."""
+        root: yaml.Node | None = Composer.compose_document(self)
         sizes: dict[yaml.Node, float] = {}
         if root is not None and _size(root, sizes) > len(sizes) + _MAX_REPEATED:
             what = f"aliases that repeat more than {_MAX_REPEATED:,} values"
@@ -51,7 +51,7 @@ class FastLoader(*_BASES):  # type: ignore[misc]
     Its own composer crashes at deep nesting.
     """
 
-    _depth, get_single_node, compose_node = 0, Loader.get_single_node, Loader.compose_node
+    _depth, compose_document, compose_node = 0, Loader.compose_document, Loader.compose_node
 
     def __init__(self, stream: str) -> None:
         _BASES[-1].__init__(self, stream)
@@ -100,6 +100,13 @@ def read_yaml(path: Path, kind: str) -> object:
         If it cannot be read, is not YAML, or a mapping has a key twice.
     """
     return _read(path, kind, lambda text: yaml.load(text, Loader))  # a safe one
+
+
+def read_documents(path: Path, kind: str) -> list[object]:
+    """Return the documents of a YAML file; raise as `read_yaml` does."""
+    documents: list[object] = []
+    _read(path, kind, lambda text: documents.extend(yaml.load_all(text, Loader)))
+    return documents
 
 
 def check_yaml(path: Path, kind: str) -> None:

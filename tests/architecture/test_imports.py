@@ -85,7 +85,7 @@ COMMANDS = (
     "artist.calibrating.command",
 )
 # Every folder in policies/ is the room of one paper; what two or more of them use lies in policies/parts/.
-POLICIES_MAY = ("artist.core", *BASIC, "artist.policies.parts")
+POLICIES_MAY = ("artist.core", *BASIC, "artist.policies.parts", "netmodels.inputs.schema")
 # A figure draws what lies in files: it knows neither the engine's records, nor how they were made, nor the
 # words and tables around it.
 FIGURES_MAY = (

@@ -3,11 +3,12 @@
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from typing import Any
 
 from artist.core.job import Demand
 
 QueueOf = Callable[[Demand], object]
-_Entry = tuple[float, int, Demand]
+_Entry = tuple[Any, int, Demand]  # key, job number, demand
 
 
 def in_one(demand: Demand) -> object:
@@ -48,7 +49,7 @@ class WaitingQueue:
         """Remove all jobs."""
         self._queues.clear()
 
-    def push(self, job: int, key: float, demand: Demand) -> None:
+    def push(self, job: int, key: float | tuple[float, ...], demand: Demand) -> None:
         """Add a job; no two have the same number."""
         entry = key, job, demand
         row, heap = self._queues[self._queue_of(demand)]
