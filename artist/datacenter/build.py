@@ -44,8 +44,10 @@ def build_cluster(
     for group, extra in zip(groups, more, strict=True):
         field = "cluster.machines" if isinstance(config.machines, list) else "cluster.machine_type"
         machine_type = topology.machine_type(group.type, field)
-        for _ in range(group.count + extra):
-            name, rack = f"m{len(machines)}", len(machines) // per_rack
+        names = group.names or ()
+        for place in range(group.count + extra):
+            name = names[place] if place < len(names) else f"m{len(machines)}"
+            rack = len(machines) // per_rack if group.rack is None else group.rack
             machines.append(machine_of(name, rack, machine_type, group.pool))
     if config.events is None:
         return Cluster(_with_spares(machines, config.spares), topology.default_machine_type), ()

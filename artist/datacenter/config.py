@@ -29,11 +29,23 @@ class MachineGroup(Strict):
         Number of machines.
     pool
         Their pool at the start.
+    names
+        Their names; None for m0, m1, ... by their number.
+    rack
+        Their rack; None to fill racks one after another.
     """
 
     type: str
     count: Count
     pool: str = "default"
+    names: tuple[str, ...] | None = None
+    rack: Annotated[int, Field(ge=0, lt=MAX_MACHINES, strict=True)] | None = None
+
+    @model_validator(mode="after")
+    def _one_name_each(self) -> Self:
+        if self.names is not None and len(self.names) != self.count:
+            raise ValueError(f"{len(self.names)} names for {self.count} machines; as many names as `count`")
+        return self
 
 
 class ClusterConfig(Strict):
@@ -105,6 +117,10 @@ class ClusterConfig(Strict):
         names = [cause.cause for cause in self.failures or ()]
         if len(set(names)) < len(names):
             raise ValueError("cluster.failures has two causes of one name; a name for each cause")
+        groups = self.machines if isinstance(self.machines, list) else []
+        names = [name for group in groups for name in group.names or ()]
+        if len(set(names)) < len(names):
+            raise ValueError("cluster.machines has a name twice; a name for each machine")
         if isinstance(self.machines, list) and self.machine_type is not None:
             raise ValueError(
                 "cluster.machines is a list that names its types, so cluster.machine_type cannot hold too; "

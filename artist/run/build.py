@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("artist")
 
+_SLURM = "artist.policies.slurm.policy.Slurm"
 _UNNAMED = (AttributeError, RuntimeError, TypeError, KeyError)  # no mapping, home, path, name
 
 
@@ -161,6 +162,22 @@ def check_config(raw: Mapping[str, Any]) -> Config:
         allowed = "`# @package _global_` as its first line"
         raise InputError(what, where="experiment", found=raw["experiment"], allowed=allowed)
     return validated(Config, raw)
+
+
+def with_site(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a configuration with the values of the files of `policy.conf`, if there are any.
+
+    Raises
+    ------
+    InputError
+        If they cannot be read, or hold settings that are not simulated.
+    """
+    policy = raw.get("policy")
+    if not isinstance(policy, Mapping) or not policy.get("conf") or policy.get("_target_") != _SLURM:
+        return raw
+    from artist.site.machines import with_slurm  # most runs do without
+
+    return with_slurm(raw)
 
 
 def build(config: Config, named: Collection[str] = ()) -> Simulation:
@@ -267,6 +284,9 @@ def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
     for field in ("effects", "couplings"):
         with suppress(Exception, SystemExit):
             users += parts(raw["performance"][field], f"performance.{field}", ())
+    with suppress(Exception):
+        if (filled := with_site(raw)) is not raw:
+            return (*_files_of(users, raw), *map(Path, filled["policy"]["conf"]))
     return _files_of(users, raw)
 
 

@@ -35,7 +35,7 @@ from artist.recording.resources import Resources
 from artist.recording.seen import Seen, site_of
 from artist.recording.topic import Observing, Topic
 from artist.run.ahead import ask_ahead
-from artist.run.build import Simulation, build, check_config
+from artist.run.build import Simulation, build, check_config, with_site
 from artist.run.folder import RunFolder
 from artist.run.key import code_digest, run_key
 from artist.run.lock import LOCKS
@@ -140,6 +140,7 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
         for user_folder in request.user_folders:
             put_on_path(user_folder)
             check_targets(request.config, user_folder)
+        request = replace(request, config=with_site(request.config))
         simulation = build(check_config(request.config), request.named)
         with folder.claim() as scratch:
             if scratch is not None:

@@ -35,7 +35,7 @@ from artist.engine.overheads import Overheads
 from artist.entry import script
 from artist.policies.basic.ordered import Ordered
 from artist.policies.slurm import scheduler as scheduler_module
-from artist.policies.slurm.configuration import Association, Partition, Qos
+from artist.policies.slurm.configuration import Association, Qos
 from artist.policies.slurm.job import Job, Need
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.nodes import Nodes
@@ -43,6 +43,7 @@ from artist.policies.slurm.policy import Slurm
 from artist.policies.slurm.preemption import Preemption
 from artist.policies.slurm.scheduler import Scheduler
 from artist.policies.slurm.starts import NodeSpace
+from artist.site.slurm import SlurmConf
 from artist.testing.tiny import PlainPerformance
 from artist.units import NS_PER_S
 
@@ -50,79 +51,48 @@ ACCOUNTS = {"u1": "red", "u2": "red", "u3": "blue", "u4": "blue"}
 STARTS = ("start_main", "start_backfill")
 GAP_S, QUIET_S = 0.9, 4.5
 PHASES = 30
-_SHARES = (
-    Association("red", Fairshare=1),
-    Association("blue", Fairshare=3),
-    *(Association(account, user) for user, account in ACCOUNTS.items()),
-)
-_QUOTAS = (
-    Association("red", GrpTRES={"gres/gpu": 16}),
-    Association("blue", GrpTRES={"gres/gpu": 40}),
-    Association("blue", "u4", MaxJobs=3),
-)
-_COMMON = {"bf_interval": 2, "bf_resolution": 1, "default_queue_depth": 1000, "bf_max_job_test": 1000}
-KINDS: dict[str, dict[str, Any]] = {  # what each kind has on; README.md there
-    "builtin": {"SchedulerType": "sched/builtin"},
-    "backfill": {},
-    "window": {"bf_window": 2},
-    "multifactor": {
-        "PriorityType": "priority/multifactor",
-        "PriorityWeightJobSize": 2000,
-        "PriorityWeightPartition": 3000,
-        "PriorityCalcPeriod": 1,
-        "partitions": (Partition("gpu", Default=True), Partition("urgent", PriorityJobFactor=10)),
+_USERS = tuple(Association(account, user) for user, account in ACCOUNTS.items())
+_ACCOUNTING: dict[str, dict[str, Any]] = {  # set by sacctmgr, and a period that the conf of qos lacks
+    "qos": {"qos": (Qos("normal"), Qos("high", Priority=10, Preempt=("normal",))), "PriorityCalcPeriod": 1},
+    "quota": {
+        "associations": (
+            Association("red", GrpTRES={"gres/gpu": 16}),
+            Association("blue", GrpTRES={"gres/gpu": 40}),
+            Association("blue", "u4", MaxJobs=3),
+        )
     },
-    "preempt": {
-        "PreemptType": "preempt/partition_prio",
-        "PreemptMode": "REQUEUE",
-        "partitions": (
-            Partition("gpu", Default=True),
-            Partition("urgent", PriorityTier=10, PreemptMode="OFF"),
-        ),
-    },
-    "qos": {
-        "PriorityType": "priority/multifactor",
-        "PriorityWeightQOS": 10000,
-        "PriorityWeightAge": 100,
-        "PriorityMaxAge": 10,
-        "PriorityCalcPeriod": 1,
-        "PreemptType": "preempt/qos",
-        "PreemptMode": "REQUEUE",
-        "qos": (Qos("normal"), Qos("high", Priority=10, Preempt=("normal",))),
-    },
-    "quota": {"associations": _QUOTAS},
     "fairshare": {
-        "PriorityType": "priority/multifactor",
-        "PriorityWeightFairshare": 100_000,
-        "PriorityDecayHalfLife": 10,
-        "PriorityCalcPeriod": 1,
-        "PriorityFlags": ("NO_FAIR_TREE",),
-        "associations": _SHARES,
+        "associations": (Association("red", Fairshare=1), Association("blue", Fairshare=3), *_USERS)
     },
-    "tree": {"TopologyPlugin": "topology/tree"},
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A file: its jobs and attempts, and the events of the controller."""
+    """A file: its jobs and attempts, the events of the controller, and the parameters of its conf."""
 
     name: str
     jobs: Mapping[int, Mapping[str, str]]
     attempts: Sequence[Mapping[str, str]]
     events: Sequence[Mapping[str, str]]
+    settings: Mapping[str, Any]
 
     @property
     def kind(self) -> str:
         """The kind of its configuration."""
         return self.name.partition("_")[0]
 
+    def policy(self) -> Slurm:
+        """Return the policy."""
+        return Slurm(**{**self.settings, **_ACCOUNTING.get(self.kind, {})})
+
 
 def read(folder: Path, name: str) -> Recorded:
     """Return a file of the folder, with its events."""
     attempts = list(csv.DictReader((folder / f"{name}.csv").open()))
     events = list(csv.DictReader((folder / "events" / f"{name}.csv").open()))
-    return Recorded(name, {int(row["job"]): row for row in attempts}, attempts, events)
+    settings = SlurmConf([folder / f"{name}.conf"]).policy
+    return Recorded(name, {int(row["job"]): row for row in attempts}, attempts, events, settings)
 
 
 def nodes_in(text: str) -> int:
@@ -144,7 +114,7 @@ class Replay:
 
     def __init__(self, recorded: Recorded, phase_s: int) -> None:
         self._recorded, self._phase_s = recorded, phase_s
-        policy = Slurm(**{**_COMMON, **KINDS[recorded.kind]})
+        policy = recorded.policy()
         self._cluster = cluster()
         self.scheduler = policy._built(self._cluster)
         self._priorities = policy._multifactor
@@ -440,7 +410,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sums = np.zeros(2)
     for recorded in files:
         real = seen(recorded)
-        ours = whole(recorded, Slurm(**{**_COMMON, **KINDS[recorded.kind]}))
+        ours = whole(recorded, recorded.policy())
         common = sorted(real.keys() & ours.keys())
         a, b = [real[number] for number in common], [ours[number] for number in common]
         others = [

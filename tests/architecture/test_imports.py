@@ -56,6 +56,11 @@ ALLOWED = {
         *("artist.core", "artist.engine", "artist.performance", "artist.workload", "artist.datacenter"),
         *("artist.recording", "artist.bad_input", "artist.run", "netmodels", *BASIC),
         "artist.policies.partitions",  # around the policy that the configuration names
+        "artist.site",
+    ),
+    "artist.site": (
+        *("artist.site", "artist.policies.slurm", "artist.workload.gpu_types", "artist.bad_input"),
+        *("netmodels.api", *BASIC),
     ),
     "netmodels": ("netmodels",),
     "artist.pricing": (

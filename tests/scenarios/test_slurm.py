@@ -384,6 +384,23 @@ def test_topology_tree_takes_the_tightest_leaf():
     assert [nodes.choose(0b11111, count) for count in (1, 2, 3)] == [0b10000, 0b00011, 0b10011]
 
 
+@pytest.mark.parametrize(
+    ("count", "chosen"),
+    [(1, [3]), (2, [3, 4]), (3, [0, 3, 4]), (5, [0, 1, 2, 3, 4])],
+)
+def test_nodes_of_the_lowest_weight_come_first(count, chosen):
+    """Nodes 3 and 4 weigh 1, 0 and 1 weigh 5, 2 weighs 9; else the first would be taken."""
+    nodes = Nodes(tiny_cluster(5, 1, cpus=9), by_weight=[0b11000, 0b00011, 0b00100])
+    assert nodes.choose(0b11111, count) == sum(1 << machine for machine in chosen)
+
+
+def test_a_job_gets_the_machine_of_the_lowest_weight():
+    """Machine m0 weighs 3 and m1 1, unstated: the first job is on m1, the second, of all GPUs, on m0."""
+    jobs = [job("a", 1, 10), job("b", 4, 10, at=1)]
+    assert run(jobs, slurm(), machines=2)[1] == [[0], [1]]
+    assert run(jobs, slurm(Weight={"m0": 3}), machines=2)[1] == [[1], [0]]
+
+
 def test_lln_takes_the_nodes_with_the_most_free_cpus():
     """Jobs of one GPU with 2 CPUs go to different nodes with LLN, else to the same."""
     jobs = [job("a", 1, 10, demand={"cpus": 2}), job("b", 1, 10, at=1, demand={"cpus": 2})]

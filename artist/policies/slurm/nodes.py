@@ -56,10 +56,14 @@ class Nodes:
     ----------
     leaves
         The leaf switches as sets of nodes, for topology/tree; None for topology/none.
+    by_weight
+        The nodes as sets of equal Weight, lowest first; none if all are equal.
     """
 
-    def __init__(self, cluster: Cluster, leaves: Sequence[int] | None = None) -> None:
-        self.cluster = cluster
+    def __init__(
+        self, cluster: Cluster, leaves: Sequence[int] | None = None, by_weight: Sequence[int] = ()
+    ) -> None:
+        self.cluster, self.by_weight = cluster, by_weight
         self._nodes = [_Node([m.gpus, m.cpus, m.memory_bytes]) for m in cluster.machines]
         self.open = (1 << len(self._nodes)) - 1
         self.uses: list[Use] = []
@@ -181,7 +185,7 @@ class Nodes:
         *,
         spread: bool = False,
     ) -> int:
-        """Return `count` of the able nodes, of which there are enough.
+        """Return `count` of the able nodes, of which there are enough: those of the lowest Weight first.
 
         For topology/tree: the leaf with the fewest able nodes that suffice, else those with the most; inside
         by index. Otherwise sets of consecutive able nodes: the smallest that suffices by free CPUs, else that
@@ -195,6 +199,17 @@ class Nodes:
         spread
             Whether to take the nodes with the most free CPUs instead (LLN).
         """
+        lighter = 0
+        for nodes in self.by_weight:
+            here = able & nodes
+            if here.bit_count() >= count:
+                able = here
+                break
+            lighter, count = lighter | here, count - here.bit_count()
+        return lighter | self._alike(able, count, end_ns, without, spread)
+
+    def _alike(self, able: int, count: int, end_ns: int, without: Collection[int], spread: bool) -> int:
+        """Return some of the able nodes, of equal Weight."""
         if self._leaves is not None:
             return _in_sets([leaf & able for leaf in self._leaves], count, int.bit_count)
         cpus = {m: self.free_cpus(m, end_ns, without) for m in members_of(able)}

@@ -24,14 +24,16 @@ reservations, licenses, features, arrays and heterogeneous jobs.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import field
 from functools import reduce
 from operator import or_
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
+from pydantic_core import ArgsKwargs
 
-from artist.core.buckets import set_of
+from artist.core.buckets import set_of, sets_by
 from artist.core.cluster import Allocation, Cluster, Machine
 from artist.core.compact_jobs import templates_of
 from artist.core.events import Arrival, Finish, MachineEvent, Stop
@@ -55,8 +57,12 @@ _MAX_S = 4e9
 
 @dataclass(config=STRICT)
 class Slurm:
-    """Slurm's scheduler; every field is explained in conf/policy/slurm.yaml."""
+    """Slurm's scheduler; every field is explained in conf/policy/slurm.yaml.
 
+    None stands for the default. `artist.site.slurm` reads the files of `conf` before the policy is made.
+    """
+
+    conf: str | tuple[str, ...] | None = None
     SchedulerType: Literal["sched/backfill", "sched/builtin"] = "sched/backfill"
     bf_interval: float = Field(default=30, ge=0.001, le=_MAX_S)
     bf_window: float = Field(default=1440, ge=0, le=_MAX_S)
@@ -79,9 +85,16 @@ class Slurm:
     PreemptType: PreemptPlugin = "preempt/none"
     PreemptMode: Literal["OFF", "REQUEUE"] = "OFF"
     TopologyPlugin: Literal["topology/none", "topology/tree"] = "topology/none"
+    Weight: dict[str, int] = field(default_factory=dict)
     partitions: tuple[Partition, ...] = ()
     qos: tuple[Qos, ...] = ()
     associations: tuple[Association, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: ArgsKwargs) -> ArgsKwargs:
+        named = {name: value for name, value in (given.kwargs or {}).items() if value is not None}
+        return ArgsKwargs(given.args, named)
 
     def __post_init__(self) -> None:
         self.on_events, self.interval_s = True, None
@@ -169,7 +182,9 @@ class Slurm:
 
     def _built(self, cluster: Cluster) -> Scheduler:
         tree = self.TopologyPlugin == "topology/tree"
-        nodes = Nodes(cluster, cluster.rack_sets if tree else None)
+        by_weight = sets_by(self.Weight.get(machine.name, 1) for machine in cluster.machines)
+        sets = [by_weight[weight] for weight in sorted(by_weight)] if len(by_weight) > 1 else []
+        nodes = Nodes(cluster, cluster.rack_sets if tree else None, sets)
         depths = Depths(
             self.default_queue_depth,
             self.bf_max_job_test,
@@ -340,10 +355,9 @@ def _shape(demand: Demand, partition: Partition, cluster: Cluster) -> tuple[int,
 
 def _types(demand: Demand, partition: Partition, cluster: Cluster) -> list[tuple[int, float]]:
     """Return the sets of a partition's nodes that may serve a job, and the worth of their GPUs."""
+    names = {*partition.Nodes}
     of_partition = set_of(
-        m
-        for m, machine in enumerate(cluster.machines)
-        if partition.Nodes == "ALL" or machine.name in partition.Nodes
+        m for m, machine in enumerate(cluster.machines) if partition.Nodes == "ALL" or machine.name in names
     )
     if not demand.gpus or not (demand.gpu_types or len(cluster.type_sets) > 1):
         return [(of_partition, 1.0)]

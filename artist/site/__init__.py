@@ -1,0 +1,1 @@
+"""Configuration files of a site's scheduler, read as settings of a run."""
