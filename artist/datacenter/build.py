@@ -1,8 +1,8 @@
 """The machines of a run, from its topology and configuration, and their events."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -46,9 +46,14 @@ def build_cluster(
         machine_type = topology.machine_type(group.type, field)
         names = group.names or ()
         for place in range(group.count + extra):
-            name = names[place] if place < len(names) else f"m{len(machines)}"
+            beyond = place - len(names)
+            more_of = f"{names[-1]}+{beyond + 1}" if names else f"m{len(machines)}"
+            name = names[place] if beyond < 0 else more_of
             rack = len(machines) // per_rack if group.rack is None else group.rack
             machines.append(machine_of(name, rack, machine_type, group.pool))
+    if twice := [name for name, count in Counter(one.name for one in machines).items() if count > 1]:
+        what, allowed = "two machines have one name", "different names"
+        raise InputError(what, where="cluster.machines", found=twice[0], allowed=allowed)
     if config.events is None:
         return Cluster(_with_spares(machines, config.spares), topology.default_machine_type), ()
     rows = read_events(config.events)
@@ -119,16 +124,16 @@ def build_failures(config: ClusterConfig, cluster: Cluster, seed: int) -> Failur
 
 def _with_spares(machines: list[Machine], spares: int) -> list[Machine]:
     """Return machines of which the last ones of each rack are spares: absent at first; one is never spare."""
-    racks = {rack: list(members) for rack, members in groupby(machines, lambda machine: machine.rack)}
-    if spares >= max(map(len, racks.values())):
-        largest = max(map(len, racks.values()))
-        allowed = f"fewer than the {largest} machines of the largest rack"
+    sizes, seen = Counter(machine.rack for machine in machines), Counter[int]()
+    if spares >= max(sizes.values()):
+        allowed = f"fewer than the {max(sizes.values())} machines of the largest rack"
         raise InputError("no machine would serve", where="cluster.spares", found=spares, allowed=allowed)
-    return [
-        replace(machine, present=machine.present and at < max(1, len(members) - spares))
-        for members in racks.values()
-        for at, machine in enumerate(members)
-    ]
+    placed = []
+    for machine in machines:
+        serves = seen[machine.rack] < max(1, sizes[machine.rack] - spares)
+        placed.append(replace(machine, present=machine.present and serves))
+        seen[machine.rack] += 1
+    return placed
 
 
 def _sizes(config: ClusterConfig) -> dict[str, object]:

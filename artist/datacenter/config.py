@@ -30,7 +30,7 @@ class MachineGroup(Strict):
     pool
         Their pool at the start.
     names
-        Their names; None for m0, m1, ... by their number.
+        Their names; None for m0, m1, ... by their number. More machines are named for the last: n8+1, ...
     rack
         Their rack; None to fill racks one after another.
     """
@@ -117,10 +117,6 @@ class ClusterConfig(Strict):
         names = [cause.cause for cause in self.failures or ()]
         if len(set(names)) < len(names):
             raise ValueError("cluster.failures has two causes of one name; a name for each cause")
-        groups = self.machines if isinstance(self.machines, list) else []
-        names = [name for group in groups for name in group.names or ()]
-        if len(set(names)) < len(names):
-            raise ValueError("cluster.machines has a name twice; a name for each machine")
         if isinstance(self.machines, list) and self.machine_type is not None:
             raise ValueError(
                 "cluster.machines is a list that names its types, so cluster.machine_type cannot hold too; "

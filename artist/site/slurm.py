@@ -231,11 +231,11 @@ class SlurmConf:
         for name, of_node in parts.items():
             node, types, total = self.nodes[name], {one[0] for one in of_node}, sum(one[1] for one in of_node)
             if node.gpus and (len(types) > 1 or 0 < total < node.gpus):
-                found, allowed = (
+                stated, allowed = (
                     f"{total} of {', '.join(sorted(types))}",
                     f"{node.gpus} of one type: {node.where}",
                 )
-                raise InputError(f"other GPUs in {name}", where=of_node[0][2], found=found, allowed=allowed)
+                raise InputError(f"other GPUs in {name}", where=of_node[0][2], found=stated, allowed=allowed)
             self.nodes[name] = node._replace(gpu_type=node.gpu_type or types.pop())
 
     def _named(

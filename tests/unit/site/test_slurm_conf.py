@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from artist.data import data_path
+from artist.errors import InputError
 from artist.policies.slurm.configuration import Association, Partition, Qos, time_ns
 from artist.policies.slurm.policy import Slurm
 from artist.run.build import build, check_config
@@ -78,6 +79,15 @@ def test_nodes_without_switches_fill_racks_and_keep_the_facts_of_the_topology(fi
     config = fill("NodeName=n[1-10] Gres=gpu:8", workload={"jobs": 3}, cluster={"machines_per_rack": 4})
     assert [(group["type"], group["count"]) for group in config["cluster"]["machines"]] == [("dgx_h100", 10)]
     assert build(check_config(config)).cluster.rack_of == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
+
+
+def test_switches_may_hold_nodes_in_any_order(fill: Fill) -> None:
+    """Odd numbers on one switch, even ones on the other: no machine is lost, each in its rack."""
+    switches = "SwitchName=odd Nodes=n[1,3]\nSwitchName=even Nodes=n[2,4]\n"
+    cluster = build(check_config(fill("NodeName=n[1-4] Gres=gpu:8", switches))).cluster
+    assert [(machine.name, machine.rack) for machine in cluster.machines] == [
+        ("n1", 0), ("n2", 1), ("n3", 0), ("n4", 1),
+    ]  # fmt: skip
 
 
 def test_nodes_on_no_switch_are_a_rack_each(fill: Fill) -> None:
@@ -399,3 +409,24 @@ def test_the_configurations_of_a_real_slurm_are_read_as_they_lie_there(shared: P
         )
         assert Slurm(**SlurmConf([file]).policy) == policy, file.name
     assert {file.stem.split("_")[0] for file in files} == {*KINDS}
+
+
+def test_more_machines_are_named_for_the_last_of_their_group(fill: Fill) -> None:
+    """What-if of two more nodes: they serve a partition of all; of two fewer: the last are gone."""
+    text = "NodeName=n[1-4] Gres=gpu:8\nPartitionName=a Nodes=n[1-4]\n"
+    names = {
+        more: [
+            machine.name
+            for machine in build(check_config(fill(text, cluster={"more": more}))).cluster.machines
+        ]
+        for more in (2, -2)
+    }
+    assert names == {2: ["n1", "n2", "n3", "n4", "n4+1", "n4+2"], -2: ["n1", "n2"]}
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "a"], ["a", "b", "c"]])
+def test_names_of_machines_are_one_each(names: list[str], fill: Fill) -> None:
+    """Two machines of a group; another number of names, or one twice, is refused."""
+    group = {"type": "dgx_h100", "count": 2, "names": names}
+    with pytest.raises(InputError, match=r"names for 2 machines|two machines have one name"):
+        build(check_config(fill("KillWait=1", cluster={"machines": [group]})))
