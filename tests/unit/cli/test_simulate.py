@@ -98,13 +98,13 @@ def test_own_parts_and_notes(tmp_path: Path) -> None:
     """A policy file in a folder of one's own is found; what the command notes on stderr is a warning."""
     (tmp_path / "my own" / "policy").mkdir(parents=True)
     (tmp_path / "my own/policy/mine.yaml").write_text("defaults: [fifo, _self_]\n", encoding="utf-8")
-    with pytest.warns(UserWarning, match="across_machines"):
+    with pytest.warns(UserWarning, match="collective_algorithm means nothing across machines"):
         run = artist.simulate(
             [
                 *DEMO,
                 "policy=mine",
-                "+network.system.collectives=nccl",
-                "+network.system.across_machines=tree",
+                "network.system.preset=papers",
+                "+network.system.collective_algorithm=direct",
             ],
             config_dir=tmp_path / "my own",
         )
