@@ -10,7 +10,7 @@ ours from the submissions, the ratio, the rank correlation, the largest differen
 `fifo` and `fifo_backfill`.
 
 The log does not have the phase of the controller's clock in the 30 s to which windows are aligned: that with
-the most equal decisions counts.
+the most equal decisions counts, for the whole runs too.
 """
 
 import argparse
@@ -49,11 +49,12 @@ from artist.units import NS_PER_S
 
 ACCOUNTS = {"u1": "red", "u2": "red", "u3": "blue", "u4": "blue"}
 STARTS = ("start_main", "start_backfill")
-GAP_S, QUIET_S = 0.9, 4.5
+GAP_S, QUIET_S, PASS_S = 0.9, 4.5, 2.2  # PASS_S: passes of the backfill loop are no further apart
 PHASES = 30
+LEAD_S = 9  # of the controller's start before the first submission, where its periods of recalculation begin
 _USERS = tuple(Association(account, user) for user, account in ACCOUNTS.items())
-_ACCOUNTING: dict[str, dict[str, Any]] = {  # set by sacctmgr, and a period that the conf of qos lacks
-    "qos": {"qos": (Qos("normal"), Qos("high", Priority=10, Preempt=("normal",))), "PriorityCalcPeriod": 1},
+_ACCOUNTING: dict[str, dict[str, Any]] = {  # set by sacctmgr
+    "qos": {"qos": (Qos("normal"), Qos("high", Priority=10, Preempt=("normal",)))},
     "quota": {
         "associations": (
             Association("red", GrpTRES={"gres/gpu": 16}),
@@ -121,8 +122,8 @@ class Replay:
         self._partitions = {one.PartitionName: one for one in policy._partitions}
         self._qos = {one.Name: one for one in policy.qos}
         self._known: dict[int, Job] = {}
-        self._ended: list[Job] = []
-        self._calculated_s = 0
+        self._victims_of: dict[int, list[tuple[int, float]]] = {}
+        self._period_ns = policy._period_ns
         starts: dict[int, list[float]] = {}
         for event in recorded.events:
             if event["event"] in STARTS:
@@ -134,6 +135,7 @@ class Replay:
             if int(row["attempt"]) < len(starts[int(row["job"])])
         ]
         self._second_s = min(logged - start for logged, start in pairs) + pairs[0][1] % 1
+        self._calculated_ns = self.now_ns(float(recorded.events[0]["t_s"])) - LEAD_S * NS_PER_S
 
     def now_ns(self, logged_s: float) -> int:
         """Return the controller's time, in whole seconds, with the phase of its clock."""
@@ -145,20 +147,25 @@ class Replay:
         self._recalculate(now_ns)
         if event["event"] == "submit":
             job = self._known[number] = self._job(number, now_ns)
-            if self._priorities is not None:
-                job.priority = self._priorities.priority(job, now_ns)
+            job.priority = self._priorities.priority(job, now_ns) if self._priorities else -number
             scheduler.submit(job)
         elif event["event"] == "end":
             if number in scheduler.running:
-                self._keep(scheduler.end(number), now_ns)
+                self._bill(scheduler.end(number), now_ns)
             elif number in scheduler.waiting:
                 scheduler.drop(number)
         elif event["event"] == "preempted_for":
             if number in scheduler.running:
-                self._keep(copy(scheduler.running[number]), now_ns)
+                self._bill(scheduler.running[number], now_ns)
                 scheduler.requeue(number, now_ns)
+                self._victims_of.setdefault(int(event["on_or_for"]), []).append((number, float(event["t_s"])))
         else:
             scheduler.start(self._known[number], nodes_in(event["on_or_for"]), now_ns)
+            for victim, stopped_s in self._victims_of.pop(number, ()):
+                if victim in scheduler.held_ns:  # it left between the two lines of the log: half-way
+                    left_ns = self.now_ns((stopped_s + float(event["t_s"])) / 2)
+                    eligible_ns = left_ns + scheduler_module.REQUEUE_NS
+                    scheduler.held_ns[victim] = scheduler.waiting[victim].eligible_ns = eligible_ns
 
     def decide(self, loop: str, logged_s: float) -> tuple[dict[int, int], set[int]]:
         """Return the starts, with their nodes, and the victims of a loop on a copy of the state."""
@@ -169,17 +176,15 @@ class Replay:
         starts = {job.number: chosen for job, chosen in decision.starts}
         return starts, {victim.number for victim, _ in decision.victims}
 
-    def _keep(self, job: Job, now_ns: int) -> None:
-        job.ended_ns = now_ns
-        self._ended.append(job)
+    def _bill(self, job: Job, now_ns: int) -> None:
+        if self._priorities is not None:
+            self._priorities.end(job, now_ns)
 
     def _recalculate(self, now_ns: int) -> None:
-        period_ns = 60 * NS_PER_S
-        if self._priorities is not None and now_ns >= self._calculated_s + period_ns:
-            jobs = [*self.scheduler.waiting.values(), *self.scheduler.running.values(), *self._ended]
-            self._priorities.recalculate(now_ns, sorted(jobs, key=lambda job: job.number))
-            self._ended.clear()
-            self._calculated_s = now_ns
+        while self._priorities is not None and now_ns >= self._calculated_ns + self._period_ns:
+            self._calculated_ns += self._period_ns
+            jobs = [*self.scheduler.waiting.values(), *self.scheduler.running.values()]
+            self._priorities.recalculate(self._calculated_ns, sorted(jobs, key=lambda job: job.number))
             self.scheduler.rank_again()
 
     def _copied(self) -> Scheduler:
@@ -275,7 +280,7 @@ def one_step(recorded: Recorded, phase_s: int) -> Counts:
         at_s = float(batch[0]["t_s"])
         if at_s - last_s >= QUIET_S and replay.scheduler.waiting:
             loops = STARTS[: 1 + (recorded.kind != "builtin")]
-            counts.add("quiet", not any(replay.decide(loop, at_s - 0.6)[0] for loop in loops))
+            counts.add("quiet", not any(replay.decide(loop, at_s - PASS_S)[0] for loop in loops))
         last_s = float(batch[-1]["t_s"])
         if batch[0]["event"] not in (*STARTS, "preempted_for"):
             replay.apply(batch[0])
@@ -309,7 +314,7 @@ def _job_sized(self: NodeSpace, begin_ns: int, end_ns: int, nodes: int) -> None:
     """Reserve nothing."""
 
 
-def _exact(nodes: Nodes, job: Job, among: int, now_ns: int) -> tuple[int, int] | None:
+def _exact(nodes: Nodes, job: Job, among: int, now_ns: int, *_: object) -> tuple[int, int] | None:
     """Return the first end of a job after which one fits, without windows."""
     for use in nodes.uses:
         able = nodes.able_by(job.need, among, use.end_ns)
@@ -340,12 +345,14 @@ RULES: dict[str, Callable[[], Any]] = {
 # --- whole runs
 
 
-def whole(recorded: Recorded, policy: Any) -> dict[int, float]:
+def whole(recorded: Recorded, policy: Any, phase_s: int = 0) -> dict[int, float]:
     """Return the wait of each job until its last start, in s, of a run from the submissions."""
+    since_s = 10 * PHASES - phase_s
+    policy._calculated_ns = (since_s - LEAD_S) * NS_PER_S
     specs = [
         JobSpec(
             str(number),
-            round(float(row["submit_s"]) + float(row["late_s"])) * NS_PER_S,
+            (since_s + round(float(row["submit_s"]) + float(row["late_s"]))) * NS_PER_S,
             Demand(int(row["gpus"]), cpus=int(row["nodes"]), max_machines=int(row["nodes"])),
             iterations=int(row["run_s"]),
             compute_ns=NS_PER_S,
@@ -410,7 +417,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sums = np.zeros(2)
     for recorded in files:
         real = seen(recorded)
-        ours = whole(recorded, recorded.policy())
+        ours = whole(recorded, recorded.policy(), phases[recorded.name])
         common = sorted(real.keys() & ours.keys())
         a, b = [real[number] for number in common], [ours[number] for number in common]
         others = [

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
+from artist.core.buckets import members_of, set_of
 from artist.core.cluster import CapacityEvent, Slice
 from artist.core.events import Start, Stop
 from artist.engine.overheads import Overheads
@@ -14,6 +15,7 @@ from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.job import Job, Need
 from artist.policies.slurm.nodes import Nodes
 from artist.policies.slurm.policy import Slurm
+from artist.policies.slurm.starts import NodeSpace, earliest
 from artist.testing.conformance import PolicyConformance
 from artist.testing.tiny import job as plain
 from artist.testing.tiny import run_checked, seconds, tiny_cluster
@@ -104,6 +106,87 @@ def test_depths_bound_the_loops():
     assert run(users, slurm(bf_max_job_user=1))[0] == [0, 10, 15, 15]
 
 
+def test_the_backfill_loop_ends_when_its_table_is_full():
+    """The table has bf_max_job_test rows: 1, and 2 more for `first` (10 to 15), 1 more for `long` (15 to 27).
+
+    So it is full with 4, before `short`, though only two jobs were tested.
+    """
+    assert run(QUEUE, slurm(bf_max_job_test=4))[0] == [0, 10, 15, 15]
+    assert run(QUEUE, slurm(bf_max_job_test=5))[0] == [0, 10, 15, 1]
+
+
+def test_reservations_begin_at_multiples_of_bf_resolution():
+    """`first` has the node from 19 on, with a resolution of 10 s from 10 on: too early for 12 s from 1."""
+    jobs = [job("runs", 3, 19), job("first", 4, 5, at=1), job("next", 1, 12, at=1)]
+    assert run(jobs, slurm())[0] == [0, 19, 1]
+    assert run(jobs, slurm(bf_resolution=10))[0] == [0, 19, 24]
+
+
+ENDS = {0: 10, 1: 50, 2: 95, 3: 140, 4: 170}  # s at which the jobs on five nodes of one GPU end
+
+
+def planned(ends, count, among, now_s=0, over_limit_s=0):
+    """Return the planned start in s and the nodes of a job on `count` of the nodes `among`."""
+    nodes = Nodes(tiny_cluster(5, 1, cpus=9))
+    for node, end_s in ends.items():
+        nodes.take(node, end_s * NS_PER_S, (Slice(node, 1, 1),))
+    one = Job(9, count, Need(1, 1, 0), count, count, 0, 1, (0b11111,), Partition("p"), 0, 0)
+    start_ns, chosen = earliest(nodes, one, set_of(among), now_s * NS_PER_S, over_limit_s * NS_PER_S)
+    return start_ns / NS_PER_S, members_of(chosen)
+
+
+@pytest.mark.parametrize(
+    ("count", "start_s"),
+    [
+        (1, 50),  # the first window is to 30 + 30: ends of 10 and 50
+        (2, 50),
+        (3, 140),  # the next to 30 + 60, but 95 is later, so to 30 + 120: 95 and 140
+        (5, 170),  # to 30 + 240
+    ],
+)
+def test_windows_double_from_the_first_end_rounded_up_to_30_seconds(count, start_s):
+    """The first end, 10, is rounded up to 30. A window from its own first end would have 95 to 180."""
+    assert planned(ENDS, count, range(5))[0] == start_s
+
+
+def test_a_window_is_over_only_if_the_next_job_of_all_is_later():
+    """On nodes 0 and 4 one fits from 10 on; with a job elsewhere that ends at 50 the window has 170, too."""
+    assert planned({0: 10, 4: 170}, 1, (0, 4)) == (10, [0])
+    assert planned({0: 10, 1: 50, 4: 170}, 1, (0, 4)) == (170, [0])
+
+
+def test_a_job_beyond_its_limit_is_expected_to_end_by_over_time_limit_and_kill_wait():
+    """Its limit was at 10. At 100 with 40 s more it is overdue, so it ends in a second; with 300 s at 310."""
+    assert planned({0: 10}, 1, (0,), 100, 40)[0] == 101
+    assert planned({0: 10}, 1, (0,), 100, 300)[0] == 310
+    assert planned({0: 10}, 1, (0,), 9, 300)[0] == 10
+
+
+def test_periods_of_the_table_of_reservations():
+    """Nodes 0 and 1 from 0 to 100; node 0 is reserved from 20 to 40, node 1 from 40 to 60.
+
+    From 10 to 30 node 1 is free, and other nodes come at the end of the period from 20 to 40, not at 20, as
+    nothing is added there. Periods with equal nodes are one, but each counts in the size of the table.
+    """
+    space = NodeSpace(0, 100, 0b11)
+    space.reserve(20, 40, 0b01)
+    space.reserve(40, 60, 0b10)
+    assert space.free(10, 30) == (0b10, 40)
+    assert space.free(10, 19) == (0b11, 40)
+    assert space.free(10, 20) == (0b10, 40)  # both ends included
+    assert space.free(50, 70) == (0b01, 60)
+    assert space.free(60, 200) == (0b11, None)
+    assert not space.overlaps(0, 20, 0b11)
+    assert space.overlaps(0, 21, 0b01)
+    assert not space.overlaps(0, 40, 0b10)
+    assert space.records == 4
+    space.reserve(20, 40, 0b10)
+    space.reserve(40, 60, 0b01)
+    assert space.free(30, 30) == (0, 60)
+    space.reserve(40, 50, 0b01)
+    assert space.records == 6
+
+
 def test_a_machine_that_fails_and_joins_is_left_out_meanwhile():
     """The only node fails at 2 and joins at 30: the job starts over 121 s after its stop, at 123."""
     events = [CapacityEvent(seconds_to_ns(at), kind, 0) for at, kind in ((2, "fail"), (30, "join"))]
@@ -175,10 +258,10 @@ RED = Association("red", Fairshare=1), Association("red", "u")
 BLUE = Association("blue", Fairshare=3), Association("blue", "v")
 
 
-def billed(account, user, seconds_, start_s=0):
-    """Return a job of one CPU that has ended."""
+def billed(account, user):
+    """Return a job of one CPU that runs from 0 on."""
     one = Job(0, 1, Need(1, 1, 0), 1, 1, 0, 1, (1,), Partition("p"), 0, 0, None, account, user)
-    one.start_ns, one.ended_ns = start_s * NS_PER_S, (start_s + seconds_) * NS_PER_S
+    one.start_ns = 0
     return one
 
 
@@ -189,27 +272,36 @@ def test_classic_fair_share_is_two_to_the_minus_usage_over_shares():
     A user's part counts from its first use after a recalculation; half of it is left after a half-life.
     """
     shares = FairShare((*RED, *BLUE), 0, tree=False)
-    shares.add(billed("red", "u", 30), 0)
-    again = billed("blue", "v", 90)
-    again.number = 1
-    shares.add(again, 0)
+    shares.add(billed("red", "u"), 30 * NS_PER_S)
+    shares.add(billed("blue", "v"), 90 * NS_PER_S)
     shares.decay(0)
     assert shares.factor("red", "u") == pytest.approx(2**-1.25)
     assert shares.factor("blue", "v") == pytest.approx(2**-1.25)
     assert shares.factor("red", "nobody") == 0
     halved = FairShare((*RED, *BLUE), 600 * NS_PER_S, tree=False)
-    halved.add(billed("red", "u", 1), 0)
+    halved.add(billed("red", "u"), NS_PER_S)
     halved.decay(600 * NS_PER_S)
     assert halved.usage["red", "u"] == pytest.approx(0.5, rel=0.01)
+
+
+def test_an_account_has_the_usage_of_the_last_recalculation_a_user_that_of_its_first_use_after_it():
+    """Red's U is 1 of 1 at the recalculation at 10. Then blue's v ends with 30 s: u's part is 10/40.
+
+    U of u: 1/4 + (1 - 1/4) x its only share = 1: 2^-(1/0.2). Blue's is 0 of then: v 3/4 + (0 - 3/4) x 1 = 0.
+    """
+    shares = FairShare((*RED, *BLUE), 0, tree=False)
+    shares.add(billed("red", "u"), 10 * NS_PER_S)
+    shares.decay(10 * NS_PER_S)
+    shares.add(billed("blue", "v"), 30 * NS_PER_S)
+    assert shares.factor("red", "u") == pytest.approx(2**-5)
+    assert shares.factor("blue", "v") == 1
 
 
 def test_the_fair_tree_ranks_accounts_then_users():
     """Red has used 30 of 40 with 1/5 of the shares, blue 10 with 3/5: root's user is first, then v, u."""
     shares = FairShare((*RED, *BLUE), 0, tree=True)
-    shares.add(billed("red", "u", 30), 0)
-    again = billed("blue", "v", 10)
-    again.number = 1
-    shares.add(again, 0)
+    shares.add(billed("red", "u"), 30 * NS_PER_S)
+    shares.add(billed("blue", "v"), 10 * NS_PER_S)
     shares.decay(0)
     assert shares.factor("root", "root") == 1
     assert shares.factor("blue", "v") == pytest.approx(2 / 3)
@@ -318,6 +410,56 @@ def test_victims_that_hold_no_chosen_node_are_spared():
     assert places[2] == [0]
 
 
+def test_victims_are_sorted_again_to_spare_some():
+    """On 4 GPUs a (1) and b (3): urgent wants 3. Removed are a and b, then b is tried first, and suffices."""
+    jobs = [job("a", 1, 50), job("b", 3, 50), job("u", 3, 5, at=3, partition="urgent")]
+    _, _, events = run(jobs, preempting())
+    assert [e.job for e in events if isinstance(e, Stop)] == [1]
+
+
+def test_a_job_that_may_preempt_reserves_the_nodes_that_its_victims_leave():
+    """Urgent wants both nodes; k, which is not preempted, has m0 to 10, a has m1: urgent starts at 10.
+
+    So c (1 GPU, 20 s), beside a, would delay it by its limit: it waits, though only k has to end.
+    """
+    kept = Partition("kept", PriorityTier=5, PreemptMode="OFF")
+    policy = slurm(PreemptType="preempt/partition_prio", PreemptMode="REQUEUE", partitions=(*TIERS, kept))
+    jobs = [
+        job("k", 2, 10, partition="kept"),
+        job("a", 1, 50),
+        job("u", 4, 5, at=3, partition="urgent"),
+        job("c", 1, 20, at=4, partition="kept"),
+    ]
+    starts, _, _ = run(jobs, policy, machines=2, gpus=2)
+    assert starts == [0, 0, 10, 15]
+
+
+def test_a_requeued_job_keeps_its_place_by_priority_basic_and_goes_behind_its_equals_by_multifactor():
+    """Urgent stops a at 1 and ends at 200; w was submitted with a, at 0. Which of them is first at 200?"""
+    jobs = [job("a", 4, 10), job("w", 4, 10), job("u", 4, 199, at=1, partition="urgent")]
+    for kind, first in (("priority/basic", 0), ("priority/multifactor", 1)):
+        _, _, events = run(jobs, preempting(PriorityType=kind), overheads=Overheads(on_stop="lose_all"))
+        assert [e.job for e in events if isinstance(e, Start) and e.time_ns == 200 * NS_PER_S] == [first]
+
+
+def test_a_qos_that_may_preempt_another_is_before_it_whatever_the_priorities():
+    """Both wait for a, of QOS low, no victim: b (normal) has the higher priority, h (high) may preempt it."""
+    qos = (Qos("low"), Qos("normal", Priority=9), Qos("high", Preempt=("normal",)))
+    policy = slurm(
+        PriorityType="priority/multifactor",
+        PriorityWeightQOS=100,
+        PreemptType="preempt/qos",
+        PreemptMode="REQUEUE",
+        qos=qos,
+    )
+    jobs = [
+        job("a", 4, 10, qos="low"),
+        job("b", 4, 10, at=1, qos="normal"),
+        job("h", 4, 10, at=2, qos="high"),
+    ]
+    assert run(jobs, policy)[0] == [0, 20, 10]
+
+
 def test_no_job_is_preempted_by_its_own_tier_or_with_mode_off():
     """B waits for a in each of them."""
     jobs = [job("a", 4, 10), job("b", 4, 5, at=3)]
@@ -361,6 +503,8 @@ def replace_grace(partition, grace_s):
         ([9, 5, 7, 0, 6], 2, [0, 1]),  # 4 alone is too small: the first nodes of 0-2
         ([9, 5, 7, 0, 6], 4, [0, 1, 2, 4]),  # none suffices: the largest set, then the rest
         ([9, 5, 0, 4, 6], 2, [3, 4]),  # 14 and 10 CPUs
+        ([1, 2, 0, 9, 0], 2, [0, 3]),  # 0-1 suffices, 3 does not but has more; last node: fewest of 0-1
+        ([9, 0, 1, 2, 0], 2, [2, 3]),  # in the other order 2-3 replaces 0, as the first that suffices
     ],
 )
 def test_nodes_of_a_job_by_consecutive_sets(free_cpus, count, chosen):

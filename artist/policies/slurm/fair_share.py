@@ -42,29 +42,25 @@ class FairShare:
         for child, parent in self._parent.items():
             self._siblings[parent] = self._siblings.get(parent, 0) + self._shares[child]
         self._decay = 1 - _LN2 * NS_PER_S / half_life_ns if half_life_ns else 1.0
-        self._tree = tree
+        self.tree = tree
         self.usage: dict[Key, float] = dict.fromkeys((_ROOT, *self._parent), 0.0)
         self._effective: dict[Key, float] = {}
         self._factors: dict[Key, float] = {}
-        self._billed_ns: dict[int, int] = {}  # time up to which a job's usage was added
-        self._last_ns = 0
+        self.calculated_ns = 0
 
     def decay(self, now_ns: int) -> None:
         """Let all usage decay up to now; effective usage is that of now."""
-        factor = self._decay ** ((now_ns - self._last_ns) / NS_PER_S)
+        factor = self._decay ** ((now_ns - self.calculated_ns) / NS_PER_S)
         self.usage = {key: used * factor for key, used in self.usage.items()}
-        self._last_ns, self._effective, self._factors = now_ns, {}, {}
+        self._effective, self._factors = {}, {}
         for key in self._parent:
             if not key[1]:
                 self._effective_of(key)
 
-    def add(self, job: Job, now_ns: int) -> None:
-        """Add the usage of a job since the last time, up to its end if it has ended."""
+    def add(self, job: Job, until_ns: int) -> None:
+        """Add the usage of a job since the last recalculation, up to a time or its end."""
         key = job.account, job.user
-        begin_ns = max(job.start_ns, self._billed_ns.get(job.number, 0))
-        until_ns = now_ns if job.ended_ns < 0 else job.ended_ns
-        seconds = max(0, until_ns - begin_ns) / NS_PER_S
-        self._billed_ns[job.number] = until_ns
+        seconds = max(0, until_ns - max(job.start_ns, self.calculated_ns)) / NS_PER_S
         factor = job.qos.UsageFactor if job.qos is not None else 1.0
         used = seconds * self._decay**seconds * job.billing * factor
         while key in self._parent:
@@ -78,7 +74,7 @@ class FairShare:
         if key not in self._parent:
             return 0.0
         if key not in self._factors:
-            if self._tree:
+            if self.tree:
                 self._factors = self._ranked()
             else:
                 self._factors[key] = 2.0 ** -(self._effective_of(key) / self._share(key))

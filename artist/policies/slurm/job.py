@@ -31,12 +31,12 @@ class Job:
         Time limit, `UNLIMITED_NS` for none.
     places
         Sets of nodes (`artist.core.buckets`) any of which may serve: one for each GPU type, if they differ.
-    eligible_ns
-        Time from which it may start, and from which its age counts.
+    queued_ns, eligible_ns
+        Time of its submission or last requeue; time from which it may start, and from which its age counts.
     priority
         A higher one first, after the tier of the partition.
-    start_ns, ended_ns
-        Its start, while it runs, and, kept for the usage, its end; -1 for none.
+    start_ns
+        Its start, while it runs; -1 for none.
     billing
         Weighted resources, per second of its run.
     """
@@ -50,20 +50,19 @@ class Job:
     limit_ns: int
     places: tuple[int, ...]
     partition: Partition
-    submit_ns: int
+    queued_ns: int
     eligible_ns: int
     qos: Qos | None = None
     account: str = ""
     user: str = ""
     priority: int = 0
     start_ns: int = -1
-    ended_ns: int = -1
     billing: float = 1.0
 
     @property
-    def rank(self) -> tuple[int, int, int]:
+    def rank(self) -> tuple[int, int, int, int]:
         """Its rank in the queue, the smallest first."""
-        return -self.partition.PriorityTier, -self.priority, self.number
+        return -self.partition.PriorityTier, -self.priority, self.queued_ns, self.number
 
     def end_ns(self, start_ns: int) -> int:
         """Return its end by the limit."""

@@ -4,7 +4,7 @@ Sets of nodes are integers with one bit per node (`artist.core.buckets`).
 """
 
 from bisect import insort
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -124,8 +124,15 @@ class Nodes:
             )
         return able
 
-    def able_by(self, need: Need, among: int, end_ns: int) -> int:
-        """Return the nodes of a set that have room once all jobs that end by a time have ended."""
+    def able_by(self, need: Need, among: int, end_ns: int, without: Collection[int] = ()) -> int:
+        """Return the nodes of a set that have room once the jobs that end by a time, and others, ended."""
+        if without:
+            return (
+                self.able_without(
+                    need, [use.job for use in self.uses if use.end_ns <= end_ns or use.job in without]
+                )
+                & among
+            )
         ready = self.able(need) & among
         for m in members_of(among & ~ready):
             if self.able_at_ns(m, need) <= end_ns:
@@ -188,9 +195,9 @@ class Nodes:
         """Return `count` of the able nodes, of which there are enough: those of the lowest Weight first.
 
         For topology/tree: the leaf with the fewest able nodes that suffice, else those with the most; inside
-        by index. Otherwise sets of consecutive able nodes: the smallest that suffices by free CPUs, else that
-        with the most nodes first; of a set the first nodes, for one node that with the fewest free CPUs. Ties
-        go to the first.
+        by index. Otherwise sets of consecutive able nodes: in order, one replaces the best so far if it is
+        the first that suffices, suffices with fewer free CPUs, or does not suffice and has more. Of a set the
+        first nodes; as the last node of the job that with the fewest free CPUs. Ties go to the first.
 
         Parameters
         ----------
@@ -211,27 +218,38 @@ class Nodes:
     def _alike(self, able: int, count: int, end_ns: int, without: Collection[int], spread: bool) -> int:
         """Return some of the able nodes, of equal Weight."""
         if self._leaves is not None:
-            return _in_sets([leaf & able for leaf in self._leaves], count, int.bit_count)
+            return _in_leaves([leaf & able for leaf in self._leaves], count)
         cpus = {m: self.free_cpus(m, end_ns, without) for m in members_of(able)}
         if spread:
-            return set_of(sorted(cpus, key=lambda m: (-cpus[m], m))[:count])
-        sets = _consecutive(able)
-        if count > 1:
-            return _in_sets(sets, count, lambda nodes: sum(cpus[m] for m in members_of(nodes)))
-        smallest = min(sets, key=lambda nodes: sum(cpus[m] for m in members_of(nodes)))
-        return 1 << min(members_of(smallest), key=lambda m: (cpus[m], m))
+            machines = self.cluster.machines
+            return set_of(sorted(cpus, key=lambda m: (-cpus[m] / (machines[m].cpus or 1), m))[:count])
+        sets, chosen = _consecutive(able), 0
+        while True:
+            best = best_cpus = 0
+            for nodes in sets:
+                size = sum(cpus[m] for m in members_of(nodes))
+                enough, had_enough = nodes.bit_count() >= count, best.bit_count() >= count
+                better = (size < best_cpus or not had_enough) if enough else size > best_cpus
+                if not best or better:
+                    best, best_cpus = nodes, size
+            if count == 1:
+                return chosen | 1 << min(members_of(best), key=lambda m: (cpus[m], m))
+            if best.bit_count() >= count:
+                return chosen | set_of(members_of(best)[:count])
+            chosen, count = chosen | best, count - best.bit_count()
+            sets.remove(best)
 
 
-def _in_sets(sets: Sequence[int], count: int, size: Callable[[int], int]) -> int:
-    """Return nodes of the smallest set that suffices, else of those with the most nodes first."""
+def _in_leaves(leaves: list[int], count: int) -> int:
+    """Return nodes of the smallest leaf that suffices, else of those with the most nodes first."""
     chosen = 0
     while True:
-        enough = [nodes for nodes in sets if nodes.bit_count() >= count]
+        enough = [nodes for nodes in leaves if nodes.bit_count() >= count]
         if enough:
-            return chosen | set_of(members_of(min(enough, key=size))[:count])
-        largest = max(sets, key=int.bit_count)
+            return chosen | set_of(members_of(min(enough, key=int.bit_count))[:count])
+        largest = max(leaves, key=int.bit_count)
         chosen, count = chosen | largest, count - largest.bit_count()
-        sets = [nodes for nodes in sets if nodes != largest]
+        leaves.remove(largest)
 
 
 def _consecutive(nodes: int) -> list[int]:

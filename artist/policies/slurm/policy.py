@@ -1,18 +1,19 @@
 """Slurm: main loop in order of priority, backfill loop around reservations of whole nodes.
 
-In plain words: jobs wait by the tier of their partition, then by priority, then in order of submission. At
-each event the main loop starts them in that order; one that does not fit holds up those behind it on the
-nodes of its partition. Every bf_interval, if anything changed, the backfill loop goes through the queue: a
-job that fits now starts if it delays no reservation; for the others nodes are reserved, whole, at the first
-time at which running jobs will have left them by their limits. Jobs of a higher tier or QOS may preempt
-others. A job above a limit of its QOS, account or user waits and holds up none.
+In plain words: jobs wait by the tier of their partition, then by priority, then in order of submission or
+requeue; one whose QOS may preempt another's is before it. At each event the main loop starts them in that
+order; one that does not fit holds up those behind it on the nodes of its partition. Every bf_interval, if
+anything changed, the backfill loop goes through the queue: a job that fits now starts if it delays no
+reservation; for the others nodes are reserved, whole, at the first time at which running jobs will have left
+them by their limits. Jobs of a higher tier or QOS may preempt others. A job above a limit of its QOS, account
+or user waits and holds up none.
 
 Settings have the names of slurm.conf and sacctmgr; nodes are the machines, leaf switches of topology/tree the
 racks. A job's partition, account, QOS, user and limit are those of the trace.
 
 Source: Slurm's documentation (22.05): sched_config, slurm.conf(5), priority_multifactor, fair_tree, preempt,
-qos, resource_limits, topology; rules that it leaves open as observed of a real controller
-(`scripts/validation/slurm.py`).
+qos, resource_limits, topology; rules that it leaves open from its source (backfill.c, job_scheduler.c,
+select/cons_tres) and as observed of a real controller (`scripts/validation/slurm.py`).
 
 Differs from Slurm: loops take no time and find all events of their instant done, so bf_continue, yields and
 time limits of the loops have no meaning; a victim without grace time stops at the start of the job that it
@@ -23,7 +24,6 @@ reservations, licenses, features, arrays and heterogeneous jobs.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from copy import copy
 from dataclasses import field
 from functools import reduce
 from operator import or_
@@ -70,6 +70,8 @@ class Slurm:
     bf_max_job_test: int = Field(default=500, ge=1)
     bf_max_job_user: int = Field(default=0, ge=0)
     default_queue_depth: int = Field(default=100, ge=1)
+    OverTimeLimit: Time = 0
+    KillWait: float = Field(default=30, ge=0, le=_MAX_S)
     preempt_reorder_count: int = Field(default=1, ge=0, le=100)
     PriorityType: PriorityPlugin = "priority/basic"
     PriorityWeightAge: int = Field(default=0, ge=0)
@@ -114,7 +116,6 @@ class Slurm:
         self._interval_ns = seconds_to_ns(self.bf_interval)
         self._scheduler: Scheduler | None = None
         self._multifactor: Multifactor | None = None
-        self._ended: list[Job] = []  # since the last recalculation
         self._leaving: dict[int, int] = {}  # victims in their grace time, and its end
         self._shapes: dict[tuple[Demand, str], tuple[int, Need, int, tuple[int, ...]]] = {}
         self._calculated_ns = self._filled_ns = -UNLIMITED_NS
@@ -191,6 +192,7 @@ class Slurm:
             self.bf_max_job_user,
             seconds_to_ns(60 * self.bf_window),
             seconds_to_ns(self.bf_resolution),
+            time_ns(self.OverTimeLimit) + seconds_to_ns(self.KillWait),
         )
         preemption = Preemption(self.PreemptType, self.PreemptMode, self.preempt_reorder_count)
         if self.PriorityType == "priority/multifactor":
@@ -222,12 +224,12 @@ class Slurm:
         arrived = [event.job for event in view.news if isinstance(event, Arrival)]
         if arrived:
             for job in self._jobs(view, arrived):
-                if self._multifactor is not None:
-                    job.priority = self._multifactor.priority(job, view.now_ns)
+                multifactor = self._multifactor
+                job.priority = multifactor.priority(job, view.now_ns) if multifactor else -job.number
                 scheduler.submit(job)
         for event in view.news:
             if isinstance(event, Finish) and event.job in scheduler.running:
-                self._keep_usage(scheduler.end(event.job), event.time_ns)
+                self._bill(scheduler.end(event.job), event.time_ns)
                 self._leaving.pop(event.job, None)
             elif isinstance(event, Stop) and event.job in scheduler.running:
                 self._requeue(scheduler, event.job, event.time_ns, None)
@@ -239,23 +241,21 @@ class Slurm:
         """Let a victim wait again."""
         if plan is not None:
             plan.stop(number)
-        self._keep_usage(copy(scheduler.running[number]), now_ns)
+        self._bill(scheduler.running[number], now_ns)
         self._leaving.pop(number, None)
         scheduler.requeue(number, now_ns)
         self._changed = True
 
-    def _keep_usage(self, job: Job, ended_ns: int) -> None:
-        """Keep a job that ended until its usage is added."""
+    def _bill(self, job: Job, ended_ns: int) -> None:
+        """Add the usage of a job that ended."""
         if self._multifactor is not None:
-            job.ended_ns = ended_ns
-            self._ended.append(job)
+            self._multifactor.end(job, ended_ns)
 
     def _recalculate(self, scheduler: Scheduler, now_ns: int) -> None:
         """Set all priorities anew."""
         assert self._multifactor is not None
-        jobs = [*scheduler.waiting.values(), *scheduler.running.values(), *self._ended]
+        jobs = [*scheduler.waiting.values(), *scheduler.running.values()]
         self._multifactor.recalculate(now_ns, sorted(jobs, key=lambda job: job.number))
-        self._ended.clear()
         self._calculated_ns = now_ns
         scheduler.rank_again()
         self._changed = True

@@ -75,19 +75,27 @@ class Multifactor:
             parts += weights.fair_share * self._fair_share.factor(job.account, job.user)
         return max(1, int(parts))
 
+    def end(self, job: Job, now_ns: int) -> None:
+        """Add the usage of a job that ends, or stops."""
+        if self._fair_share is not None:
+            self._fair_share.add(job, now_ns)
+
     def recalculate(self, now_ns: int, jobs: Sequence[Job]) -> None:
         """Decay the usage, add that of running jobs, and set the priorities of waiting ones.
 
         Parameters
         ----------
         jobs
-            All that wait or run, and those that ended since the last time, by number.
+            All that wait or run, by number. In classic fair share a user's factor has the usage of the jobs
+            before its first one that waits; in the fair tree that of all.
         """
-        if self._fair_share is not None:
-            self._fair_share.decay(now_ns)
-        for job in jobs:
-            if job.start_ns >= 0:
-                if self._fair_share is not None:
-                    self._fair_share.add(job, now_ns)
-            else:
+        shares = self._fair_share
+        if shares is not None:
+            shares.decay(now_ns)
+        for job in sorted(jobs, key=lambda job: job.start_ns < 0) if shares and shares.tree else jobs:
+            if job.start_ns < 0:
                 job.priority = self.priority(job, now_ns)
+            elif shares is not None:
+                shares.add(job, now_ns)
+        if shares is not None:
+            shares.calculated_ns = now_ns

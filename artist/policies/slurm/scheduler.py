@@ -1,11 +1,16 @@
 """The two loops: the main one starts jobs in strict order, the backfill one around reservations."""
 
-from bisect import bisect_left, insort
-from collections.abc import Iterable
+from bisect import insort
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import islice
+from operator import or_
 from typing import NamedTuple
 
 from artist.core.cluster import Cluster
+from artist.core.job import UNLIMITED_NS
 from artist.policies.slurm.job import Job
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.nodes import Nodes
@@ -28,7 +33,9 @@ class Depths(NamedTuple):
     bf_window_ns
         Starts later than this from now are not reserved.
     bf_resolution_ns
-        Reservations begin at multiples of this, rounded down, and end at multiples, rounded up.
+        Reservations begin and end at multiples of this, rounded down, and last for one at least.
+    over_limit_ns
+        OverTimeLimit and KillWait: time after its limit at which a job beyond it is expected to end.
     """
 
     default_queue_depth: int
@@ -36,6 +43,7 @@ class Depths(NamedTuple):
     bf_max_job_user: int
     bf_window_ns: int
     bf_resolution_ns: int
+    over_limit_ns: int
 
 
 @dataclass(slots=True)
@@ -65,14 +73,15 @@ class Scheduler:
         self.waiting: dict[int, Job] = {}
         self.running: dict[int, Job] = {}
         self.held_ns: dict[int, int] = {}  # requeued jobs that wait, and the time from which they may start
-        self._queue: list[tuple[tuple[int, int, int], int]] = []  # rank and number of those that wait
+        self._queue: list[Job] = []  # those that wait, the first one first
+        self._key = preemption.queue_key()
 
     # --- events
 
     def submit(self, job: Job) -> None:
         """Queue a job."""
         self.waiting[job.number] = job
-        insort(self._queue, (job.rank, job.number))
+        insort(self._queue, job, key=self._key)
 
     def start(self, job: Job, chosen: int, now_ns: int) -> None:
         """Start a job on nodes."""
@@ -91,19 +100,19 @@ class Scheduler:
     def drop(self, number: int) -> None:
         """Remove a job that waits."""
         job = self.waiting.pop(number)
-        del self._queue[bisect_left(self._queue, (job.rank, number))]
+        self._queue.remove(job)
         self.held_ns.pop(number, None)
 
     def requeue(self, number: int, now_ns: int) -> None:
         """Let a running job wait again."""
         job = self.end(number)
-        job.start_ns, job.eligible_ns = -1, now_ns + REQUEUE_NS
+        job.start_ns, job.queued_ns, job.eligible_ns = -1, now_ns, now_ns + REQUEUE_NS
         self.held_ns[number] = job.eligible_ns
         self.submit(job)
 
     def rank_again(self) -> None:
         """Sort the queue, after priorities changed."""
-        self._queue = sorted((job.rank, job.number) for job in self.waiting.values())
+        self._queue.sort(key=self._key)
 
     def reason(self, job: Job) -> str:
         """Return the limit for which a job has to wait, empty for none."""
@@ -121,7 +130,7 @@ class Scheduler:
         A job above a limit is passed over, and holds up none.
         """
         decision, blocked = Decision(), 0
-        for job in self._eligible(now_ns, self._depths.default_queue_depth):
+        for job in islice(self._eligible(now_ns), self._depths.default_queue_depth):
             places = tuple(nodes & ~blocked & self.nodes.open for nodes in job.places)
             if not any(places) or self._limits.reason(job, self.running.values()):
                 continue
@@ -138,38 +147,33 @@ class Scheduler:
         Without a job that fits now there is nothing to do; the last one of these ends the loop.
         """
         decision, depths, nodes = Decision(), self._depths, self.nodes
-        queue = self._within_user_limit(self._eligible(now_ns, depths.bf_max_job_test))
+        jobs = self._within_user_limit(job for job in self._eligible(now_ns) if not self.reason(job))
+        queue = list(islice(jobs, depths.bf_max_job_test))
         candidates = [place for place, job in enumerate(queue) if self._may_fit(job)]
-        space = NodeSpace(now_ns, self.last_start_ns(now_ns), nodes.open)
+        step_ns = depths.bf_resolution_ns
+        last_ns = self.last_start_ns(now_ns) // step_ns * step_ns
+        space = NodeSpace(now_ns // step_ns * step_ns, last_ns, nodes.open)
         for place, job in enumerate(queue):
             while candidates and not self._may_fit(queue[candidates[-1]], space, now_ns):
                 candidates.pop()
-            if not candidates or place > candidates[-1]:
+            if not candidates or place > candidates[-1] or space.records >= depths.bf_max_job_test:
                 break
-            if not self._limits.reason(job, self.running.values()):
+            if not self.reason(job):
                 self._plan(job, space, now_ns, decision)
         return decision
 
     # --- steps
 
-    def _eligible(self, now_ns: int, depth: int) -> list[Job]:
-        """Return the first jobs of the queue that may start by their time, at most `depth`."""
-        jobs = []
-        for _, number in self._queue:
-            job = self.waiting[number]
-            if job.eligible_ns <= now_ns:
-                jobs.append(job)
-                if len(jobs) >= depth:
-                    break
-        return jobs
+    def _eligible(self, now_ns: int) -> Iterator[Job]:
+        """Yield the jobs of the queue that may start by their time."""
+        return (job for job in list(self._queue) if job.eligible_ns <= now_ns)
 
-    def _within_user_limit(self, jobs: list[Job]) -> list[Job]:
-        most, count, kept = self._depths.bf_max_job_user, dict[str, int](), []
-        for job in jobs if most else ():
-            count[job.user] = count.get(job.user, 0) + 1
+    def _within_user_limit(self, jobs: Iterable[Job]) -> Iterator[Job]:
+        most, count = self._depths.bf_max_job_user or UNLIMITED_NS, Counter[str]()
+        for job in jobs:
+            count[job.user] += 1
             if count[job.user] <= most:
-                kept.append(job)
-        return kept if most else jobs
+                yield job
 
     def _may_fit(self, job: Job, space: NodeSpace | None = None, now_ns: int = 0) -> bool:
         """Return whether a job may start now, by the nodes that are able and, if given, not reserved."""
@@ -208,30 +212,32 @@ class Scheduler:
 
     def _plan(self, job: Job, space: NodeSpace, now_ns: int, decision: Decision) -> None:
         """Start a job, or reserve nodes for it at the first time at which it fits."""
-        time_ns: int | None = now_ns
         planned_on: dict[int, tuple[int, int] | None] = {}  # by set of nodes
         last_ns, step_ns = self.last_start_ns(now_ns), self._depths.bf_resolution_ns
+        among = reduce(or_, job.places) & self.nodes.open
+        time_ns: int | None = now_ns
         while time_ns is not None:
-            free, later_ns = space.free(time_ns, job.end_ns(time_ns))
-            places = [nodes & free & self.nodes.open for nodes in job.places]
-            places = [nodes for nodes in places if nodes.bit_count() >= job.nodes]
-            if time_ns == now_ns and places and self._start_now(job, places, now_ns, decision):
-                return
-            for among in places:
-                if among not in planned_on:
-                    planned_on[among] = self._earliest(job, among, now_ns)
-            planned = [one for among in places if (one := planned_on[among]) is not None]
-            if planned:
-                start_ns, chosen = min(planned)
-                start_ns = max(start_ns, time_ns)
+            free, later_ns = space.free(time_ns, job.end_ns(time_ns), among)
+            places = [nodes & free for nodes in job.places if (nodes & free).bit_count() >= job.nodes]
+            for nodes in places:
+                if nodes not in planned_on:
+                    planned_on[nodes] = self._earliest(job, nodes, now_ns)
+            planned = [one for nodes in places if (one := planned_on[nodes]) is not None]
+            start_ns, chosen = min(planned, default=(-1, 0))
+            if planned and max(start_ns, time_ns) <= now_ns:
+                if self._start_now(job, places, now_ns, decision):
+                    return
+                later_ns = None
+            start_ns = max(start_ns, time_ns)
+            if planned and (later_ns is None or start_ns <= later_ns):
                 if start_ns > last_ns:
                     return
-                if later_ns is None or start_ns <= later_ns:
-                    begin_ns = start_ns // step_ns * step_ns
-                    end_ns = -(-job.end_ns(start_ns) // step_ns) * step_ns
-                    if not space.overlaps(begin_ns, end_ns, chosen):
-                        space.reserve(begin_ns, end_ns, chosen)
-                        return
+                begin_ns = start_ns // step_ns * step_ns
+                end_ns = max(job.end_ns(start_ns) // step_ns * step_ns, begin_ns + step_ns)
+                if start_ns <= now_ns or not space.overlaps(begin_ns, end_ns, chosen):
+                    space.reserve(begin_ns, end_ns, chosen)
+                    return
+                later_ns = start_ns
             time_ns = later_ns
 
     def last_start_ns(self, now_ns: int) -> int:
@@ -239,8 +245,12 @@ class Scheduler:
         return now_ns + self._depths.bf_window_ns
 
     def _earliest(self, job: Job, among: int, now_ns: int) -> tuple[int, int] | None:
-        """Return the start of a job by the running ones alone, and its nodes."""
+        """Return the start of a job by the running ones alone, now if it may preempt them, and its nodes."""
         able = self.nodes.able(job.need) & among
+        without: list[int] = []
+        if able.bit_count() < job.nodes and self._preemption.may_preempt(job):
+            without = [one.number for one in self._preemption.candidates(job, self.running.values())]
+            able = self.nodes.able_without(job.need, without) & among
         if able.bit_count() >= job.nodes:
-            return now_ns, self.nodes.choose(able, job.nodes, spread=job.partition.LLN)
-        return earliest(self.nodes, job, among, now_ns)
+            return now_ns, self.nodes.choose(able, job.nodes, without=without, spread=job.partition.LLN)
+        return earliest(self.nodes, job, among, now_ns, self._depths.over_limit_ns, without)

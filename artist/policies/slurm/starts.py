@@ -1,5 +1,8 @@
 """Future starts of waiting jobs, and the nodes that are reserved for them."""
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection
+
 from artist.core.job import UNLIMITED_NS
 from artist.policies.slurm.job import Job
 from artist.policies.slurm.nodes import Nodes
@@ -8,74 +11,108 @@ from artist.units import NS_PER_S
 _WINDOW_NS = 30 * NS_PER_S
 
 
-def earliest(nodes: Nodes, job: Job, among: int, now_ns: int) -> tuple[int, int] | None:
+def earliest(
+    nodes: Nodes, job: Job, among: int, now_ns: int, over_limit_ns: int, without: Collection[int] = ()
+) -> tuple[int, int] | None:
     """Return the start of a job that has to wait for others to end by their limits, and its nodes.
 
     Running jobs on the nodes `among` are removed in order of their ends, until the job fits. It is tried at
-    the end of each window only: 30 s from the first end in it, rounded up to 30 s of absolute time, and
-    twice as long with each try. A window ends when the next job of all, wherever it runs, ends later. The
-    start is the last end in the window.
+    the end of each window only. The first window ends 30 s after the first end, rounded up to 30 s of
+    absolute time; each later one lasts twice as long from there, or as many doublings as reach the next end.
+    A window is over when the next job of all, wherever it runs, ends later. The start is the last end in it.
+
+    Parameters
+    ----------
+    over_limit_ns
+        Time after its limit at which a job that runs beyond it is expected to end.
+    without
+        Running jobs that may be preempted: they count as ended.
     """
-    uses, at, window_ns = nodes.uses, 0, _WINDOW_NS
-    while True:
-        first_ns = last_ns = -1
+    uses = [use for use in nodes.uses if use.job not in without] if without else nodes.uses
+    at, anchor_ns, window_ns = 0, -1, _WINDOW_NS
+    while at < len(uses):
+        last_ns = -1
         while at < len(uses):
             use = uses[at]
             at += 1
             if not use.nodes & among:
                 continue
-            first_ns, last_ns = use.end_ns if first_ns < 0 else first_ns, use.end_ns
-            bound_ns = ((first_ns + window_ns) // _WINDOW_NS + 1) * _WINDOW_NS
-            if at < len(uses) and uses[at].end_ns > bound_ns:
+            last_ns = use.end_ns
+            if anchor_ns < 0:
+                anchor_ns = (last_ns // _WINDOW_NS + 1) * _WINDOW_NS
+            if at < len(uses) and uses[at].end_ns > anchor_ns + window_ns:
                 break
         if last_ns < 0 or last_ns >= UNLIMITED_NS:
             return None
-        able = nodes.able_by(job.need, among, last_ns)
-        if able.bit_count() >= job.nodes:
-            spread = job.partition.LLN
-            chosen = nodes.choose(able, job.nodes, last_ns, spread=spread)
-            return max(last_ns, now_ns + 1), chosen
         window_ns *= 2
+        while at < len(uses) and uses[at].end_ns > anchor_ns + window_ns:
+            window_ns *= 2
+        able = nodes.able_by(job.need, among, last_ns, without)
+        if able.bit_count() >= job.nodes:
+            chosen = nodes.choose(able, job.nodes, last_ns, without, spread=job.partition.LLN)
+            start_ns = last_ns if last_ns > now_ns else max(last_ns + over_limit_ns, now_ns + NS_PER_S)
+            return start_ns, chosen
+    return None
 
 
 class NodeSpace:
-    """Nodes without a reservation, by time: begin, end and nodes of each interval, in order.
+    """Nodes without a reservation, by time, in consecutive periods.
 
     A reservation takes whole nodes, also for a job of one GPU.
+
+    Attributes
+    ----------
+    records
+        Size of Slurm's table: periods made, those merged since included.
     """
 
     def __init__(self, begin_ns: int, end_ns: int, nodes: int) -> None:
-        self._parts = [(begin_ns, end_ns, nodes)]
+        self._begin_ns = begin_ns
+        self._ends, self._free = [end_ns], [nodes]  # by period
+        self.records = 1
 
     def reserve(self, begin_ns: int, end_ns: int, nodes: int) -> None:
         """Take nodes from a time to another."""
-        parts = []
-        for begin, end, free in self._parts:
-            if end <= begin_ns or begin >= end_ns:
-                parts.append((begin, end, free))
-                continue
-            if begin < begin_ns:
-                parts.append((begin, begin_ns, free))
-            parts.append((max(begin, begin_ns), min(end, end_ns), free & ~nodes))
-            if end > end_ns:
-                parts.append((end_ns, end, free))
-        self._parts = parts
-
-    def free(self, begin_ns: int, end_ns: int) -> tuple[int, int | None]:
-        """Return the nodes without a reservation from a time to another, both included.
-
-        And the first time after the former at which others may be free, None if there is none.
-        """
-        nodes, later_ns, last = -1, None, len(self._parts) - 1
-        for place, (begin, end, free) in enumerate(self._parts):
-            if begin > end_ns:
+        ends, free = self._ends, self._free
+        begin_ns = max(begin_ns, self._begin_ns)
+        first = at = bisect_left(ends, begin_ns)
+        if first == len(ends):
+            return
+        self._split(first, begin_ns)
+        while at + 1 < len(ends) and ends[at] < end_ns:
+            at += 1
+            self._split(at, end_ns)
+            free[at] &= ~nodes
+        for before in range(max(first - 1, 0), min(at + 1, len(ends) - 1)):
+            if free[before] == free[before + 1]:
+                del ends[before], free[before]
                 break
-            if end > begin_ns:
-                nodes &= free
-                if later_ns is None and place < last:
-                    later_ns = end
+
+    def _split(self, period: int, at_ns: int) -> None:
+        """Split a period at a time, if that is before its end."""
+        if at_ns < self._ends[period]:
+            self._ends.insert(period, at_ns)
+            self._free.insert(period, self._free[period])
+            self.records += 1
+
+    def free(self, begin_ns: int, end_ns: int, among: int = -1) -> tuple[int, int | None]:
+        """Return the nodes of a set without a reservation from a time to another, both included.
+
+        And the end of the first period after the former time that is followed by one with other nodes; None
+        if there is none.
+        """
+        ends, free, nodes, later_ns = self._ends, self._free, among, None
+        for period in range(bisect_right(ends, begin_ns), len(ends)):
+            here = nodes & free[period]
+            if later_ns is None and period + 1 < len(ends) and among & free[period + 1] & ~here:
+                later_ns = ends[period]
+            if period and ends[period - 1] > end_ns:
+                break
+            nodes = here
         return nodes, later_ns
 
     def overlaps(self, begin_ns: int, end_ns: int, nodes: int) -> bool:
-        """Return whether a reservation of some of the nodes is between two times."""
-        return any(begin < end_ns and end > begin_ns and nodes & ~free for begin, end, free in self._parts)
+        """Return whether some of the nodes are reserved between two times."""
+        ends, free = self._ends, self._free
+        until = min(bisect_left(ends, end_ns) + 1, len(ends))
+        return any(nodes & ~free[period] for period in range(bisect_right(ends, begin_ns), until))
