@@ -125,13 +125,13 @@ def test_reservations_begin_at_multiples_of_bf_resolution():
 ENDS = {0: 10, 1: 50, 2: 95, 3: 140, 4: 170}  # s at which the jobs on five nodes of one GPU end
 
 
-def planned(ends, count, among, now_s=0, over_limit_s=0):
+def planned(ends, count, among):
     """Return the planned start in s and the nodes of a job on `count` of the nodes `among`."""
     nodes = Nodes(tiny_cluster(5, 1, cpus=9))
     for node, end_s in ends.items():
         nodes.take(node, end_s * NS_PER_S, (Slice(node, 1, 1),))
     one = Job(9, count, Need(1, 1, 0), count, count, 0, 1, (0b11111,), Partition("p"), 0, 0)
-    start_ns, chosen = earliest(nodes, one, set_of(among), now_s * NS_PER_S, over_limit_s * NS_PER_S)
+    start_ns, chosen = earliest(nodes, one, set_of(among))
     return start_ns / NS_PER_S, members_of(chosen)
 
 
@@ -155,11 +155,15 @@ def test_a_window_is_over_only_if_the_next_job_of_all_is_later():
     assert planned({0: 10, 1: 50, 4: 170}, 1, (0, 4)) == (170, [0])
 
 
-def test_a_job_beyond_its_limit_is_expected_to_end_by_over_time_limit_and_kill_wait():
-    """Its limit was at 10. At 100 with 40 s more it is overdue, so it ends in a second; with 300 s at 310."""
-    assert planned({0: 10}, 1, (0,), 100, 40)[0] == 101
-    assert planned({0: 10}, 1, (0,), 100, 300)[0] == 310
-    assert planned({0: 10}, 1, (0,), 9, 300)[0] == 10
+@pytest.mark.parametrize(("over", "start"), [("0", 22), ("0:04", 22), ("0:20", 9)])
+def test_a_job_beyond_its_limit_is_expected_to_end_by_over_time_limit_and_kill_wait(over, start):
+    """Runs has 3 of 4 GPUs to 17, though its limit is 2 s; first wants 4. Short (8 s) comes at 9.
+
+    First is expected at 2 + 0 (or 4), which has passed, so in a second: short would delay it. With 20 s more
+    it is expected at 22: short starts at once.
+    """
+    jobs = [job("runs", 3, 17, 2), job("first", 4, 5, at=1), job("short", 1, 8, at=9)]
+    assert run(jobs, slurm(OverTimeLimit=over, KillWait=0))[0][2] == start
 
 
 def test_periods_of_the_table_of_reservations():

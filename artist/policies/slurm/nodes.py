@@ -3,9 +3,11 @@
 Sets of nodes are integers with one bit per node (`artist.core.buckets`).
 """
 
-from bisect import insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import or_
 from typing import NamedTuple
 
 from artist.core.buckets import members_of, set_of
@@ -36,7 +38,29 @@ class _Node:
 
     free: list[int]
     uses: dict[int, tuple[int, Slice]] = field(default_factory=dict)
-    able_ns: dict[Need, int] = field(default_factory=dict)  # end of the use with which it is able
+    later: list[tuple[int, int, int, int]] = field(default_factory=list)  # end of each use, and the free then
+
+    def free_by(self, end_ns: int) -> tuple[int, ...]:
+        """Return GPUs, CPUs and memory that are free once the jobs that end by a time have ended."""
+        at = bisect_right(self._later(), (end_ns, NEVER))
+        return self.later[at - 1][1:] if at else tuple(self.free)
+
+    def able_ns(self, need: Need) -> int:
+        """Return the end of the job after which a node has room, `NEVER` if it is too small."""
+        gpus, cpus, memory = need
+        fits = (
+            end for end, *free in self._later() if free[0] >= gpus and free[1] >= cpus and free[2] >= memory
+        )
+        return next(fits, NEVER)
+
+    def _later(self) -> list[tuple[int, int, int, int]]:
+        if len(self.later) < len(self.uses):
+            gpus, cpus, memory = self.free
+            self.later.clear()
+            for end_ns, part in sorted(self.uses.values()):
+                gpus, cpus, memory = gpus + part.gpus, cpus + part.cpus, memory + part.memory_bytes
+                self.later.append((end_ns, gpus, cpus, memory))
+        return self.later
 
 
 NEVER = 2**62
@@ -51,6 +75,8 @@ class Nodes:
         The nodes that take new work.
     uses
         Running jobs by planned end.
+    planned
+        Starts that were looked up since the last change.
 
     Parameters
     ----------
@@ -69,7 +95,9 @@ class Nodes:
         self.uses: list[Use] = []
         self._of: dict[int, Use] = {}
         self._able: dict[Need, int] = {}
+        self._later: dict[Need, tuple[list[int], list[int]]] = {}  # ends, and the nodes that are able by then
         self._leaves = leaves
+        self.planned: dict[tuple[Need, int, int, bool], tuple[int, int] | None] = {}
 
     # --- state
 
@@ -106,7 +134,9 @@ class Nodes:
         free[0] += sign * part.gpus
         free[1] += sign * part.cpus
         free[2] += sign * part.memory_bytes
-        node.able_ns.clear()
+        node.later.clear()
+        self._later.clear()
+        self.planned.clear()
         for need, able in self._able.items():
             fits = free[0] >= need.gpus and free[1] >= need.cpus and free[2] >= need.memory_bytes
             self._able[need] = able | bit if fits else able & ~bit
@@ -124,20 +154,24 @@ class Nodes:
             )
         return able
 
-    def able_by(self, need: Need, among: int, end_ns: int, without: Collection[int] = ()) -> int:
-        """Return the nodes of a set that have room once the jobs that end by a time, and others, ended."""
+    def able_by(self, need: Need, end_ns: int, without: Collection[int] = ()) -> int:
+        """Return the nodes that have room once the jobs that end by a time, and others, have ended."""
         if without:
-            return (
-                self.able_without(
-                    need, [use.job for use in self.uses if use.end_ns <= end_ns or use.job in without]
-                )
-                & among
-            )
-        ready = self.able(need) & among
-        for m in members_of(among & ~ready):
-            if self.able_at_ns(m, need) <= end_ns:
-                ready |= 1 << m
-        return ready
+            ended = [use.job for use in self.uses if use.end_ns <= end_ns or use.job in without]
+            return self.able_without(need, ended)
+        if need not in self._later:
+            able = self.able(need)
+            ends = sorted((node.able_ns(need), m) for m, node in enumerate(self._nodes) if not able >> m & 1)
+            masks = accumulate((1 << m for _, m in ends), or_, initial=able)
+            self._later[need] = [end for end, _ in ends], list(masks)
+        times, masks = self._later[need]
+        return masks[bisect_right(times, end_ns)]
+
+    def soonest(self, need: Need, count: int, among: int, without: Collection[int] = ()) -> int:
+        """Return the end of a job from which on `count` of some nodes have room, `NEVER` if there is none."""
+        enough = lambda use: (self.able_by(need, use.end_ns, without) & among).bit_count() >= count  # noqa: E731
+        at = bisect_left(self.uses, True, key=enough)
+        return self.uses[at].end_ns if at < len(self.uses) else NEVER
 
     def able_without(self, need: Need, jobs: Collection[int]) -> int:
         """Return the nodes that have room without some running jobs."""
@@ -160,26 +194,13 @@ class Nodes:
             held |= self._of[job].nodes
         return held
 
-    def able_at_ns(self, machine: int, need: Need) -> int:
-        """Return the end of the job after which a node has room, `NEVER` if it is too small."""
-        node = self._nodes[machine]
-        known = node.able_ns.get(need)
-        if known is None:
-            gpus, cpus, memory = node.free
-            known = NEVER
-            for end_ns, part in sorted(node.uses.values()):
-                gpus, cpus, memory = gpus + part.gpus, cpus + part.cpus, memory + part.memory_bytes
-                if gpus >= need.gpus and cpus >= need.cpus and memory >= need.memory_bytes:
-                    known = end_ns
-                    break
-            node.able_ns[need] = known
-        return known
-
     # --- choice
 
     def free_cpus(self, machine: int, end_ns: int = 0, without: Collection[int] = ()) -> int:
         """Return the free CPUs of a node once the jobs that end by a time, and some others, have ended."""
         node = self._nodes[machine]
+        if not without:
+            return node.free_by(end_ns)[1]
         gone = (p.cpus for job, (end, p) in node.uses.items() if end <= end_ns or job in without)
         return node.free[1] + sum(gone)
 

@@ -246,11 +246,16 @@ class Scheduler:
 
     def _earliest(self, job: Job, among: int, now_ns: int) -> tuple[int, int] | None:
         """Return the start of a job by the running ones alone, now if it may preempt them, and its nodes."""
-        able = self.nodes.able(job.need) & among
-        without: list[int] = []
-        if able.bit_count() < job.nodes and self._preemption.may_preempt(job):
-            without = [one.number for one in self._preemption.candidates(job, self.running.values())]
-            able = self.nodes.able_without(job.need, without) & among
-        if able.bit_count() >= job.nodes:
-            return now_ns, self.nodes.choose(able, job.nodes, without=without, spread=job.partition.LLN)
-        return earliest(self.nodes, job, among, now_ns, self._depths.over_limit_ns, without)
+        key = job.need, job.nodes, among, job.partition.LLN
+        if self._preemption.may_preempt(job):
+            victims = self._preemption.candidates(job, self.running.values())
+            planned = earliest(self.nodes, job, among, [one.number for one in victims])
+        elif key in self.nodes.planned:
+            planned = self.nodes.planned[key]
+        else:
+            planned = self.nodes.planned[key] = earliest(self.nodes, job, among)
+        if planned is None or planned[0] > now_ns:
+            return planned
+        start_ns, chosen = planned
+        beyond_ns = max(start_ns + self._depths.over_limit_ns, now_ns + NS_PER_S)
+        return beyond_ns if start_ns else now_ns, chosen

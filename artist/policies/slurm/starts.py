@@ -11,10 +11,8 @@ from artist.units import NS_PER_S
 _WINDOW_NS = 30 * NS_PER_S
 
 
-def earliest(
-    nodes: Nodes, job: Job, among: int, now_ns: int, over_limit_ns: int, without: Collection[int] = ()
-) -> tuple[int, int] | None:
-    """Return the start of a job that has to wait for others to end by their limits, and its nodes.
+def earliest(nodes: Nodes, job: Job, among: int, without: Collection[int] = ()) -> tuple[int, int] | None:
+    """Return the start of a job by the limits of the running ones, 0 for now, and its nodes.
 
     Running jobs on the nodes `among` are removed in order of their ends, until the job fits. It is tried at
     the end of each window only. The first window ends 30 s after the first end, rounded up to 30 s of
@@ -23,12 +21,18 @@ def earliest(
 
     Parameters
     ----------
-    over_limit_ns
-        Time after its limit at which a job that runs beyond it is expected to end.
     without
-        Running jobs that may be preempted: they count as ended.
+        Running jobs that may be preempted: the job may start now once they are gone.
     """
+    spread = job.partition.LLN
+    for gone in ((), without):
+        able = nodes.able_by(job.need, 0, gone) & among
+        if able.bit_count() >= job.nodes:
+            return 0, nodes.choose(able, job.nodes, 0, gone, spread=spread)
     uses = [use for use in nodes.uses if use.job not in without] if without else nodes.uses
+    soonest_ns = nodes.soonest(job.need, job.nodes, among, without)
+    if soonest_ns >= UNLIMITED_NS:
+        return None
     at, anchor_ns, window_ns = 0, -1, _WINDOW_NS
     while at < len(uses):
         last_ns = -1
@@ -42,16 +46,13 @@ def earliest(
                 anchor_ns = (last_ns // _WINDOW_NS + 1) * _WINDOW_NS
             if at < len(uses) and uses[at].end_ns > anchor_ns + window_ns:
                 break
-        if last_ns < 0 or last_ns >= UNLIMITED_NS:
-            return None
+        if last_ns >= soonest_ns:
+            able = nodes.able_by(job.need, last_ns, without) & among
+            chosen = nodes.choose(able, job.nodes, last_ns, without, spread=spread)
+            return (last_ns, chosen) if last_ns < UNLIMITED_NS else None
         window_ns *= 2
         while at < len(uses) and uses[at].end_ns > anchor_ns + window_ns:
             window_ns *= 2
-        able = nodes.able_by(job.need, among, last_ns, without)
-        if able.bit_count() >= job.nodes:
-            chosen = nodes.choose(able, job.nodes, last_ns, without, spread=job.partition.LLN)
-            start_ns = last_ns if last_ns > now_ns else max(last_ns + over_limit_ns, now_ns + NS_PER_S)
-            return start_ns, chosen
     return None
 
 
