@@ -155,15 +155,15 @@ def test_a_window_is_over_only_if_the_next_job_of_all_is_later():
     assert planned({0: 10, 1: 50, 4: 170}, 1, (0, 4)) == (170, [0])
 
 
-@pytest.mark.parametrize(("over", "start"), [("0", 22), ("0:04", 22), ("0:20", 9)])
-def test_a_job_beyond_its_limit_is_expected_to_end_by_over_time_limit_and_kill_wait(over, start):
-    """Runs has 3 of 4 GPUs to 17, though its limit is 2 s; first wants 4. Short (8 s) comes at 9.
+@pytest.mark.parametrize(("over", "start"), [("0", 65), ("0:05", 65), ("0:10", 33)])
+def test_a_job_beyond_its_limit_is_expected_to_end_by_over_time_limit_and_30_seconds(over, start):
+    """Runs has 3 of 4 GPUs to 60, though its limit is 2 s; first wants 4. Short (8 s) comes at 33.
 
-    First is expected at 2 + 0 (or 4), which has passed, so in a second: short would delay it. With 20 s more
-    it is expected at 22: short starts at once.
+    First is expected at 2 + 30, which has passed, so in a second: short would delay it, and starts after it,
+    at 65. With 10 s more it is expected at 42: short starts at once.
     """
-    jobs = [job("runs", 3, 17, 2), job("first", 4, 5, at=1), job("short", 1, 8, at=9)]
-    assert run(jobs, slurm(OverTimeLimit=over, KillWait=0))[0][2] == start
+    jobs = [job("runs", 3, 60, 2), job("first", 4, 5, at=1), job("short", 1, 8, at=33)]
+    assert run(jobs, slurm(OverTimeLimit=over))[0][2] == start
 
 
 def test_periods_of_the_table_of_reservations():

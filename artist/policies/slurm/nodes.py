@@ -162,8 +162,8 @@ class Nodes:
         if need not in self._later:
             able = self.able(need)
             ends = sorted((node.able_ns(need), m) for m, node in enumerate(self._nodes) if not able >> m & 1)
-            masks = accumulate((1 << m for _, m in ends), or_, initial=able)
-            self._later[need] = [end for end, _ in ends], list(masks)
+            sets = accumulate((1 << m for _, m in ends), or_, initial=able)
+            self._later[need] = [end for end, _ in ends], list(sets)
         times, masks = self._later[need]
         return masks[bisect_right(times, end_ns)]
 

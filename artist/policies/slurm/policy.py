@@ -53,6 +53,7 @@ from artist.policies.slurm.scheduler import Decision, Depths, Scheduler
 from artist.units import NS_PER_S, seconds_to_ns
 
 _MAX_S = 4e9
+KILL_WAIT_NS = 30 * NS_PER_S  # Slurm's default
 
 
 @dataclass(config=STRICT)
@@ -71,7 +72,6 @@ class Slurm:
     bf_max_job_user: int = Field(default=0, ge=0)
     default_queue_depth: int = Field(default=100, ge=1)
     OverTimeLimit: Time = 0
-    KillWait: float = Field(default=30, ge=0, le=_MAX_S)
     preempt_reorder_count: int = Field(default=1, ge=0, le=100)
     PriorityType: PriorityPlugin = "priority/basic"
     PriorityWeightAge: int = Field(default=0, ge=0)
@@ -192,7 +192,7 @@ class Slurm:
             self.bf_max_job_user,
             seconds_to_ns(60 * self.bf_window),
             seconds_to_ns(self.bf_resolution),
-            time_ns(self.OverTimeLimit) + seconds_to_ns(self.KillWait),
+            time_ns(self.OverTimeLimit) + KILL_WAIT_NS,
         )
         preemption = Preemption(self.PreemptType, self.PreemptMode, self.preempt_reorder_count)
         if self.PriorityType == "priority/multifactor":

@@ -35,7 +35,7 @@ class Depths(NamedTuple):
     bf_resolution_ns
         Reservations begin and end at multiples of this, rounded down, and last for one at least.
     over_limit_ns
-        OverTimeLimit and KillWait: time after its limit at which a job beyond it is expected to end.
+        Time after its limit at which a job that runs beyond it is expected to end.
     """
 
     default_queue_depth: int

@@ -404,6 +404,7 @@ def test_the_configurations_of_a_real_slurm_are_read_as_they_lie_there(shared: P
         pytest.skip("no configurations there")
     for file in files:
         common = {"bf_interval": 2, "bf_resolution": 1, "default_queue_depth": 1000, "bf_max_job_test": 1000}
+        common["OverTimeLimit"] = 5
         policy = Slurm(
             **{"partitions": (Partition("gpu", Default=True),), **common, **KINDS[file.stem.split("_")[0]]}
         )
