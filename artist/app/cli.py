@@ -124,8 +124,9 @@ def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
 
     alone = settings.mode != hydra.types.RunMode.MULTIRUN
     resolved = with_topology(plain(config), str(settings.runtime.choices.get("topology")))
-    named, user_folders = fields(settings.overrides.task), tuple(_user_folders(settings))
-    return Request(resolved, _policy_name(settings), folder, user_folders, alone, named)
+    overrides, user_folders = tuple(settings.overrides.task), tuple(_user_folders(settings))
+    named = fields(overrides)
+    return Request(resolved, _policy_name(settings), folder, user_folders, alone, named, overrides)
 
 
 # --- the report at the end

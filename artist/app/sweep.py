@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,7 +149,7 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
             if isinstance(request, Outcome):
                 end(number, request, 0.0)
             else:
-                yield number, request
+                yield number, replace(request, overrides=points[number])
 
     try:
         with closing(launcher(config)(requests())) as results:

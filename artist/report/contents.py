@@ -9,12 +9,13 @@ from artist.report.claims.judge import Judged
 from artist.report.claims.table import claim_notes, claims_csv, claims_table
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.facets import max_drawn
-from artist.report.images import all_drawn
+from artist.report.figures.seen import at_a_glance
+from artist.report.images import all_drawn, drawn
 from artist.report.page.comparison_table import comparison_table
 from artist.report.page.gains_table import NOTE as GAINS_NOTE
 from artist.report.page.gains_table import gains_table
 from artist.report.page.grouped_tables import TOP_MEMBERS, links_table, members_table, seen_table, steps_table
-from artist.report.page.page import Section, report_page
+from artist.report.page.page import Glance, Section, report_page
 from artist.report.words.answers import answers
 from artist.report.words.cautions import cautions
 from artist.report.words.fabrics import waiting_for_network
@@ -29,8 +30,9 @@ from artist.report.words.notes import (
     made_by,
     member_notes,
 )
-from artist.report.words.policies import each_policy, lowest_by
+from artist.report.words.policies import LOWEST, each_policy, lowest_by
 from artist.report.words.pools import pools
+from artist.report.words.seen import seen_answers, seen_glance, seen_note
 from artist.report.words.setting import setting
 from artist.results.compare import Comparison
 from artist.results.digest import Digest, digest
@@ -39,6 +41,7 @@ from artist.results.job_types import has_job_types, read_cpus_kept, read_interfe
 from artist.results.links import has_contention, top_contended
 from artist.results.run import Run
 from artist.results.scenarios import Contest
+from artist.results.seen import ALL_CHANGED, have_seen, held
 from artist.results.tables import changes_csv, comparison_csv, seeds_csv
 from artist.tables.grid import printable
 
@@ -96,11 +99,23 @@ def report_files(
         *job_types(comparison, competing, _interference(comparison)),
     ]
     choice = comparison.has_choice
+    said = answers(comparison, competing, digests, careful, changes)
+    site = held(comparison, comparison.groups[competing.baseline[0]] if competing.asked else None)
+    lowest = lowest_by(comparison, competing) if choice else None
+    glance, findings = None if lowest is None else Glance(*lowest, LOWEST), list[tuple[str, str]]()
+    if site is not None:
+        figure, images = drawn(at_a_glance(site.today), "")
+        files |= images
+        glance, findings = Glance(*seen_glance(site), seen_note(site), figure), said[bool(careful) :]
+        said = seen_answers(site) + said[: bool(careful)]
+    elif have_seen(comparison.groups):
+        said.insert(0, ("Can I believe it?", ALL_CHANGED))
     page = report_page(
         lead(comparison),
-        answers(comparison, competing, digests, careful, changes),
-        lowest_by(comparison, competing) if choice else None,
+        said,
+        glance,
         (
+            ("Findings on completion times", findings),
             ("Every policy in a sentence", each_policy(comparison, competing, digests) if choice else []),
             ("More findings", more),
             ("What was simulated and assumed", setting(comparison)),

@@ -8,6 +8,7 @@ import numpy as np
 from artist.results.jobcolumns import measured_jobs
 from artist.results.measures import estimated
 from artist.results.run import Run
+from artist.results.seen import SEEN
 from artist.results.steps import Floats, thin_steps
 
 MIN_MEASURED = 30  # fewer measured jobs have no thirds to compare
@@ -37,13 +38,15 @@ class Drift:
 
 
 def drift(runs: Sequence[Run]) -> Drift | None:
-    """Return the drift of replicates; None if jobs do not arrive over time, or are few.
+    """Return the drift of replicates; None if jobs are few, arrive at once, or queued up on the site too.
 
     Raises
     ------
     InputError
         If a table of theirs is damaged.
     """
+    if SEEN in runs[0].summary and _grew_on_site(runs[0]):
+        return None
     every = [_thirds(run) for run in runs]
     thirds = [of_run for of_run in every if of_run is not None]
     if len(thirds) < len(every):
@@ -74,6 +77,12 @@ def mean_queue_length(run: Run) -> float | None:
     span = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
     start, end = span if span[0] < span[1] else (span[0], float(times.max(initial=0.0)))
     return float(thin_steps(times, queue, np.array([start, end]))[0][0]) if end > start else None
+
+
+def _grew_on_site(run: Run) -> bool:
+    """Return whether the site's own queue grew, so that a growing one is right."""
+    first, middle, last = (part.mean() for part in np.array_split(run.numbers("seen", ["queue_seen"])[0], 3))
+    return bool(last - first > GROWTH_ALONE * (first + middle + last) / 3)
 
 
 def _thirds(run: Run) -> Floats | None:

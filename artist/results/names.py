@@ -14,6 +14,16 @@ _UNITS = {
     "cluster.machines_per_rack": ("machine per rack", "machines per rack"),
 }  # keys whose value is a number of things
 VARIANT = "variant"  # the name of a variant, which represents all settings that it changes
+_WORDS = {
+    "cluster.one_pool": {"True": "one pool", "False": "partitions"},
+    "policy.backfill": {
+        "none": "strict",
+        "first_fit": "first fit",
+        "easy": "EASY backfill",
+        "conservative": "conservative backfill",
+    },
+}  # values that are named without their key
+_AS_IT_IS = {"cluster.scale": "1", "cluster.more": "0"}  # values without a word in a label
 _NAMES = ("name", "preset")  # keys whose value is a self-explanatory name
 _SPEAKING = (*_NAMES, "path", _CLASS)  # keys whose value needs no "name=" before it in a label
 
@@ -25,6 +35,9 @@ def short_key(key: str) -> str:
 
 def spoken(key: str, values: Sequence[str]) -> str:
     """Return a key and its values in words: `96 and 133 machines`, or else `workload.load=1 and 2`."""
+    phrases = [_phrase(key, value) for value in values]
+    if all(phrases):
+        return listed(phrases)
     one, many = _UNITS.get(key, ("", ""))
     if many and all(value.isdecimal() for value in values):
         return f"{listed(values)} {one if list(values) == ['1'] else many}"
@@ -68,7 +81,7 @@ def labels(keys: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
         details = [
             value if speaks else _pair(key, name, value)
             for key, name, value, speaks in list(zip(keys, names, row, speaking, strict=True))[1:]
-            if value not in ("", "none")
+            if (value not in ("", "none") or _phrase(key, value)) and _AS_IT_IS.get(key) != value
         ]
         brief.append(", ".join([row[0], *details]))
     if len(set(brief)) == len(set(map(tuple, rows))):
@@ -101,7 +114,23 @@ def natural(text: str) -> list[tuple[int, float, str]]:
 
 
 def _pair(key: str, name: str, value: str) -> str:
-    return spoken(key, [value]) if key in _UNITS and value.isdecimal() else f"{name}={value}"
+    in_words = (key in _UNITS and value.isdecimal()) or _phrase(key, value)
+    return spoken(key, [value]) if in_words else f"{name}={value}"
+
+
+def _phrase(key: str, value: str) -> str:
+    """Return a setting's value in words that need no key, such as `10 more machines`; may be empty."""
+    name, _, pool = key.partition("cluster.more")
+    if key == "cluster.scale" and is_number(value):
+        change, unit = round(100 * float(value) - 100), " %"
+    elif not name and is_number(value):
+        change, unit = int(float(value)), ""
+    else:
+        return _WORDS.get(key, {}).get(value, "")
+    if not change:
+        return "as many machines as now"
+    count = f"{abs(change)}{unit} {'more' if change > 0 else 'fewer'}"
+    return f"{count} machine{'' if count[:2] == '1 ' else 's'}{' of ' * bool(pool)}{pool[1:]}"
 
 
 def _short(key: str, value: str, parts: int) -> str:

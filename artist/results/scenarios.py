@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from artist.errors import InputError
 from artist.results.compare import Comparison, competing, key_index, of_policy
 from artist.results.names import labels, short_key, spoken
+from artist.results.seen import held
 from artist.tables.grid import clip
 
 _LONG = 60
@@ -62,8 +63,8 @@ def contest(comparison: Comparison, wanted: str | None = None) -> Contest:
     wanted
         `key=value,...`; the baseline of a row is the first row that matches in its own scenario, of several
         policies the one whose settings are most like its own, and the first that matches at all if there is
-        none. By default the policy of the first row, in each scenario; the scenario's first row where that
-        policy is absent.
+        none. By default the policy of the first row, or of the row that represents a site, in each scenario;
+        the scenario's first row where that policy is absent.
 
     Raises
     ------
@@ -147,7 +148,8 @@ def _picked(values: Sequence[str], at: Sequence[int]) -> tuple[str, ...]:
 
 
 def _default(comparison: Comparison, columns: Sequence[int]) -> list[int]:
-    first = _picked(comparison.groups[0].values, columns)
+    site = held(comparison)
+    first = _picked((comparison.groups[0] if site is None else site.today).values, columns)
     return [i for i, group in enumerate(comparison.groups) if _picked(group.values, columns) == first]
 
 

@@ -70,6 +70,8 @@ class Request:
         Whether it is the only run of the command, which may then show progress.
     named
         Fields that the command line sets.
+    overrides
+        Arguments of the command that runs this point alone, for the record.
     """
 
     config: Mapping[str, Any]
@@ -78,6 +80,7 @@ class Request:
     user_folders: tuple[Path, ...] = ()
     alone: bool = True
     named: frozenset[str] = frozenset()
+    overrides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +244,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
             "version": program_version(),
             "code": code,
             "host": socket.gethostname(),
+            "overrides": list(request.overrides),
         },
     )
     series = getattr(simulation.policy, "series", ())

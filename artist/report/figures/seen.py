@@ -18,6 +18,7 @@ from artist.results.seen import have_seen
 
 _MET: dict[str, Any] = {"color": "#777777", "linewidth": 1.4}
 _LINES = ("on the site", "simulated")
+_FLAT_IN = 1.3  # height of the first picture of a page
 _LEAST_S = 1.0  # of a logarithmic axis: a job that did not wait is drawn there
 _OVER_TIME = {
     "queue": ("Waiting jobs, seen and simulated", "waiting jobs"),
@@ -33,28 +34,39 @@ def drawings(digests: Sequence[Digest]) -> list[Drawing]:
     more = first(digests)
     caption = "Means by hour while jobs arrive; grey: on the site; colour: simulated." + more
     spread = "Fraction of the jobs that waited for no longer; grey: on the site; colour: simulated." + more
+    names = [name for name in _OVER_TIME if name != "queue" or len(groups) > 1]  # one row's is at the top
     return [
         *(
-            Drawing(f"seen_{name}", heading, caption, partial(over_time, groups, name))
-            for name, (heading, _) in _OVER_TIME.items()
+            Drawing(f"seen_{name}", _OVER_TIME[name][0], caption, partial(over_time, groups, name))
+            for name in names
         ),
         Drawing("seen_waits", "Waits, seen and simulated", spread, partial(distribution, groups)),
     ]
 
 
-def over_time(groups: Sequence[Replicates], name: str, width_in: float = WIDTH_IN) -> Figure:
+def at_a_glance(row: Replicates) -> Drawing:
+    """Return the first figure: waiting jobs of the row that represents the site, and those met."""
+    caption = f"Waiting jobs by hour: on the site, and simulated ({row.label})."
+    return Drawing(
+        "seen_today", _OVER_TIME["queue"][0], caption, partial(over_time, [row], "queue", height_in=_FLAT_IN)
+    )
+
+
+def over_time(
+    groups: Sequence[Replicates], name: str, width_in: float = WIDTH_IN, height_in: float = 2.2
+) -> Figure:
     """Draw waiting jobs or busy GPUs, a panel per row."""
     names = ["time_s", f"{name}_seen", f"{name}_simulated"]
     series = [group.runs[0].numbers(SEEN_FILE.removesuffix(".parquet"), names) for group in groups]
     scale, unit = time_unit(max(float(times_s[-1]) for times_s, _, _ in series))
     with style():
-        figure, places = panels(len(groups), 2.2, _LINES, width_in=width_in, max_columns=1)
+        figure, places = panels(len(groups), height_in, _LINES, width_in=width_in, max_columns=1)
         rows = enumerate(zip(places, groups, series, strict=True))
         for number, (axes, group, (times_s, met, simulated)) in rows:
             axes.plot(times_s / scale, met, drawstyle="steps-post", **_MET)
             axes.plot(times_s / scale, simulated, drawstyle="steps-post", **_simulated(number))
             axes.set(xlim=(0, times_s[-1] / scale), ylim=(0, None), ylabel=_OVER_TIME[name][1])
-            head(axes, title(group), places, width_in)
+            head(axes, title(group) if height_in != _FLAT_IN else "", places, width_in)
         axes.set_xlabel(f"time ({unit})")
         legend(figure, _LINES, example_lines([_MET, _simulated(0)]))
         return figure

@@ -93,6 +93,18 @@
     show(tables[0], false);
   }
 
+  // On paper: folded parts are open, and tables are as wide as the page, A4 less its margins.
+  const PAPER_PX = 186 / 25.4 * 96;
+  const folded = Array.from(document.querySelectorAll("details:not([open])"));
+  function print(starts) {
+    folded.forEach((part) => { part.open = starts; });
+    document.body.classList.toggle("printed", starts);
+    document.querySelectorAll("table").forEach((table) => {
+      table.style.fontSize = starts ? `${Math.min(0.82, 0.82 * 0.97 * PAPER_PX / table.offsetWidth)}rem` : "";
+    });
+  }
+  window.addEventListener("beforeprint", () => print(true));
+  window.addEventListener("afterprint", () => print(false));
   tables.forEach((one) => show(one, false));
   recall();
   window.addEventListener("hashchange", recall);

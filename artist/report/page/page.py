@@ -10,10 +10,6 @@ from urllib.parse import quote
 
 from artist.report.page.datatable import DataTable, html_table
 
-_LOWEST = (
-    "What is lowest, or within 1 % of it. 95th percentile: 95 % of the jobs need no longer; queueing: "
-    "waiting for GPUs; makespan: from the first submission to the last finish."
-)
 Entry = tuple[str, str]  # a text, and the relative path of a folder or file to open; may be empty
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -55,6 +51,16 @@ class PageFigure:
 
 
 @dataclass(frozen=True, slots=True)
+class Glance:
+    """The picture below the answers, and the small table of words below it, with its note."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str
+    figure: PageFigure | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A table of the page with its heading and the sentences below it.
 
@@ -74,7 +80,7 @@ class Section:
 def report_page(
     lead: str,
     answers: Sequence[tuple[str, str]],
-    lowest: tuple[Sequence[str], Sequence[Sequence[str]]] | None,
+    glance: Glance | None,
     more: Sequence[tuple[str, Sequence[tuple[str, str]]]],
     tables: Sequence[Section],
     figures: Sequence[PageFigure],
@@ -90,8 +96,8 @@ def report_page(
         The subject of the comparison, in a sentence.
     answers
         Questions and answers.
-    lowest
-        Headings and rows of the table below them, all words.
+    glance
+        Picture and small table below them, on the first screen.
     more
         Heading, topics and sentences of folded parts.
     tables, sections
@@ -106,7 +112,7 @@ def report_page(
     parts = [
         f'<p class="lead">{escape(lead)}</p>',
         f'<section class="findings" id="findings" aria-label="findings">{_findings(answers)}</section>',
-        "" if lowest is None else _words(*lowest),
+        "" if glance is None else _glance(glance),
         *(
             f"<details><summary>{escape(title)}</summary>{_findings(findings)}</details>"
             for title, findings in more
@@ -135,23 +141,25 @@ def slim(svg: bytes) -> bytes:
 
 
 def _findings(findings: Sequence[tuple[str, str]]) -> str:
-    heads = (f"<b>{escape(topic)}.</b> " if topic else "" for topic, _ in findings)
+    heads = (f"<b>{escape(topic)}{'.' * (topic[-1:] != '?')}</b> " if topic else "" for topic, _ in findings)
     return "".join(
-        f"<p>{head}{_glued(escape(text))}</p>" for head, (_, text) in zip(heads, findings, strict=True)
+        f"<p>{head}{_formatted(text)}</p>" for head, (_, text) in zip(heads, findings, strict=True)
     )
 
 
-def _words(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f'<th class="word" scope="col">{escape(text)}</th>' for text in heads)
-    cells = ["".join(f'<td class="word">{_glued(escape(text))}</td>' for text in row) for row in rows]
+def _glance(glance: Glance) -> str:
+    head = "".join(f'<th class="word" scope="col">{escape(text)}</th>' for text in glance.heads)
+    cells = ["".join(f'<td class="word">{_formatted(text)}</td>' for text in row) for row in glance.rows]
     body = "".join(f"<tr>{cell}</tr>" for cell in cells)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="lowest">{table}</div><p class="note">{escape(_LOWEST)}</p>'
+    picture = "" if glance.figure is None else _image(glance.figure)
+    return f'{picture}<div class="glance">{table}</div><p class="note">{escape(glance.note)}</p>'
 
 
-def _glued(text: str) -> str:
-    """Keep a number and its unit in one line."""
-    return re.sub(r"(?<=\d) (?=%|(?:h|min|s)\b)", "&nbsp;", text)
+def _formatted(text: str) -> str:
+    """Return a text as HTML: a number and its unit in one line, a command between backticks as code."""
+    glued = re.sub(r"(?<=\d) (?=%|(?:h|min|s)\b)", "&nbsp;", escape(text))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", glued)
 
 
 def _section(section: Section) -> str:
@@ -161,15 +169,18 @@ def _section(section: Section) -> str:
 
 
 def _figure(figure: PageFigure) -> str:
+    return f'<h2 id="{escape(figure.name)}">{escape(figure.title)}</h2>{_image(figure)}'
+
+
+def _image(figure: PageFigure) -> str:
     # As images, since the drawings use the same ids inside.
     wide, narrow = (
         f"data:image/svg+xml;base64,{b64encode(svg).decode()}" for svg in (figure.wide, figure.narrow)
     )
     name = escape(figure.name)
     return (
-        f'<h2 id="{name}">{escape(figure.title)}</h2><figure><picture>'
-        f'<source media="(max-width: 40rem)" srcset="{narrow}">'
-        f'<img alt="{escape(figure.title)}" src="{wide}"></picture>'
+        f'<figure><img class="desk" alt="{escape(figure.title)}" src="{wide}">'
+        f'<img class="phone" alt="{escape(figure.title)}" src="{narrow}">'
         f'<figcaption>{escape(figure.caption)} <span class="files"><a href="{name}.png">PNG</a> '
         f'<a href="{name}.svg">SVG</a></span></figcaption></figure>'
     )

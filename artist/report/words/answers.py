@@ -18,7 +18,7 @@ from artist.results.jobcolumns import COMMUNICATION, PARTS
 from artist.results.measures import BY_NAME, comparable
 from artist.results.names import listed, short_key
 from artist.results.scenarios import Contest
-from artist.results.seen import seen_notes
+from artist.results.seen import have_seen
 
 _FABRIC = "topology.name"
 _COMPUTING = PARTS.index("computing")
@@ -31,7 +31,7 @@ def answers(
     careful: Sequence[tuple[str, str]],
     gains: Sequence[Gain] = (),
 ) -> list[tuple[str, str]]:
-    """Return questions and answers, at most ten; the first are doubts about the rows.
+    """Return questions and answers, at most nine; the first are doubts about the rows.
 
     Parameters
     ----------
@@ -49,7 +49,6 @@ def answers(
     gpus = [float(digest.gauges["capacity_gpus"].mean[0]) for digest in digests]
     shares = [_communication(digest) for digest in digests]
     lines = [
-        ("Can I believe it", _believable(comparison)),
         ("Careful", " ".join(text for _, text in careful)),
         _which(comparison, contest, ranked, doubted),
         ("Who gains, who pays", who_pays(gains, contest)),
@@ -58,14 +57,9 @@ def answers(
         *((f"What {short_key(axis.key)} changes", along(axis)) for axis in others[:1]),
         ("What drives it", drivers(varied, comparison, digests)),
         ("What does not matter", _idle(varied, comparison, contest, ranked, shares)),
-        ("How sure", how_sure(comparison, contest, ranked)),
+        ("How sure", "" if have_seen(comparison.groups) else how_sure(comparison, contest, ranked)),
     ]
     return [(question, answer) for question, answer in lines if answer]
-
-
-def _believable(comparison: Comparison) -> str:
-    """Return the waits that users met against those simulated; empty without real starts."""
-    return " ".join(f"{begun(note)}." for note in seen_notes(comparison))
 
 
 def _communication(digest: Digest) -> float:

@@ -6,6 +6,7 @@ from artist.results.compare import CODE, Comparison, along_note, idle_seeds
 from artist.results.coverage import coverage_notes, window_sizes
 from artist.results.names import short_key, spoken
 from artist.results.scenarios import Contest
+from artist.results.seen import have_seen
 from artist.results.stand_ins import stand_in_notes
 
 _TIMES = "Completion (JCT) and queueing times are over finished jobs. p95: 95 % of the jobs need no longer."
@@ -107,7 +108,8 @@ def lead(comparison: Comparison) -> str:
     sizes = window_sizes([run.summary for group in comparison.groups for run in group.runs])
     window = f", times over {sizes} of them" if sizes else ""
     machines = joined(machine_types(group.runs[0].config) for group in comparison.groups)
-    return f"{text} of {of} jobs{window}: {'; '.join(varied)}. {_JCT}" + (
+    jct = "" if have_seen(comparison.groups) else f" {_JCT}"
+    return f"{text} of {of} jobs{window}: {'; '.join(varied)}.{jct}" + (
         f" Machines: {machines}." if machines else ""
     )
 

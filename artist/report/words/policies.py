@@ -25,6 +25,10 @@ _BY = {
 }
 _TOLD = ("mean JCT", "95th percentile of JCT", "99th percentile of JCT", "makespan")
 Lowest = tuple[tuple[str, ...], list[tuple[str, ...]]]  # headings, rows
+LOWEST = (
+    "What is lowest, or within 1 % of it. 95th percentile: 95 % of the jobs need no longer; queueing: "
+    "waiting for GPUs; makespan: from the first submission to the last finish."
+)
 
 
 def which(

@@ -40,6 +40,13 @@ def test_labels_leave_out_empty_values() -> None:
     assert labels(keys[:2], [("fifo", "none"), ("fifo", "")]) == ["fifo, racks=none", "fifo, racks="]
 
 
+def test_labels_say_what_a_row_changes() -> None:
+    """In words, and nothing of machines as they are."""
+    keys = ("policy", "cluster.more", "policy.backfill")
+    rows = [("fifo", "0", "none"), ("fifo", "10", "easy")]
+    assert labels(keys, rows) == ["fifo, strict", "fifo, 10 more machines, EASY backfill"]
+
+
 def test_rows_that_come_again_have_the_same_brief_label() -> None:
     """Two equal rows are no reason to spell out what a third has not."""
     rows = [("fifo", "random"), ("las", ""), ("las", "")]
@@ -61,6 +68,15 @@ def test_heads_and_letters() -> None:
         ("cluster.machines", ["none"], "cluster.machines=none"),
         ("workload.load", ["0.5", "1"], "workload.load=0.5 and 1"),
         ("network.model._target_", ["zero"], "network.model=zero"),
+        ("cluster.one_pool", ["True", "False"], "one pool and partitions"),
+        (
+            "cluster.scale",
+            ["0.85", "1", "1.1"],
+            "15 % fewer machines, as many machines as now and 10 % more machines",
+        ),
+        ("cluster.more", ["-1", "10"], "1 fewer machine and 10 more machines"),
+        ("cluster.more.vision", ["10"], "10 more machines of vision"),
+        ("policy.backfill", ["none", "easy"], "strict and EASY backfill"),
     ],
 )
 def test_counts_are_written_in_words(key: str, values: list[str], words: str) -> None:

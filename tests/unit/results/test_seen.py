@@ -6,87 +6,123 @@ import pytest
 
 from artist.results.compare import compare
 from artist.results.run import Run
-from artist.results.seen import seen_notes
+from artist.results.seen import ALL_CHANGED, believable, held, next_command, seen_notes, tried, what_if
 
 GROUP = {"rank_correlation": 0.5, "queue_correlation": 0.8, "busy_correlation": None, "correlation": 0.9}
 
 
-def run(policy, mean_s, vcs, **more):
+def run(policy, mean_s, vcs=None, cluster=None, **more):
     """Return a run that simulates these waits in all and in virtual clusters, where users met 100 s."""
     groups = [
         GROUP | {"by": "vc", "value": vc, "jobs": 5, "seen_mean_s": 100.0, "ratio": s / 100}
-        for vc, s in vcs.items()
+        for vc, s in (vcs or {}).items()
     ]
     alike = {"jobs": 10, "seen_mean_s": 100.0, "simulated_mean_s": mean_s, "ratio": mean_s / 100}
-    seen = (
-        GROUP | alike | {"groups": groups, "busy_ratio": 1.0, "median_correlation": None, "ran_not_placed": 0}
-    )
-    return Run(
-        Path(policy),
-        {
-            "policy": policy,
-            "seed": 0,
-            "jobs": 10,
-            "finished": 10,
-            "stopped_by": "finished",
-            "seen": seen | more,
-        },
-        {},
-    )
+    seen = GROUP | alike | {"groups": groups, "ran_not_placed": 0}
+    counts = {"seed": 0, "jobs": 10, "finished": 10, "stopped_by": "finished"}
+    record = {"overrides": ["policy=fifo", "workload.path=my trace.csv"]}
+    summary = {"policy": policy, **counts, "seen": seen | more, "run": record}
+    return Run(Path(policy), summary, {"cluster": cluster or {"more": 0}})
 
 
-def notes(*runs):
-    """Return the sentences on runs."""
-    return seen_notes(compare(runs))
-
-
-def test_the_nearest_row_is_named_with_those_that_no_row_explains():
+def test_the_nearest_rule_stands_for_the_site():
     """0.8 is nearer to 1 than 1.5; x within 30 % at 1.2, y 0.5 at best, under fifo, z 1.25 under srtf."""
-    fifo = run("fifo", 150.0, {"x": 200, "y": 50, "z": 300})
-    srtf = run("srtf", 80.0, {"x": 120, "y": 30, "z": 125})
-    first, second, others, groups = notes(fifo, srtf)
-    assert (
-        first == "users met a mean wait of 1.667 min (10 jobs); srtf comes closest with 1.333 min, 0.80 of it"
+    rows = held(
+        compare(
+            [
+                run("fifo", 150.0, {"x": 200, "y": 50, "z": 300}),
+                run("srtf", 80.0, {"x": 120, "y": 30, "z": 125}),
+            ]
+        )
     )
-    assert second == (
-        "correlation 0.90 by job, 0.50 of ranks, 0.80 of waiting jobs by hour; busy GPUs 1.00 of those met"
+    assert rows.today.label == "srtf"
+    assert believable(rows) == (
+        "On the whole (srtf): users waited 1.67 min on average, and 1.33 min in the simulation, 0.80 times "
+        "as long (10 jobs). The mean is within 30 % for 2 of 3 virtual clusters; no rule explains y (0.50 "
+        "times). The queue rises and falls as it did: its correlation by hour is 0.80."
     )
-    assert others == "the others, times the mean wait met: fifo 1.50"
-    assert groups == "by virtual clusters: within 30 % for 2 of 3; none explains y (0.50)"
+    assert tried(rows) == "Mean waits of the other rules, times that met: fifo 1.50."
+
+
+@pytest.mark.parametrize(
+    ("mean_s", "vcs", "queue", "verdict"),
+    [
+        (129, {"x": 129, "y": 80}, 0.8, "Yes"),
+        (129, {"x": 129, "y": 80}, 0.79, "In part"),
+        (129, {"x": 129, "y": 131}, 0.8, "On the whole"),
+        (129, {"x": 131, "y": 131}, 0.8, "In part"),
+        (77, {}, None, "Yes"),
+        (76, {}, None, "In part"),
+        (200, {}, 1.0, "In part"),
+        (201, {}, 1.0, "No"),
+    ],
+)
+def test_the_verdict_is_of_the_mean_the_groups_and_the_queue(mean_s, vcs, queue, verdict):
+    """Mean within 30 %, from 1 / 1.3 = 0.769 on, half of the groups, queue from 0.8 on; not at twice."""
+    text = believable(held(compare([run("fifo", mean_s, vcs, queue_correlation=queue)])))
+    assert text.startswith(f"{verdict}: users waited")
 
 
 def test_twice_as_far_is_no_explanation():
-    """2.1 times; 2.0 is said as it is."""
-    assert notes(run("fifo", 210.0, {}))[-1].startswith("no row explains these waits")
-    assert not notes(run("fifo", 200.0, {}))[-1].startswith("no row explains these waits")
+    """The nearest of two rules is 2.1 times as long; 2.0 is said as it is."""
+    for mean_s, said in ((210.0, True), (200.0, False)):
+        rows = held(compare([run("fifo", mean_s), run("srtf", 300.0)]))
+        assert tried(rows).endswith("No rule explains these waits.") == said
+
+
+def test_what_if_is_held_against_the_site_as_it_was():
+    """The run with ten machines more is nearer to the waits met than today's, but is none of the site's."""
+    rows = held(compare([run("fifo", 70.0), run("fifo", 100.0, cluster={"more": 10})]))
+    assert [name for name, _ in rows.variants] == ["10 more machines"]
+    assert believable(rows).startswith("In part: users waited 1.67 min on average, and 1.17 min")
+    assert what_if(rows) == "Instead of 70.0 s on average, jobs wait 1.67 min with 10 more machines."
+
+
+def test_the_user_may_name_the_row_that_stands_for_the_site():
+    """Clusters of two sizes, neither of which says that it is a what-if: the one named, not the nearest."""
+    comparison = compare(
+        [run("fifo", 100.0, cluster={"machines": 8}), run("fifo", 70.0, cluster={"machines": 9})]
+    )
+    rows = held(comparison, comparison.groups[1])
+    assert rows.today is comparison.groups[1]
+    assert what_if(rows) == "Instead of 70.0 s on average, jobs wait 1.67 min with 8 machines."
+    assert held(comparison).today is comparison.groups[0]
+
+
+@pytest.mark.parametrize("change", [{"more": 1}, {"scale": 0.85}, {"one_pool": True}])
+def test_runs_that_all_change_the_machines_are_held_against_nothing(change):
+    """The waits met are of other machines."""
+    comparison = compare([run("fifo", 100.0, cluster=change)])
+    assert held(comparison) is None
+    assert seen_notes(comparison) == [f"Can I believe it? {ALL_CHANGED}"]
+
+
+def test_the_next_command_can_be_pasted():
+    """Today's run with 10 machines more, a name with a space in quotes; older runs hold no command."""
+    rows = held(compare([run("fifo", 100.0)]))
+    assert next_command(rows) == "artist -m policy=fifo 'workload.path=my trace.csv' cluster.more=0,10"
+    rows.today.runs[0].summary["run"] = {}
+    assert next_command(rows) == ""
+    assert what_if(rows).startswith("Not run yet: the same command with cluster.more=0,10")
 
 
 def test_jobs_that_found_no_gpus_at_once_are_named():
     """The cluster is smaller than the site was."""
-    assert notes(run("fifo", 100.0, {}, ran_not_placed=3))[-1].startswith("3 jobs that ran when the trace")
+    rows = held(compare([run("fifo", 100.0, ran_not_placed=3)]))
+    assert believable(rows).endswith("3 jobs that ran when the trace begins found no GPUs at once.")
 
 
 @pytest.mark.parametrize("mean_s", [None, 0.0])
 def test_a_site_without_waits_needs_no_explanation(mean_s):
     """No job waited; without jobs nothing is said."""
     jobs = 0 if mean_s is None else 10
-    said = notes(run("fifo", 0.0, {}, seen_mean_s=mean_s, ratio=None, jobs=jobs))
-    assert said == (["no job waited on the site"] if jobs else [])
+    said = seen_notes(compare([run("fifo", 0.0, seen_mean_s=mean_s, ratio=None, jobs=jobs)]))
+    none = "Can I believe it? No job waited on the site; in the simulation jobs wait 0 s on average."
+    assert said[:1] == [none] * bool(jobs)
 
 
 def test_runs_without_starts_say_nothing():
     """As most traces."""
-    assert (
-        seen_notes(
-            compare(
-                [
-                    Run(
-                        Path("a"),
-                        {"policy": "fifo", "seed": 0, "jobs": 1, "finished": 1, "stopped_by": "finished"},
-                        {},
-                    )
-                ]
-            )
-        )
-        == []
-    )
+    plain = run("fifo", 100.0)
+    del plain.summary["seen"]
+    assert seen_notes(compare([plain])) == []
