@@ -46,6 +46,7 @@ from artist.results.tables import changes_csv, comparison_csv, seeds_csv
 from artist.tables.grid import printable
 
 _MAX_LINKS = 10  # of a row
+Finding = tuple[str, str]  # question and answer
 CLAIMS, CHANGES = "claims.csv", "changes.csv"
 
 
@@ -99,23 +100,19 @@ def report_files(
         *job_types(comparison, competing, _interference(comparison)),
     ]
     choice = comparison.has_choice
-    said = answers(comparison, competing, digests, careful, changes)
-    site = held(comparison, comparison.groups[competing.baseline[0]] if competing.asked else None)
+    findings = answers(comparison, competing, digests, careful, changes)
     lowest = lowest_by(comparison, competing) if choice else None
-    glance, findings = None if lowest is None else Glance(*lowest, LOWEST), list[tuple[str, str]]()
-    if site is not None:
-        figure, images = drawn(at_a_glance(site.today), "")
-        files |= images
-        glance, findings = Glance(*seen_glance(site), seen_note(site), figure), said[bool(careful) :]
-        said = seen_answers(site) + said[: bool(careful)]
-    elif have_seen(comparison.groups):
-        said.insert(0, ("Can I believe it?", ALL_CHANGED))
+    glance, folded = None if lowest is None else Glance(*lowest, LOWEST), list[Finding]()
+    if have_seen(comparison.groups):
+        cautious, folded = findings[: bool(careful)], findings[bool(careful) :]
+        findings, glance, images = _of_site(comparison, competing)
+        findings, files = findings + cautious, files | images
     page = report_page(
         lead(comparison),
-        said,
+        findings,
         glance,
         (
-            ("Findings on completion times", findings),
+            ("Findings on completion times", folded),
             ("Every policy in a sentence", each_policy(comparison, competing, digests) if choice else []),
             ("More findings", more),
             ("What was simulated and assumed", setting(comparison)),
@@ -127,6 +124,17 @@ def report_files(
         made_by(comparison),
     )
     return {"report.html": page.encode()} | files
+
+
+def _of_site(
+    comparison: Comparison, competing: Contest
+) -> tuple[list[Finding], Glance | None, dict[str, bytes]]:
+    """Return answers, first screen and files of runs whose site's waits are known."""
+    site = held(comparison, comparison.groups[competing.baseline[0]] if competing.asked else None)
+    if site is None:
+        return [("Can I believe it?", ALL_CHANGED)], None, {}
+    figure, images = drawn(at_a_glance(site.today), "")
+    return seen_answers(site), Glance(*seen_glance(site), seen_note(site), figure), images
 
 
 def _interference(comparison: Comparison) -> dict[int, float]:

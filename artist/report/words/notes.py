@@ -91,7 +91,21 @@ _WITHOUT_CPUS = (
 def lead(comparison: Comparison) -> str:
     """Return the subject of the comparison, in a sentence."""
     runs = sum(len(group.runs) for group in comparison.groups)
-    text = f"{runs} run{'s' * (runs > 1)}"
+    jobs = sorted({int(run.summary["jobs"]) for group in comparison.groups for run in group.runs})
+    of = f"{jobs[0]}" if len(jobs) == 1 else f"{jobs[0]} to {jobs[-1]}"
+    sizes = window_sizes([run.summary for group in comparison.groups for run in group.runs])
+    window = f", times over {sizes} of them" if sizes else ""
+    machines = joined(machine_types(group.runs[0].config) for group in comparison.groups)
+    text = f"{runs} run{'s' * (runs > 1)} of {of} jobs{window}{_subject(comparison)}"
+    return text + (f" Machines: {machines}." if machines else "")
+
+
+def _subject(comparison: Comparison) -> str:
+    """Return the settings that differ; of runs against a site, whose rows a table names, the trace."""
+    if have_seen(comparison.groups):
+        settings = [group.runs[0].summary.get("setting", {}) for group in comparison.groups]
+        sources = joined(of.get("Workload", {}).get("source", "").partition(",")[0] for of in settings)
+        return f"{' of ' * bool(sources)}{sources}."
     varied = []
     for key, column in zip(
         comparison.keys, zip(*(g.shown for g in comparison.groups), strict=True), strict=True
@@ -103,15 +117,7 @@ def lead(comparison: Comparison) -> str:
         if len(values) > 1 or len(comparison.keys) == 1:
             words = spoken(key, shown)
             varied.append(words if "=" not in words else f"{short_key(key)} {', '.join(shown)}")
-    jobs = sorted({int(run.summary["jobs"]) for group in comparison.groups for run in group.runs})
-    of = f"{jobs[0]}" if len(jobs) == 1 else f"{jobs[0]} to {jobs[-1]}"
-    sizes = window_sizes([run.summary for group in comparison.groups for run in group.runs])
-    window = f", times over {sizes} of them" if sizes else ""
-    machines = joined(machine_types(group.runs[0].config) for group in comparison.groups)
-    jct = "" if have_seen(comparison.groups) else f" {_JCT}"
-    return f"{text} of {of} jobs{window}: {'; '.join(varied)}.{jct}" + (
-        f" Machines: {machines}." if machines else ""
-    )
+    return f": {'; '.join(varied)}. {_JCT}"
 
 
 def made_by(comparison: Comparison) -> str:

@@ -49,7 +49,7 @@ def seen_glance(rows: Held) -> tuple[_Line, list[_Line]]:
     others = [(row.label, row) for row in rows.rules if row is not rows.today]
     lines: list[_Line] = [
         ("met by users", *_waits(today["queueing_s"]), "", ""),
-        (f"today: {rows.today.label}", *_waits(today["simulated_s"]), "", ""),
+        (": ".join(dict.fromkeys(("today", rows.today.label))), *_waits(today["simulated_s"]), "", ""),
     ]
     lines += [_line(name, row, today) for name, row in (*rows.variants, *others)[:_MOST]]
     return _HEADS, lines
