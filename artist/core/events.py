@@ -32,23 +32,30 @@ class Start:
 
 @record
 class Change:
-    """A running job got another allocation."""
+    """A running job got another allocation; `lost_ns` of its running time, the last, are lost."""
 
     time_ns: int
     job: int
     allocation: Allocation
     type: ChangeType
     delay_ns: int
+    lost_ns: int = 0
 
 
 @record
 class Stop:
-    """A running job lost its allocation and waits again; `iterations_done` excludes lost ones."""
+    """A running job lost its allocation and waits again; `iterations_done` excludes lost ones.
+
+    `lost_ns` of its running time, the last, are lost. `cause` is that of the failure that stopped it,
+    `failure` if it has none, and empty for other stops.
+    """
 
     time_ns: int
     job: int
     reason: Literal["preempted", "evicted"]
     iterations_done: int
+    lost_ns: int = 0
+    cause: str = ""
 
 
 @record

@@ -48,7 +48,7 @@ class Capacity:
         if event.type == "join":
             machines.set_present(machine, True)
         elif event.type == "fail":
-            yield from self._empty(machine, now, failed=True)
+            yield from self._empty(machine, now, event.cause or "failure")
         elif event.type == "slow":
             machines.slow.pop(machine, None)
             if event.factor > 1:
@@ -61,10 +61,10 @@ class Capacity:
 
     def deadline(self, machine: int, now: int) -> Iterator[Event]:
         """Remove a leaving machine at its deadline."""
-        yield from self._empty(machine, now, failed=False)
+        yield from self._empty(machine, now)
         yield MachineEvent(now, machine, "left", self._machines.pools[machine])
 
-    def _empty(self, machine: int, now: int, *, failed: bool) -> Iterator[Event]:
+    def _empty(self, machine: int, now: int, cause: str = "") -> Iterator[Event]:
         for job in self._machines.tenants(machine):
-            yield self._transitions.evict(job, now, failed=failed)
+            yield self._transitions.evict(job, now, cause)
         self._machines.set_present(machine, False)

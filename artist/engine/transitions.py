@@ -66,9 +66,9 @@ class Transitions:
                 self.changed.setdefault(job, before)
         for job, before, after in todo:
             if after is None and before is not None:
-                self._stop(job, before, now, failed=False)
+                lost_ns = self._stop(job, before, now, failed=False)
                 self._jobs.preemptions[job] += 1
-                self._note(Stop(now, job, "preempted", self._jobs.done[job]))
+                self._note(Stop(now, job, "preempted", self._jobs.done[job], lost_ns))
         for machine, pool in plan.assigns.items():
             if pools[machine] != pool:
                 self._note(self._machines.assign(machine, pool, now))
@@ -97,16 +97,16 @@ class Transitions:
         self._jobs.end(job, now, self._overheads.unnoticed_ns(now), timed_out=timed_out)
         return Finish(now, job, timed_out)
 
-    def evict(self, job: int, now: int, *, failed: bool) -> Stop:
-        """Stop a job because its machine fails or leaves; a failed machine cannot save the open iteration."""
+    def evict(self, job: int, now: int, cause: str = "") -> Stop:
+        """Stop a job because its machine fails, by a cause, or leaves; a failed machine saves nothing."""
         before = self._jobs.held[job]
         assert before is not None
         self._jobs.settle(job, now)
         self._give_back(job, before)
         self.changed.setdefault(job, before)
-        self._stop(job, before, now, failed=failed)
+        lost_ns = self._stop(job, before, now, failed=bool(cause))
         self._jobs.evictions[job] += 1
-        return Stop(now, job, "evicted", self._jobs.done[job])
+        return Stop(now, job, "evicted", self._jobs.done[job], lost_ns, cause)
 
     # --- steps
 
@@ -115,9 +115,9 @@ class Transitions:
         self._machines.give_back(job, allocation)
         self._jobs.held[job] = None
 
-    def _stop(self, job: int, before: Allocation, now: int, *, failed: bool) -> None:
-        """Set a job that has just lost its allocation waiting, less the work that a stop loses."""
-        spec = self._jobs.template[job]
+    def _stop(self, job: int, before: Allocation, now: int, *, failed: bool) -> int:
+        """Set a job that has just lost its allocation waiting; return the running time that is lost, ns."""
+        spec, lost_ns = self._jobs.template[job], self._jobs.lost_ns[job]
         saved = not failed and self._overheads.saves(spec)
         if saved:
             self._jobs.save(job)
@@ -125,6 +125,7 @@ class Transitions:
             self._jobs.cut_to_checkpoint(job)
         self._jobs.release(job, now)
         self._stops[job] = before, failed, saved
+        return self._jobs.lost_ns[job] - lost_ns
 
     def _hold(self, job: int, before: Allocation | None, after: Allocation, now: int) -> None:
         """Start a job on an allocation, or change it to one."""
@@ -151,11 +152,12 @@ class Transitions:
 
     def _change(self, job: int, before: Allocation, after: Allocation, now: int) -> Change:
         jobs, spec = self._jobs, self._jobs.template[job]
-        change_type = classify(before, after, elastic=spec.demand.elastic)
+        change_type, lost_ns = classify(before, after, elastic=spec.demand.elastic), jobs.lost_ns[job]
         if change_type == "migrate":
             jobs.migrations[job] += 1
             if not self._overheads.keeps_open_iteration(spec):
                 jobs.cut_open_iteration(job)
         elif change_type == "resize":
             jobs.resizes[job] += 1
-        return Change(now, job, after, change_type, self._overheads.delay_ns(change_type, spec))
+        delay_ns = self._overheads.delay_ns(change_type, spec)
+        return Change(now, job, after, change_type, delay_ns, jobs.lost_ns[job] - lost_ns)

@@ -25,6 +25,24 @@ SHARES = {  # of the cluster, where jobs need CPUs and memory: title
     "memory_held": "memory held",
     "memory_used": "memory used",
 }
+FAILURES = "failures"  # of the summary, where machines fail
+JOB_CAUSES = {  # of the GPU time of a job, there: title; in jobs.parquet as useful_gpu_s ...
+    "useful": "useful work",
+    "slowed": "slowed by a bad part",
+    "checkpoint": "writing checkpoints",
+    "overhead": "starting and moving",
+    "recovery": "recovery",
+    "lost_by_failure": "lost by failures",
+    "lost_by_preemption": "lost by preemptions",
+}
+GPU_CAUSES = JOB_CAUSES | {  # of the time of all GPUs
+    "shared": "in groups",
+    "replacement": "waiting for a replacement",
+    "idle": "idle",
+    "spare": "spare",
+    "repair": "in repair",
+    "absent": "absent",
+}
 LINK_USES = ("use", "highest", "contended")  # of the links of a tier: machine_use ... in tiers.parquet
 SLOWDOWN = "contention_slowdown"  # of jobs.parquet, there
 INPUT_COLUMNS = ("cpus_held", "cpus_best", "memory_bytes_held", "memory_bytes_best")  # of jobs.parquet, there

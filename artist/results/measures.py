@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any, Literal, NamedTuple
 
-from artist.recording.names import BLOCKING, RESOURCES, SHARES
+from artist.recording.names import BLOCKING, FAILURES, GPU_CAUSES, RESOURCES, SHARES
 from artist.results.compare import Replicates
 from artist.results.coverage import covered
 from artist.results.interval import interval_95
@@ -81,7 +81,7 @@ class Metric:
 # Of runs with a recording on request, jobs that need CPUs and memory, or machines in pools; or of later code.
 _OPTIONAL = {"measured", "resources", BLOCKING, "shares", "relative_throughput", "pools", "reclaims"} | {
     "inference_short", "jct_short_s", "jct_long_s", "kinds", "contention", "contention_answers", "above_port",
-    "comm_overhead.by_gpu_time", "seen",
+    "comm_overhead.by_gpu_time", "seen", FAILURES,
 }  # fmt: skip
 _MEANS = ("mean", "median", "p95", "p99")
 _SEEN = ("median", "p90", "p99")
@@ -179,6 +179,12 @@ MORE_METRICS = (
     _row("seen_queue_correlation", "queue|correl.", "seen.queue_correlation", "ratio"),
     _row("seen_busy_correlation", "busy|correl.", "seen.busy_correlation", "ratio"),
     _row("seen_busy_ratio", "busy GPUs|/ seen", "seen.busy_ratio", "ratio"),
+    *(
+        _row(f"{cause}_gpu_h", f"GPU-hours|{title}", f"{FAILURES}.gpu_h.{cause}", "count")
+        for cause, title in GPU_CAUSES.items()
+    ),
+    _row("stops_by_failures", "stopped by|failures", f"{FAILURES}.stops", "count", True),
+    _row("availability", "GPUs|available", f"{FAILURES}.availability", "fraction"),
     _row("contended_jobs", "jobs|slowed by it", "contention.jobs", "fraction", True),
     _row("relative_throughput", "throughput|of compute", "relative_throughput", "fraction"),
     _row("combined_usage", "all GPUs|used", "pools.combined", "fraction"),

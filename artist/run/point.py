@@ -24,6 +24,7 @@ from artist.core.events import Observer
 from artist.data import program_version
 from artist.errors import InputError, PlanError, Stopped, StuckError, out_of_memory
 from artist.performance.input_use import InputUse
+from artist.recording.failures import FailureAccounts
 from artist.recording.folder import write_run
 from artist.recording.inputs import InputColumns
 from artist.recording.job_types import JobTypes, has_cpu_jobs
@@ -266,6 +267,9 @@ def _topics(simulation: Simulation, recorder: Recorder) -> list[Topic]:
     if has_cpu_jobs(jobs):
         min_cpus_per_gpu = getattr(simulation.policy, "min_cpus_per_gpu", None)
         topics.append(JobTypes(jobs, cluster, performance.drawn, min_cpus_per_gpu))
+    fails = any(event.type == "fail" for event in simulation.capacity_events)
+    if simulation.failures is not None or fails:
+        topics.append(FailureAccounts(jobs, cluster))
     if (site := site_of(jobs)) is not None:
         topics.append(Seen(jobs, site, recorder))
     if simulation.config.performance.contention != "none":

@@ -34,6 +34,7 @@ from typing import Any
 from auditing.accounts import Account
 from auditing.findings import Findings
 from auditing.inputs import (
+    FAILURE_PARTS,
     NAMES,
     PARTS,
     SCHEDULER_NAMES,
@@ -45,7 +46,7 @@ from auditing.inputs import (
     to_ns,
 )
 from auditing.replay import TIERS, Replay, gauges
-from auditing.summary import check_summary
+from auditing.summary import CAUSES_OF_JOBS, check_summary
 
 COUNTS = {
     "starts": "starts",
@@ -130,9 +131,9 @@ def _check_job(row: dict[Any, Any], account: Account, rates: bool, findings: Fin
         for column, held in (("cpus_held", account.held_cpu_ns), ("memory_bytes_held", account.held_byte_ns)):
             findings.same(f"jobs.parquet: {column}", held / account.held_ns, row[column], job=name)
     running_ns = to_ns(row["running_s"])
-    parts_ns = sum(to_ns(row[part]) for part in PARTS)
+    parts_ns = sum(to_ns(row.get(part, 0)) for part in (*PARTS, *FAILURE_PARTS))
     findings.same_time(
-        "parts of the iterations sum to the time run", parts_ns, row["running_s"], job=name, steps=6
+        "parts of the iterations sum to the time run", parts_ns, row["running_s"], job=name, steps=8
     )
     if jct_ns is not None:
         sums_ns = to_ns(row["queueing_s"]) + running_ns + to_ns(row["overhead_s"])
@@ -140,6 +141,16 @@ def _check_job(row: dict[Any, Any], account: Account, rates: bool, findings: Fin
         findings.same_time(check, sums_ns, row["jct_s"], job=name, steps=steps)
     if rates and account.asked.delays_ns is not None:
         _check_iterations(row, account, findings)
+        _check_causes(row, account, gpu_steps, findings)
+
+
+def _check_causes(row: dict[Any, Any], account: Account, steps: int, findings: Findings) -> None:
+    """Hold the GPU time of a job by cause, in runs that have it."""
+    for cause in CAUSES_OF_JOBS if "failures" in row else ():
+        check, ours_ns = f"jobs.parquet: {cause}_gpu_s", account.gpu_ns[cause]
+        findings.same_time(check, ours_ns, row[f"{cause}_gpu_s"], job=account.name, steps=steps)
+    if "failures" in row:
+        findings.same("jobs.parquet: failures", account.failures, int(row["failures"]), job=account.name)
 
 
 def _check_iterations(row: dict[Any, Any], account: Account, findings: Findings) -> None:

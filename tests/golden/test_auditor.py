@@ -460,3 +460,48 @@ def test_another_end_or_another_wait_of_the_site_is_a_fault(limited, table, colu
     """Job b ends undone at its limit of 50 s, c done at its limit; b started 30 s after its submission."""
     _changed(limited, table, column, row, value)
     assert _faults(limited)
+
+
+FAILING = (
+    "cluster.events=null",
+    "cluster.machines=9",
+    "cluster.machines_per_rack=3",
+    "cluster.spares=1",
+    "cluster.failures=[{cause: gpu, per_1000_days: 2000, repair_h: 3, lemons: {share: 0.2, times: 5}}, "
+    "{cause: link, per_1000_days: 5000, slow: 1.4, repair_h: 2}, "
+    "{cause: power, scope: rack, per_1000_days: 900, repair: lognormal, repair_h: 1}]",
+    "overheads.on_stop=lose_since_checkpoint",
+    "overheads.on_preemption=save",
+    "overheads.checkpoint_every_s=900",
+    "overheads.checkpoint_write_s=20",
+    "overheads.recover_s=120",
+    "overheads.restart_s=30",
+)
+
+
+GPUS = 8  # of a machine
+
+
+@pytest.mark.parametrize("policy", ["srtf", "muri_l", "dally"])
+def test_gpu_time_by_cause_is_recounted(policy, run_under, tmp_path):
+    """Machines, links and racks fail; jobs save, write, recover: whole, then a second too many."""
+    run = Path(copytree(run_under(policy, *FAILING), tmp_path / "run"))
+    assert _faults(run) == []
+    jobs = pd.read_parquet(run / "jobs.parquet")
+    causes = [name for name in jobs if name.endswith("_gpu_s")]
+    assert len(causes) == 7
+    for name in ("useful_gpu_s", "checkpoint_gpu_s", "recovery_gpu_s", "lost_by_failure_gpu_s"):
+        assert jobs[name].sum() > 0
+    for name in (*causes, "failures"):
+        damaged = jobs.copy()
+        damaged.loc[7, name] += 1
+        damaged.to_parquet(run / "jobs.parquet")
+        assert len(_faults(run)) == 1, name
+    jobs.to_parquet(run / "jobs.parquet")
+    summary = json.loads((run / "summary.json").read_text())
+    gpu_ns = summary["failures"]["gpu_ns"]
+    end_s = pd.read_parquet(run / "timeline.parquet").time_s.iloc[-1]
+    assert sum(gpu_ns.values()) == 9 * GPUS * round(end_s * 1e9)
+    gpu_ns["idle"], gpu_ns["repair"] = gpu_ns["idle"] + 1, gpu_ns["repair"] - 1
+    (run / "summary.json").write_text(json.dumps(summary))
+    assert len(_faults(run)) == 2

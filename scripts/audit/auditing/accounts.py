@@ -1,5 +1,6 @@
 """The account of one job, kept from its events alone."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -13,6 +14,16 @@ class Share(NamedTuple):
     gpus: int
     cpus: int
     memory_bytes: int
+
+
+class Span(NamedTuple):
+    """Running time at one rate: GPUs of the job alone, iteration time, slowed and checkpoint part of it."""
+
+    ns: int
+    gpus: int
+    iteration_ns: int
+    slowed_ns: int
+    write_ns: int
 
 
 class Owned(NamedTuple):
@@ -66,6 +77,14 @@ class Account:
     opened_ns: int = 0
     safe_ns: int = 0
     lost_ns: int = 0
+    saved: int = 0
+    stopped: str = ""
+    failures: int = 0
+    write_ns: int = 0
+    slowed_ns: int = 0
+    delay: str = "overhead"
+    spans: list[Span] = field(default_factory=list)
+    gpu_ns: Counter[str] = field(default_factory=Counter)
 
     @property
     def gpus(self) -> int:
@@ -96,6 +115,13 @@ class Account:
         ran = max(0, now - max(began, self.ready_ns))
         self.overhead_ns += held - ran
         self.running_ns += ran
+        gpus = 0 if self.group else self.gpus
+        self.gpu_ns[self.delay] += (held - ran) * gpus
+        rate = (gpus, self.iteration_ns, self.slowed_ns, self.write_ns)
+        if ran and self.spans and self.spans[-1][1:] == rate:
+            self.spans[-1] = Span(self.spans[-1].ns + ran, *rate)
+        elif ran:
+            self.spans.append(Span(ran, *rate))
         if ran and self.iteration_ns:
             self._iterate(ran)
 
@@ -105,11 +131,12 @@ class Account:
         self.left_ns = self.iteration_ns - into
         if more < 0:
             return
-        saved = self.done // self.every if self.every else 0
+        written = (self.done - self.saved) // self.every if self.every else 0
         self.done += more + 1
         self.opened_ns = self.running_ns - into
-        if self.every and self.done // self.every > saved:
-            self.safe_ns = self.opened_ns - self.done % self.every * self.iteration_ns
+        since = self.done - self.saved
+        if self.every and since // self.every > written:
+            self.safe_ns = self.opened_ns - since % self.every * self.iteration_ns
 
     def finish(self, now: int, notice_ns: int) -> None:
         """Book the time until the finish is noticed, at the next multiple of `notice_ns`."""
@@ -118,9 +145,19 @@ class Account:
         self.overhead_ns += late_ns
         self.tier_ns[self.tier] += late_ns
 
-    def price(self, now: int, iteration_ns: int) -> None:
-        """Set the iteration time from now on; the open iteration keeps the share that is left of it."""
+    def price(self, now: int, iteration_ns: int, factor: float = 1.0) -> None:
+        """Set the iteration time from now on; the open iteration keeps the share that is left of it.
+
+        Parameters
+        ----------
+        factor
+            Of the slowest machine held.
+        """
         self.advance(now)
+        near = round((iteration_ns - self.write_ns) / factor)
+        slowed = {base + round(base * (factor - 1)): base for base in range(near - 2, near + 3)}
+        whole_ns = iteration_ns - self.write_ns
+        self.slowed_ns = whole_ns - slowed.get(whole_ns, near)
         old = self.iteration_ns
         self.left_ns = -(-self.left_ns * iteration_ns // old) if self.left_ns else iteration_ns
         self.iteration_ns = iteration_ns
@@ -128,14 +165,43 @@ class Account:
     def lose_iteration(self) -> None:
         """Lose the progress of the open iteration."""
         lost = self.running_ns - self.opened_ns
-        self.lost_ns += lost
+        self._lose(lost, "lost_by_preemption")
         self.safe_ns += lost
         self.opened_ns = self.running_ns
         self.left_ns = 0
 
+    def save(self) -> None:
+        """Write a checkpoint after the last whole iteration."""
+        self.lose_iteration()
+        self.saved, self.safe_ns = self.done, self.running_ns
+
     def lose_to_checkpoint(self) -> None:
         """Lose the progress since the last checkpoint; without any, everything."""
-        self.done -= self.done % self.every if self.every else self.done
-        self.lost_ns += self.running_ns - self.safe_ns
+        since = self.done - self.saved
+        self.done -= since % self.every if self.every else since
+        lost_ns = self.running_ns - self.safe_ns
+        self._lose(lost_ns, "lost_by_failure" if self.stopped == "failed" else "lost_by_preemption")
         self.opened_ns = self.safe_ns = self.running_ns
         self.left_ns = 0
+
+    def _lose(self, lost_ns: int, cause: str) -> None:
+        """Book the last running time as lost."""
+        self.lost_ns += lost_ns
+        while lost_ns and self.spans:
+            last = self.spans.pop()
+            ns = min(last.ns, lost_ns)
+            self.gpu_ns[cause] += ns * last.gpus
+            lost_ns -= ns
+            if ns < last.ns:
+                self.spans.append(last._replace(ns=last.ns - ns))
+
+    def keep(self) -> None:
+        """Book all other running time as done."""
+        for span in self.spans:
+            whole_ns = max(1, span.iteration_ns)
+            slowed = span.ns * span.slowed_ns // whole_ns * span.gpus
+            written = span.ns * span.write_ns // whole_ns * span.gpus
+            self.gpu_ns["slowed"] += slowed
+            self.gpu_ns["checkpoint"] += written
+            self.gpu_ns["useful"] += span.ns * span.gpus - slowed - written
+        self.spans = []

@@ -18,6 +18,7 @@ SCHEDULER_NAMES = ("partition", "account", "qos")  # columns that only some runs
 EVENT_CELLS = ("kind", "job_id", "reason", "allocation", "group", "group_gpus", "group_depth", "cpus",
                "memory_bytes", "iteration_s")  # fmt: skip
 PARTS = ("compute_s", "input_stall_s", "interference_s", "exposed_comm_s", "contention_s", "sharing_s")
+FAILURE_PARTS = ("slowed_s", "checkpoint_s")
 _COLUMNS = {
     "jobs": (*NAMES, *PARTS, "job_id", "submit_s", "gpus", "iterations", "ideal_s", "lost_s", "resizes"),
     "events": (*EVENT_CELLS, "time_s"),
@@ -66,6 +67,7 @@ class Asked:
     waited_ns: int | None = None
     limit_ns: int | None = None
     names: Mapping[str, str] = field(default_factory=dict)
+    saves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def read_run(folder: Path) -> RunFiles:
         events,
         timeline,
         pd.read_parquet(resources) if resources.is_file() else None,
-        _machines(config),
+        _without_spares(_machines(config), events),
         pd.read_csv(path, dtype=str, keep_default_na=False).set_index("job_id") if has_trace else None,
         pd.read_csv(costs) if costs else None,
     )
@@ -156,6 +158,12 @@ def _machines(config: dict[str, Any]) -> list[Machine]:
     return machines
 
 
+def _without_spares(machines: list[Machine], events: pd.DataFrame) -> list[Machine]:
+    """Return the machines, of which those that are spare when the run begins are absent."""
+    spares = set(events[(events["kind"] == "spare") & (events["time_s"] == 0)]["allocation"])
+    return [replace(machine, present=machine.present and machine.name not in spares) for machine in machines]
+
+
 def _machine(name: str, rack: int, kind: dict[str, Any], present: bool = True) -> Machine:
     memory = round(kind["memory_gib"] * 2**30)
     return Machine(name, rack, kind["gpus"], kind["cpus"], memory, str(kind["gpu_type"]), present)
@@ -178,12 +186,19 @@ def asked(run: RunFiles) -> dict[str, Asked]:
         on_stop = run.config["overheads"]["on_stop"]
         if not gpus:
             on_stop = run.config["overheads"].get("cpu_on_stop") or on_stop
+        stated = rows.get(job, {}).get("on_stop") or (not gpus and run.config["overheads"].get("cpu_on_stop"))
+        saves = not stated and run.config["overheads"].get("on_preemption") == "save"
         if job in rows:
             one = _of_row(rows[job], int(gpus), constants, on_stop, run.config["workload"])
-            jobs[job] = one if plenty else replace(one, work_ns=None)
+            jobs[job] = replace(one, saves=saves) if plenty else replace(one, saves=saves, work_ns=None)
         elif source.startswith("artist.") and source != _CSV and not source.startswith(_MAPPED):
             jobs[job] = Asked(
-                int(gpus), range(gpus, gpus + 1), utilisation=busy, delays_ns=constants, on_stop=on_stop
+                int(gpus),
+                range(gpus, gpus + 1),
+                utilisation=busy,
+                delays_ns=constants,
+                on_stop=on_stop,
+                saves=saves,
             )
         else:
             jobs[job] = Asked(int(gpus), None, elastic=None, utilisation=busy, delays_ns=None)

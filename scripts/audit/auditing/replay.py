@@ -1,6 +1,6 @@
 """Replay of events.parquet: resources held by job, and for how long."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -11,6 +11,7 @@ from auditing.findings import Findings
 from auditing.inputs import EVENT_CELLS, RunFiles, asked, to_ns
 
 TIERS = ("machine", "rack", "network")
+STATES = {"fail": "repair", "join": "present", "spare": "spare", "left": "absent"}
 STARTS, CHANGES = ("start", "resume", "restart"), ("retune", "resize", "migrate")
 GIVEN, DEMAND, LEGAL, CLOSED, SHARED, COST, LIMIT = (
     "GPUs, CPUs and memory of a machine given once at most",
@@ -36,12 +37,22 @@ class Replay:
 
     def __init__(self, run: RunFiles, findings: Findings) -> None:
         self._run, self._found = run, findings
-        self._notice_ns = to_ns(run.config["overheads"].get("notice_s", 0))
-        self.rates = bool((run.events["kind"] == "reprice").any())
+        overheads = run.config["overheads"]
+        self._notice_ns = to_ns(overheads.get("notice_s", 0))
+        self._write_ns = to_ns(overheads.get("checkpoint_write_s", 0))
+        self._recover_s = overheads.get("recover_s")
+        self.daly = overheads["checkpoint_every_s"] == "daly"  # the rates of lemons are drawn
+        self.rates = bool((run.events["kind"] == "reprice").any()) and not self.daly
+        self.slow: dict[str, float] = {}
+        self.gpu_ns, self.failed, self.stopped = Counter[str](), Counter[str](), Counter[str]()
+        self._cause = "failure"
+        self._hit: dict[str, int] = {}  # GPUs of jobs that wait since a failure
         self.machines = {machine.name: machine for machine in run.machines}
         self.present = {machine.name: machine.present for machine in run.machines}
         self.accepts = dict(self.present)
+        self.states = {machine.name: "present" if machine.present else "absent" for machine in run.machines}
         self.accounts = self._accounts()
+        self.by_cause = self.rates and all(a.asked.delays_ns is not None for a in self.accounts.values())
         self.placements = dict.fromkeys(TIERS, 0)
         self.busy_gpu_ns = self.capacity_gpu_ns = self.group_gpu_ns = 0
         self.capacity = sum(m.gpus for m in run.machines if m.present)
@@ -60,16 +71,17 @@ class Replay:
         self.rows: list[tuple[int, ...]] = [(0, 0, self.capacity, 0, 0)]
 
     def _accounts(self) -> dict[str, Account]:
-        every_ns = to_ns(self._run.config["overheads"]["checkpoint_every_s"])
+        every_ns = 0 if self.daly else to_ns(self._run.config["overheads"]["checkpoint_every_s"])
         wanted = asked(self._run)
         accounts = {}
         for row in self._run.jobs.to_dict("records"):
             one = wanted[row["job_id"]]
             compute_ns = to_ns(row["ideal_s"]) / (one.iterations or row["iterations"] or 1)
             every = {"lose_all": 0, "lose_since_checkpoint": max(1, round(every_ns / max(1, compute_ns)))}
-            accounts[row["job_id"]] = Account(
-                row["job_id"], one, to_ns(row["submit_s"]), every.get(str(one.on_stop), 1)
-            )
+            account = Account(row["job_id"], one, to_ns(row["submit_s"]), every.get(str(one.on_stop), 1))
+            if one.on_stop == "lose_since_checkpoint":
+                account.write_ns = round(self._write_ns / account.every)
+            accounts[row["job_id"]] = account
         return accounts
 
     def run(self) -> None:
@@ -94,13 +106,16 @@ class Replay:
             elif account:
                 self._happen(now, kind, account, reason, iteration_s)
             elif kind != "wake":
-                self._machine(now, kind, rest[0])
+                self._machine(now, kind, rest[0], reason)
         last_ns = to_ns(self._run.timeline["time_s"].iloc[-1])
         if last_ns > self.end_ns:
             self._close(last_ns)
         self._close(self.end_ns)
         for account in self.accounts.values():
             self._book_rest(account)
+            account.keep()
+            self.gpu_ns.update(account.gpu_ns)
+        self.gpu_ns["shared"] = self.group_gpu_ns
 
     def _book_rest(self, account: Account) -> None:
         if account.state == "running":
@@ -125,7 +140,8 @@ class Replay:
             return
         self._legal(now, kind, account, "running")
         if kind == "reprice":
-            account.price(now, to_ns(iteration_s or 0))
+            factor = max((self.slow.get(name, 1.0) for name in account.held), default=1.0)
+            account.price(now, to_ns(iteration_s or 0), factor)
         elif kind == "stop":
             self._stop(now, account, str(reason))
         else:
@@ -153,8 +169,15 @@ class Replay:
         account.before = frozenset(account.held)
         failed = reason == "evicted" and any(not self.present[name] for name in self._reach(account))
         self._release(now, account)
-        if failed or not account.keeps:
+        account.stopped = "failed" if failed else "saved" if account.asked.saves else ""
+        if account.stopped == "saved":
+            account.save()
+        elif failed or not account.keeps:
             account.lose_to_checkpoint()
+        if failed:
+            account.failures += 1
+            self.stopped[self._cause] += 1
+            self._hit[account.name] = account.asked.gpus
         account.count(reason)
         account.state, account.since_ns = "waiting", now
         self._waiting += 1
@@ -182,7 +205,17 @@ class Replay:
         else:
             self._start(now, account)
         account.count("starts" if kind in STARTS else kind)
-        account.ready_ns = max(account.ready_ns, now + (account.asked.delays_ns or {}).get(kind, 0))
+        delay_ns = (account.asked.delays_ns or {}).get(kind, 0)
+        if kind in STARTS:
+            account.delay = "recovery" if account.stopped == "failed" else "overhead"
+            if account.stopped == "failed" and self._recover_s is not None:
+                delay_ns = to_ns(self._recover_s)
+            delay_ns += self._write_ns * (account.stopped == "saved")
+            account.stopped = ""
+            self._hit.pop(account.name, None)
+        elif now + delay_ns > account.ready_ns:
+            account.delay = "overhead"
+        account.ready_ns = max(account.ready_ns, now + delay_ns)
         account.tier = self._tier(shares)
         self.placements[TIERS[account.tier]] += kind != "retune"
         self._take(account, shares, owned)
@@ -246,12 +279,18 @@ class Replay:
 
     # --- machines
 
-    def _machine(self, now: int, kind: str, name: str | None) -> None:
+    def _machine(self, now: int, kind: str, name: str | None, reason: str | None) -> None:
         machine, text = str(name), "{} at {} s of no machine"
         if not self._found.hold(LEGAL, machine in self.machines, text, kind, now / 1e9, machine=machine):
             return
         self._touched[machine] = None
-        if kind == "leave":
+        self.states[machine] = STATES.get(kind, self.states[machine])
+        if kind == "fail":
+            self._cause = reason or "failure"
+            self.failed[self._cause] += 1
+        if kind == "slow":
+            self.slow[machine] = float(str(reason).rpartition(" ")[2])
+        elif kind == "leave":
             self.accepts[machine] = False
         elif kind in ("fail", "left", "join"):
             there = kind == "join"
@@ -297,6 +336,13 @@ class Replay:
         self.busy_gpu_ns += span * self._busy
         self.group_gpu_ns += span * self._grouped
         self.capacity_gpu_ns += span * self.capacity
+        idle = self.capacity - self._busy
+        awaited = min(idle, sum(self._hit.values()))
+        self.gpu_ns["replacement"] += span * awaited
+        self.gpu_ns["idle"] += span * (idle - awaited)
+        for name, state in self.states.items() if span else ():
+            if state != "present":
+                self.gpu_ns[state] += span * self.machines[name].gpus
         self.end_ns = now
 
     def _check_group(self, at: int, name: str) -> None:

@@ -17,6 +17,16 @@ _UTILISATION = "gpu_utilization"
 _BY_GPU_TIME = ("comm_overhead.by_gpu_time", "comm_overhead.largest.")
 _OBSERVED = ("pools", "reclaims", "inference_short", "kinds")  # the tests of artist/recording recount these
 _SEEN = ("jobs", "seen_mean_s", "simulated_mean_s", "ratio", "correlation", "rank_correlation")
+CAUSES_OF_JOBS = (
+    "useful",
+    "slowed",
+    "checkpoint",
+    "overhead",
+    "recovery",
+    "lost_by_failure",
+    "lost_by_preemption",
+)
+_CAUSES = (*CAUSES_OF_JOBS, "shared", "replacement", "idle", "spare", "repair", "absent")
 _NOT_OURS = (
     "policy",
     "network_distinct",
@@ -37,6 +47,8 @@ def check_summary(run: RunFiles, replay: Replay, findings: Findings) -> None:
     apart = {name for name in written if name.startswith("seen.") and name.split(".")[1] not in _SEEN}
     ours = _flat(_recounted(run, replay))
     bounded = {name for name in written if name.startswith(_BY_GPU_TIME)} if _resized(replay) else set()
+    if not replay.by_cause:
+        apart |= {name for name in written if name.startswith("failures.")}
     for name in sorted(ours.keys() | written.keys()):
         if name in ours and name in written:
             _compare(findings, name, ours[name], written[name])
@@ -47,9 +59,9 @@ def check_summary(run: RunFiles, replay: Replay, findings: Findings) -> None:
     _check_utilisation(run, replay, findings)
     if bounded:
         _check_overhead_by_gpu_time(run, replay, findings)
-    there = [name for name in _NOT_OURS if name in run.summary] + ["seen by group and over time"] * bool(
-        apart
-    )
+    there = [name for name in _NOT_OURS if name in run.summary]
+    there += ["seen by group and over time"] * any(name.startswith("seen.") for name in apart)
+    there += ["failures"] * any(name.startswith("failures.") for name in apart)
     findings.unknown.append(f"{', '.join(there)} of summary.json: not recounted")
 
 
@@ -97,6 +109,7 @@ def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
         **_contention(run),
         **_seen(run, accounts),
         "preemptions": sum(account.counts.get("preempted", 0) for account in accounts),
+        **_failures(run, replay),
         "migrations": sum(account.counts.get("migrate", 0) for account in accounts),
         "placements": replay.placements,
         "events": int((run.events["kind"] != "reprice").sum()),
@@ -174,6 +187,46 @@ def _seen(run: RunFiles, accounts: Sequence[Account]) -> dict[str, Any]:
             **{name: float(one.corr(other)) if told else None for name, (one, other) in pairs.items()},
         }
     }
+
+
+def _failures(run: RunFiles, replay: Replay) -> dict[str, Any]:
+    """Return the GPU time by cause, which must sum to that of all GPUs, and failures by cause and size.
+
+    Empty in runs without, and where rates or delays are not known.
+    """
+    if "failures" not in run.summary or not replay.by_cause:
+        return {}
+    gpu_ns = {cause: replay.gpu_ns[cause] for cause in _CAUSES}
+    total = sum(machine.gpus for machine in run.machines) * replay.end_ns
+    serving = total - gpu_ns["spare"] - gpu_ns["repair"] - gpu_ns["absent"]
+    causes = {c: {"failures": n, "stops": replay.stopped[c]} for c, n in replay.failed.items()}
+    return {
+        "failures": {
+            "gpu_ns": gpu_ns | ({} if sum(gpu_ns.values()) == total else {"sum": "not that of all GPUs"}),
+            "gpu_h": {cause: ns / 3.6e12 for cause, ns in gpu_ns.items()},
+            "availability": serving / (serving + gpu_ns["repair"]) if serving else None,
+            "stops": replay.stopped.total(),
+            "causes": causes,
+            "sizes": _sizes(list(replay.accounts.values())),
+        }
+    }
+
+
+def _sizes(accounts: Sequence[Account]) -> dict[str, dict[str, Any]]:
+    """Return failures, their mean time between and the useful part of the GPU time by GPUs asked for."""
+    sizes: dict[str, dict[str, Any]] = {}
+    for least in (8**power for power in range(20)):
+        held = [a for a in accounts if a.held_ns and least <= max(a.asked.gpus, 1) < least * 8]
+        failures = sum(account.failures for account in held)
+        own_ns, held_ns = sum(a.alone_gpu_ns for a in held), sum(a.held_ns for a in held)
+        if held:
+            sizes[f"{least}-{least * 8 - 1}"] = {
+                "jobs": len(held),
+                "failures": failures,
+                "mttf_h": held_ns / failures / 3.6e12 if failures else None,
+                "effective": sum(a.gpu_ns["useful"] for a in held) / own_ns if own_ns else None,
+            }
+    return sizes
 
 
 def _stopped_by(run: RunFiles, accounts: Sequence[Account]) -> str:

@@ -1,0 +1,259 @@
+"""Observer that divides the time of all GPUs by cause: useful work, lost work, recovery, repairs, ..."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from artist.core.arrays import Floats
+from artist.core.cluster import Allocation, Cluster
+from artist.core.compact_jobs import of_templates
+from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
+from artist.core.iteration import IterationParts
+from artist.core.job import JobSpec
+from artist.core.result import RunResult
+from artist.recording.names import FAILURES, GPU_CAUSES, JOB_CAUSES
+from artist.recording.topic import Topic
+from artist.units import NS_PER_S
+
+_STATES = {"fail": "repair", "join": "present", "spare": "spare", "left": "absent"}
+_HOUR_NS = 3600 * NS_PER_S
+_CLASS = 8  # sizes of jobs: 1 to 7 GPUs, 8 to 63, 64 to 511, ...
+
+
+@dataclass(slots=True)
+class _Span:
+    """Running time at one rate on a number of GPUs of the job alone; no GPUs in a group."""
+
+    ns: int
+    gpus: int
+    parts: IterationParts
+
+
+@dataclass(slots=True)
+class _Account:
+    """A job: GPU-ns by cause, the time held, and the spans whose work may still be lost."""
+
+    gpus: int = 0
+    since_ns: int = 0
+    ready_ns: int = 0
+    delay: str = "overhead"
+    parts: IterationParts = field(default_factory=lambda: IterationParts(1))
+    spans: list[_Span] = field(default_factory=list)
+    gpu_ns: Counter[str] = field(default_factory=Counter)
+    held_ns: int = 0
+    held_gpu_ns: int = 0
+    failures: int = 0
+
+    def advance(self, now: int) -> None:
+        held_ns, since_ns = now - self.since_ns, self.since_ns
+        self.since_ns = now
+        self.held_ns += held_ns
+        self.held_gpu_ns += held_ns * self.gpus
+        delay_ns = min(held_ns, max(0, self.ready_ns - since_ns))
+        self.gpu_ns[self.delay] += delay_ns * self.gpus
+        last = self.spans[-1] if self.spans else None
+        if held_ns > delay_ns and last and (last.gpus, last.parts) == (self.gpus, self.parts):
+            last.ns += held_ns - delay_ns
+        elif held_ns > delay_ns:
+            self.spans.append(_Span(held_ns - delay_ns, self.gpus, self.parts))
+
+    def lose(self, lost_ns: int, cause: str) -> None:
+        """Book the last running time as lost."""
+        while lost_ns:
+            last = self.spans[-1]
+            ns = min(last.ns, lost_ns)
+            self.gpu_ns[cause] += ns * last.gpus
+            last.ns -= ns
+            lost_ns -= ns
+            if not last.ns:
+                self.spans.pop()
+
+    def keep(self) -> None:
+        """Book the spans as done."""
+        for span in self.spans:
+            whole, parts = sum(span.parts), span.parts
+            slowed, checkpoint = (
+                span.ns * part // whole * span.gpus for part in (parts.slowed_ns, parts.checkpoint_ns)
+            )
+            self.gpu_ns["slowed"] += slowed
+            self.gpu_ns["checkpoint"] += checkpoint
+            self.gpu_ns["useful"] += span.ns * span.gpus - slowed - checkpoint
+        self.spans = []
+
+
+class FailureAccounts(Topic):
+    """The GPU time of a run by cause, for runs in which machines fail.
+
+    GPUs of groups count once, as `shared`; the accounts of their members leave them out. Other GPUs are idle,
+    or wait for a replacement where jobs wait that were stopped by a failure; or their machine is spare, in
+    repair or absent. All causes sum to the GPUs of all machines x the time of the run, in whole nanoseconds.
+
+    Parameters
+    ----------
+    jobs, cluster
+        The engine's; an event's job is an index into them.
+    """
+
+    rates = True  # asks the engine for changes of iteration time
+
+    def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster) -> None:
+        self._jobs, self._cluster = jobs, cluster
+        self._accounts = defaultdict[int, _Account](_Account)
+        self._stopped: dict[int, int] = {}  # GPUs asked for by jobs that wait since a failure
+        self._running: dict[int, None] = {}
+        self._states = ["present" if machine.present else "absent" for machine in cluster.machines]
+        self._gpus = Counter[str]()  # by state of their machine
+        for machine, state in zip(cluster.machines, self._states, strict=True):
+            self._gpus[state] += machine.gpus
+        self._gpu_ns = Counter[str]()
+        self._busy, self._busy_ns = 0, 0
+        self._now = 0
+        self.failed, self.stopped = Counter[str](), Counter[str]()  # failures and stops of jobs, by cause
+
+    def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
+        """Record the events of one instant, in order, and the state after them."""
+        self._integrate(time_ns)
+        for event in events:
+            if isinstance(event, MachineEvent):
+                self._move(event)
+            elif isinstance(event, (Start, Change)):
+                self._hold(event)
+            elif isinstance(event, Reprice):
+                account = self._accounts[event.job]
+                account.advance(time_ns)
+                account.parts = event.parts
+            elif isinstance(event, (Stop, Finish)):
+                self._release(event)
+        self._busy = gauges.busy_gpus
+
+    def close(self, end_ns: int) -> None:
+        """Record the end of the run."""
+        self._integrate(end_ns)
+        for job in self._running:
+            self._accounts[job].advance(end_ns)
+        for account in self._accounts.values():
+            account.keep()
+            self._gpu_ns.update(account.gpu_ns)
+        held_gpu_ns = sum(account.held_gpu_ns for account in self._accounts.values())
+        self._gpu_ns["shared"] = self._busy_ns - held_gpu_ns
+
+    def of_job(self, job: int) -> Mapping[str, int]:
+        """Return a job's GPU-nanoseconds by cause, of a closed run."""
+        return self._accounts[job].gpu_ns
+
+    def job_columns(self, result: RunResult) -> Mapping[str, Floats]:
+        """Return the GPU time of each job by cause, in seconds, and its number of stops by failures."""
+        columns = {f"{cause}_gpu_s": np.zeros(len(result.jobs)) for cause in JOB_CAUSES}
+        columns["failures"] = np.zeros(len(result.jobs))
+        for job, account in self._accounts.items():
+            columns["failures"][job] = account.failures
+            for cause in JOB_CAUSES:
+                columns[f"{cause}_gpu_s"][job] = account.gpu_ns[cause] / NS_PER_S
+        return columns
+
+    def summary_entries(self, result: RunResult) -> Mapping[str, Any]:
+        """Return `failures`.
+
+        gpu_ns
+            GPU-nanoseconds by cause; their sum is the GPUs of all machines x the time of the run.
+        gpu_h
+            The same in hours.
+        availability
+            Time of the GPUs that serve, as a part of that of all but spares and absent ones.
+        causes
+            Failures of machines, and stops of jobs by them.
+        sizes
+            By the GPUs that jobs ask for: jobs, failures that stopped them, hours held per such failure, and
+            useful GPU time as a part of that held outside groups.
+        """
+        gpu_ns = {cause: self._gpu_ns[cause] for cause in GPU_CAUSES}
+        serving = sum(gpu_ns.values()) - sum(gpu_ns[state] for state in ("spare", "repair", "absent"))
+        causes = {
+            cause: {"failures": n, "stops": self.stopped[cause]} for cause, n in sorted(self.failed.items())
+        }
+        entry = {
+            "gpu_ns": gpu_ns,
+            "gpu_h": {cause: ns / _HOUR_NS for cause, ns in gpu_ns.items()},
+            "availability": serving / (serving + gpu_ns["repair"]) if serving else None,
+            "stops": self.stopped.total(),
+            "causes": causes,
+            "sizes": self._sizes(),
+        }
+        return {FAILURES: entry}
+
+    def _sizes(self) -> dict[str, dict[str, Any]]:
+        gpus = of_templates(self._jobs, lambda spec: spec.demand.gpus)
+        by_class = defaultdict[int, list[_Account]](list)
+        for job, account in self._accounts.items():
+            least = 1
+            while least * _CLASS <= gpus[job]:
+                least *= _CLASS
+            by_class[least].append(account)
+        sizes = {}
+        for least, accounts in sorted(by_class.items()):
+            failures = sum(account.failures for account in accounts)
+            held_ns = sum(account.held_ns for account in accounts)
+            held_gpu_ns = sum(account.held_gpu_ns for account in accounts)
+            useful_ns = sum(account.gpu_ns["useful"] for account in accounts)
+            sizes[f"{least}-{least * _CLASS - 1}"] = {
+                "jobs": len(accounts),
+                "failures": failures,
+                "mttf_h": held_ns / failures / _HOUR_NS if failures else None,
+                "effective": useful_ns / held_gpu_ns if held_gpu_ns else None,
+            }
+        return sizes
+
+    # --- events
+
+    def _integrate(self, now: int) -> None:
+        span_ns, self._now = now - self._now, now
+        idle = self._gpus["present"] - self._busy
+        waited_for = min(idle, sum(self._stopped.values()))
+        self._busy_ns += self._busy * span_ns
+        self._gpu_ns["replacement"] += waited_for * span_ns
+        self._gpu_ns["idle"] += (idle - waited_for) * span_ns
+        for state in ("spare", "repair", "absent"):
+            self._gpu_ns[state] += self._gpus[state] * span_ns
+
+    def _move(self, event: MachineEvent) -> None:
+        if event.type == "fail":
+            self.failed[event.cause or "failure"] += 1
+        if (state := _STATES.get(event.type)) is not None:
+            gpus = self._cluster.machines[event.machine].gpus
+            self._gpus[self._states[event.machine]] -= gpus
+            self._gpus[state] += gpus
+            self._states[event.machine] = state
+
+    def _hold(self, event: Start | Change) -> None:
+        account, now = self._accounts[event.job], event.time_ns
+        if isinstance(event, Start):
+            self._running[event.job] = None
+            account.since_ns = account.ready_ns = now
+            account.delay = "overhead" if self._stopped.pop(event.job, None) is None else "recovery"
+        else:
+            account.advance(now)
+            account.lose(event.lost_ns, "lost_by_preemption")
+            if now + event.delay_ns > account.ready_ns:
+                account.delay = "overhead"
+        account.ready_ns = max(account.ready_ns, now + event.delay_ns)
+        account.gpus = _own_gpus(event.allocation)
+
+    def _release(self, event: Stop | Finish) -> None:
+        account = self._accounts[event.job]
+        account.advance(event.time_ns)
+        del self._running[event.job]
+        if isinstance(event, Finish):
+            account.keep()
+            return
+        account.lose(event.lost_ns, "lost_by_failure" if event.cause else "lost_by_preemption")
+        if event.cause:
+            account.failures += 1
+            self.stopped[event.cause] += 1
+            self._stopped[event.job] = int(self._jobs[event.job].demand.gpus)
+
+
+def _own_gpus(allocation: Allocation) -> int:
+    return 0 if allocation.group is not None else int(allocation.gpus)

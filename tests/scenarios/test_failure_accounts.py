@@ -1,0 +1,82 @@
+"""GPU time by cause, worked by hand."""
+
+import pytest
+
+from artist.core.cluster import CapacityEvent
+from artist.engine.engine import Engine
+from artist.engine.overheads import Overheads
+from artist.policies.basic.ordered import Ordered
+from artist.recording.failures import FailureAccounts
+from artist.recording.names import FAILURES
+from artist.testing.tiny import PlainPerformance, job, tiny_cluster
+from artist.units import NS_PER_S, seconds_to_ns
+
+
+def event(at, kind, machine, **more):
+    return CapacityEvent(seconds_to_ns(at), kind, machine, **more)
+
+
+def causes(jobs, machines, events, policy=None, **overheads):
+    """Return the summary of a run's failures, and its GPU-seconds by cause without zeros."""
+    cluster = tiny_cluster(machines)
+    accounts = FailureAccounts(jobs, cluster)
+    policy = policy or Ordered(order="fifo")
+    costs = Overheads(**overheads)
+    options = {"overheads": costs, "failures": events, "observers": [accounts]}
+    result = Engine(jobs, cluster, policy, PlainPerformance(), **options).run()
+    accounts.close(result.end_ns)
+    summary = accounts.summary_entries(result)[FAILURES]
+    assert sum(summary["gpu_ns"].values()) == 2 * machines * result.end_ns
+    columns = accounts.job_columns(result)
+    held_s = [ns / NS_PER_S for ns in result.columns["gpu_held_alone_ns"].tolist()]
+    by_job = sum(column for name, column in columns.items() if name.endswith("_gpu_s"))
+    assert by_job.tolist() == pytest.approx(held_s, abs=1e-6)
+    assert columns["failures"].tolist() == result.columns["evictions"].tolist()
+    return summary, {cause: ns / NS_PER_S for cause, ns in summary["gpu_ns"].items() if ns}
+
+
+def test_a_failure_costs_lost_work_recovery_and_repair():
+    """2 GPUs fail at 3.5 s for 2 s: 3 iterations kept, 0.5 lost; 1 s of recovery, 7 iterations: 11.5 s.
+
+    Useful 2 x 10, lost 2 x 0.5, recovery 2 x 1, repair 2 x 2; idle the others: 46 - 20 - 1 - 2 - 4 = 19.
+    """
+    events = [event(3.5, "fail", 0, cause="gpu"), event(5.5, "join", 0)]
+    summary, gpu_s = causes([job("a", 2, 10)], 2, events, recover_s=1)
+    assert gpu_s == {"useful": 20, "lost_by_failure": 1, "recovery": 2, "repair": 4, "idle": 19}
+    assert summary["availability"] == pytest.approx((46 - 4) / 46)
+    assert summary["causes"] == {"gpu": {"failures": 1, "stops": 1}}
+    assert summary["sizes"]["1-7"] == {
+        "jobs": 1, "failures": 1, "mttf_h": pytest.approx(11.5 / 3600), "effective": pytest.approx(20 / 23)
+    }  # fmt: skip
+
+
+def test_gpus_beside_a_failed_machine_wait_for_its_replacement():
+    """A job of both machines loses m0 from 3 s to 5 s: the 2 GPUs of m1 wait 2 s."""
+    events = [event(3, "fail", 0), event(5, "join", 0)]
+    summary, gpu_s = causes([job("a", 4, 10)], 2, events)
+    assert gpu_s == {"useful": 40, "replacement": 4, "repair": 4}
+    assert summary["causes"] == {"failure": {"failures": 1, "stops": 1}}
+
+
+def test_a_slow_machine_and_checkpoints_take_their_parts():
+    """Iterations of 1 + 0.5 + 0.25 s until 3.5 s, 2 of them, then 8 of 1 + 0.25 s: 13.5 s x 2 GPUs."""
+    events = [event(0, "slow", 0, cause="link", factor=1.5), event(3.5, "slow", 0, cause="link")]
+    costs = {"on_stop": "lose_since_checkpoint", "checkpoint_every_s": 4.0, "checkpoint_write_s": 1.0}
+    _, gpu_s = causes([job("a", 2, 10)], 1, events, **costs)
+    assert gpu_s == {"useful": 20, "slowed": 2, "checkpoint": 5}
+
+
+def test_preemption_loses_apart_from_failures():
+    """SRTF: a short job preempts at 2.5 s (0.5 s lost), and both of its restarts are overhead of 1 s."""
+    jobs = [job("a", 2, 10), job("b", 2, 1, at=2.5)]
+    srtf = Ordered(order="srtf", preemptive=True)
+    _, gpu_s = causes(jobs, 1, [], srtf, restart_s=1, resume_s=1)
+    assert gpu_s == {"useful": 22, "lost_by_preemption": 1, "overhead": 2}
+
+
+def test_spare_and_absent_machines_are_their_own_causes():
+    """m1 is spare from 0 s, m2 leaves at 4 s: 2 x 10 and 2 x 6 GPU-s."""
+    events = [event(0, "spare", 1), event(4, "leave", 2, deadline_ns=seconds_to_ns(4))]
+    cluster_events = [event(0, "fail", 1), *events]
+    _, gpu_s = causes([job("a", 2, 10)], 3, cluster_events)
+    assert gpu_s == {"useful": 20, "spare": 20, "absent": 12, "idle": 8}
