@@ -141,6 +141,34 @@ def test_jobs_of_the_first_instant_that_ran_come_first(run: Callable[..., Any]) 
     assert jobs["first_start_s"].to_dict() == {"q": 0, "p": 500, "z": 700}
 
 
+def test_jobs_of_earth_that_ran_when_the_month_began_are_placed_at_once(
+    called: Called, shared: Path, tmp_path: Path
+) -> None:
+    """The file marks 11 jobs of vc3sl and 9 of vcJLV with 1, all of minute 0: those that ran.
+
+    Jobs marked 2 are of later minutes, in which its counts were taken up anew.
+    """
+    path = shared / "reference" / "waits" / "earth_2020_05_jobs.csv.gz"
+    table = pd.read_csv(path)
+    ran = table[table["submit_min"] == 0]
+    assert set(ran["running_at_start"]) == {1}
+    assert set(ran["start_min"]) == {0}
+    assert (table["running_at_start"] == 1).sum() == len(ran)
+    columns = {name: f"{name.removesuffix('_s')}_min" for name in ("submit_s", "start_s", "end_s")}
+    machines = "{type: dgx_h100, count: %d, pool: %s}"
+    code, _, err = called(
+        main, "workload=columns", f"workload.path={path}", "workload.vcs=[vc3sl,vcJLV]", "network=zero",
+        *(f"workload.columns.{ours}={theirs}" for ours, theirs in columns.items()),
+        *(f"workload.units.{ours}=min" for ours in columns),
+        "workload.columns.gpus=gpus", "workload.columns.vc=vc", "policy=fifo_backfill",
+        "cluster=partitions", f"cluster.machines=[{machines % (8, 'vc3sl')}, {machines % (2, 'vcJLV')}]",
+        f"hydra.run.dir={tmp_path / 'run'}",
+    )  # fmt: skip
+    assert code == 0, err
+    seen = json.loads((tmp_path / "run" / "summary.json").read_text())["seen"]
+    assert (seen["ran_at_start"], seen["ran_not_placed"]) == (20, 0)
+
+
 def test_a_job_without_an_end_may_run_to_the_end_of_the_file(run: Callable[..., Any]) -> None:
     """E starts at 4,050 and has no end: it runs to 4,100, the last time of the file; f has no start."""
     rows = TRACE + "e,4050,4050,,1,x\nf,4060,,,1,x\n"
