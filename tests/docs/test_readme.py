@@ -199,7 +199,7 @@ def summaries(done: Callable[[str], Done], words: str) -> dict[tuple[str, str], 
 def test_the_made_up_site_is_explained_by_first_fit(done: Callable[[str], Done]) -> None:
     """Its starts were made under first fit on 14 machines, then 4 % of its jobs were held for up to 2 h."""
     (example,) = (text for text in EXAMPLES if "seen_against_simulated" in text)
-    assert "backfill=first_fit comes closest" in done(example).stdout + done(example).stderr
+    assert "Can I believe it? Yes (fifo, first fit)" in done(example).stdout + done(example).stderr
 
 
 def test_the_sweep_shows_the_ratio_of_the_page(done: Callable[[str], Done]) -> None:
