@@ -12,18 +12,22 @@ from artist.results.steps import Floats
 def replacement_ratios(config: Mapping[str, Any], machines: Sequence[str]) -> Floats:
     """Return the replacement ratio of each machine's GPUs for a fungible job, in GPUs of the cluster's own.
 
-    Machines are m0, m1 ... in the order of `cluster.machines`. 1 where the configuration has machines of
-    one type, or lists none.
+    Machines have the names of `cluster.machines`, else m0, m1 ... in its order. 1 where the configuration has
+    machines of one type, or lists none.
     """
     groups = (config.get("cluster") or {}).get("machines")
     if not isinstance(groups, list):
         return np.ones(len(machines))
     topology = config.get("topology") or {}
-    types = [str(group["type"]) for group in groups for _ in range(int(group["count"]))]
-    default = str(topology.get("default_machine_type"))
-    reference = _ratio(topology, default if default in types else Counter(types).most_common(1)[0][0])
-    numbers = [int(name[1:]) if name[:1] == "m" and name[1:].isdecimal() else -1 for name in machines]
-    return np.array([_ratio(topology, types[n]) / reference if 0 <= n < len(types) else 1.0 for n in numbers])
+    types: dict[str, str] = {}
+    for group in groups:
+        names = group.get("names") or [f"m{len(types) + i}" for i in range(int(group["count"]))]
+        types |= dict.fromkeys(names, str(group["type"]))
+    default, common = str(topology.get("default_machine_type")), Counter(types.values()).most_common(1)[0][0]
+    reference = _ratio(topology, default if default in types.values() else common)
+    return np.array(
+        [_ratio(topology, types[name]) / reference if name in types else 1.0 for name in machines]
+    )
 
 
 def with_gpus(config: Mapping[str, Any]) -> list[bool]:

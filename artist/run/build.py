@@ -172,12 +172,16 @@ def with_site(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     InputError
         If they cannot be read, or hold settings that are not simulated.
     """
-    policy = raw.get("policy")
-    if not isinstance(policy, Mapping) or not policy.get("conf") or policy.get("_target_") != _SLURM:
+    if not _has_slurm_files(raw):
         return raw
     from artist.site.machines import with_slurm  # most runs do without
 
     return with_slurm(raw)
+
+
+def _has_slurm_files(raw: Mapping[str, Any]) -> bool:
+    policy = raw.get("policy")
+    return isinstance(policy, Mapping) and policy.get("_target_") == _SLURM and bool(policy.get("conf"))
 
 
 def build(config: Config, named: Collection[str] = ()) -> Simulation:
@@ -285,8 +289,10 @@ def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
         with suppress(Exception, SystemExit):
             users += parts(raw["performance"][field], f"performance.{field}", ())
     with suppress(Exception):
-        if (filled := with_site(raw)) is not raw:
-            return (*_files_of(users, raw), *map(Path, filled["policy"]["conf"]))
+        if _has_slurm_files(raw):
+            from artist.site.machines import files_of
+
+            return (*_files_of(users, raw), *files_of(raw["policy"]["conf"]))
     return _files_of(users, raw)
 
 

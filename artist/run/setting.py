@@ -120,16 +120,21 @@ def _machines(cluster: Cluster, topology: Topology, config: ClusterConfig) -> st
         machine = cluster.machines[0]
         return f"{machine.gpus} GPUs ({machine.gpu_type}) per machine, {per_rack}"
     pooled = len({group.pool for group in config.machines}) > 1
-    groups = []
+    if any(group.rack is not None for group in config.machines):
+        per_rack = f"{cluster.n_racks} racks"
+    counts: dict[tuple[str, str], int] = {}
     for group in config.machines:
-        facts = topology.machine_types[group.type]
-        machines = f"{group.count} machine{'s' * (group.count != 1)}"
-        pool = f" for {group.pool}" * pooled
+        counts[group.type, group.pool] = counts.get((group.type, group.pool), 0) + group.count
+    groups = []
+    for (kind, of_pool), count in counts.items():
+        facts = topology.machine_types[kind]
+        machines = f"{count} machine{'s' * (count != 1)}"
+        pool = f" for {of_pool}" * pooled
         if facts.gpus:
             groups.append(f"{machines} of {facts.gpus} GPUs ({facts.gpu_type}){pool}")
         else:
             cpus = f", {facts.cpus} CPUs each" * bool(facts.cpus)
-            groups.append(f"{machines} without GPUs ({group.type}{cpus}){pool}")
+            groups.append(f"{machines} without GPUs ({kind}{cpus}){pool}")
     return ", ".join([*groups, per_rack])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from artist.errors import InputError
 from artist.site.slurm import Node, SlurmConf
+from artist.site.slurm_files import read_lines
 from artist.workload.gpu_types import matching
 from netmodels.api import MachineType, Topology, load_topology
 
@@ -24,11 +25,7 @@ def with_slurm(config: Mapping[str, Any]) -> dict[str, Any]:
         As `SlurmConf`; and if the topology lacks the GPUs of a node, or the policy ignores the switches.
     """
     policy = dict(config["policy"])
-    paths = [policy["conf"]] if isinstance(policy["conf"], str) else policy["conf"]
-    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        allowed = "a path, or a list of paths"
-        raise InputError("wrong value", where="policy.conf", found=policy["conf"], allowed=allowed)
-    conf = SlurmConf(Path(path).expanduser() for path in paths)
+    conf = SlurmConf(_paths(policy["conf"]))
     policy |= {name: value for name, value in conf.policy.items() if policy.get(name) is None}
     policy["conf"] = [str(file) for file in conf.files]
     filled = {**config, "policy": policy}
@@ -41,6 +38,19 @@ def with_slurm(config: Mapping[str, Any]) -> dict[str, Any]:
     return filled
 
 
+def files_of(conf: object) -> list[Path]:
+    """Return all files that are read for a value of `policy.conf`."""
+    return read_lines(_paths(conf))[1]
+
+
+def _paths(conf: object) -> list[Path]:
+    paths = [conf] if isinstance(conf, str) else conf
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        allowed = "a path, or a list of paths"
+        raise InputError("wrong value", where="policy.conf", found=conf, allowed=allowed)
+    return [Path(path).expanduser() for path in paths]
+
+
 def _with_machines(conf: SlurmConf, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cluster, and the topology with the machine types that it lacks."""
     topology, chosen = load_topology(config["topology"]), config["cluster"].get("machine_type")
@@ -51,10 +61,11 @@ def _with_machines(conf: SlurmConf, config: Mapping[str, Any]) -> dict[str, Any]
         base = topology.machine_type(chosen, "cluster.machine_type") if chosen else _type_of(node, topology)
         usual = base.gpus, base.cpus, base.memory_bytes / 2**30
         facts = node.gpus, node.cpus or base.cpus, node.memory_mib / 1024 or usual[2]
-        new = base.name if facts == usual else f"{base.name}-{len(names) + 1}"
+        new = base.name if facts == usual else f"{base.name if node.gpus else 'cpu'}-{len(names) + 1}"
         kind = names.setdefault((base.name, *facts), new)
         if kind not in types:
             types[kind] = types[base.name] | dict(zip(("gpus", "cpus", "memory_gib"), facts, strict=True))
+            types[kind] |= {} if node.gpus else {"gpu_type": ""}
         rack = conf.leaves.get(name)
         if rack is None and conf.leaves:  # on no switch: far from all others
             rack, racks = racks, racks + 1

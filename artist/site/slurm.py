@@ -229,14 +229,15 @@ class SlurmConf:
             for name in self._named(line.get("nodename") or "ALL", line.where, strict=False):
                 parts[name].append((line.get("type"), _whole(line, "count") or len(files), line.where))
         for name, of_node in parts.items():
-            node, types, total = self.nodes[name], {one[0] for one in of_node}, sum(one[1] for one in of_node)
+            node, types = self.nodes[name], {one[0] for one in of_node} - {""}
+            total = sum(one[1] for one in of_node)
             if node.gpus and (len(types) > 1 or 0 < total < node.gpus):
                 stated, allowed = (
-                    f"{total} of {', '.join(sorted(types))}",
+                    f"{total}, {', '.join(sorted(types))}",
                     f"{node.gpus} of one type: {node.where}",
                 )
                 raise InputError(f"other GPUs in {name}", where=of_node[0][2], found=stated, allowed=allowed)
-            self.nodes[name] = node._replace(gpu_type=node.gpu_type or types.pop())
+            self.nodes[name] = node._replace(gpu_type=node.gpu_type or "".join(types))
 
     def _named(
         self, text: str, where: str, sets: Mapping[str, list[str]] | None = None, *, strict: bool = True

@@ -11,6 +11,8 @@ def machine_types(config: Mapping[str, Any]) -> str:
     return listed(
         [
             f"{name} ({facts['gpus']} GPUs, {facts.get('gpu_type')})"
+            if facts["gpus"]
+            else f"{name} (no GPUs)"
             for name, facts in _types(config).items()
             if "gpus" in facts
         ]

@@ -22,6 +22,9 @@ def test_replacement_ratios_are_relative_to_the_clusters_own_gpus() -> None:
         "cluster": {"machines": [{"type": "s", "count": 1}, {"type": "t", "count": 2}]},
     }
     assert replacement_ratios(most, names).tolist() == pytest.approx([0.6, 1, 1, 1, 1])
+    named = [{"type": "v", "count": 1, "names": ["a"]}, {"type": "t", "count": 2, "names": ["other", "m0"]}]
+    config = {"topology": topology, "cluster": {"machines": named}}
+    assert replacement_ratios(config, names).tolist() == pytest.approx([0.5, 1, 1, 1, 0.5])
     assert replacement_ratios({"cluster": {"machines": 4}}, names).tolist() == [1] * 5
     assert np.array_equal(replacement_ratios({}, []), np.ones(0))
 

@@ -72,6 +72,8 @@ def test_nodes_and_switches_become_machines_and_racks(fill: Fill) -> None:
     assert {machine.gpu_type for machine in machines} == {"H100"}
     assert {machine.memory_bytes for machine in machines} == {1_031_168 * 2**20}
     assert len({machine.type for machine in machines}) == 2
+    text = simulation.setting["Cluster"]["machines"]
+    assert text == "8 machines of 8 GPUs (H100), 2 machines of 4 GPUs (H100), 2 racks"
 
 
 def test_nodes_without_switches_fill_racks_and_keep_the_facts_of_the_topology(fill: Fill) -> None:
