@@ -82,7 +82,7 @@ def _lines_of(path: Path, files: list[Path]) -> Iterator[Line]:
                 raise InputError("cells are missing", where=where, found=row, allowed=allowed)
             if number > rows[0][0]:
                 yield line_of(where, [("QOS", cells.pop("Name")), *cells.items()])
-        elif match := _DUMPED.fullmatch(row):
+        elif (match := _DUMPED.fullmatch(row)) and not _OPTION.sub("", match[3]).strip(": "):
             yield line_of(where, [(match[1], match[2]), *_OPTION.findall(match[3])])
         elif match := _INCLUDE.fullmatch(row):
             parts = Path(match[1]).parts  # the folder may have moved

@@ -582,15 +582,16 @@ def test_limits_of_a_partition_bound_those_of_jobs():
 
 
 def test_unknown_names_are_refused_before_the_clock_starts():
-    """A job's partition or QOS that the policy lacks, a partition's machine that is not there, doubles."""
+    """A partition or QOS that the policy lacks, machines that are not there or too small, doubles."""
     cluster = tiny_cluster(2, 2)
     for policy, texts, found in (
         (slurm(partitions=(Partition("p"),)), {"partition": "q"}, "q"),
         (slurm(qos=(Qos("a"),)), {"qos": "b"}, "b"),
         (slurm(partitions=(Partition("p", Nodes=("m7",)),)), {}, "m7"),
+        (slurm(partitions=(Partition("p", Nodes=("m1",)),)), {"gpus": 4}, "4 GPUs, 0 CPUs"),
     ):
         with pytest.raises(InputError) as error:
-            policy.notes(cluster, [job("a", 1, 1, **texts)])
+            policy.notes(cluster, [job("a", texts.pop("gpus", 1), 1, **texts)])
         assert error.value.found == found
     with pytest.raises(ValidationError, match="partitions has p twice"):
         slurm(partitions=(Partition("p"), Partition("p")))

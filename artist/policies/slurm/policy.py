@@ -53,6 +53,7 @@ from artist.policies.slurm.scheduler import Decision, Depths, Scheduler
 from artist.units import NS_PER_S, seconds_to_ns
 
 _MAX_S = 4e9
+Shape = tuple[int, Need, int, tuple[int, ...]]
 KILL_WAIT_NS = 30 * NS_PER_S  # Slurm's default
 
 
@@ -104,6 +105,7 @@ class Slurm:
         self.series: list[tuple[int, str, float]] = []
         self._partitions = self.partitions or (Partition("all", Default=True),)
         self._default = next((one for one in self._partitions if one.Default), self._partitions[0])
+        self._by_name = {one.PartitionName: one for one in self._partitions}
         self._qos = {one.Name: one for one in self.qos}
         for names, what in (
             ([one.PartitionName for one in self._partitions], "partitions"),
@@ -117,7 +119,7 @@ class Slurm:
         self._scheduler: Scheduler | None = None
         self._multifactor: Multifactor | None = None
         self._leaving: dict[int, int] = {}  # victims in their grace time, and its end
-        self._shapes: dict[tuple[Demand, str], tuple[int, Need, int, tuple[int, ...]]] = {}
+        self._shapes: dict[tuple[Demand, str], Shape] = {}
         self._calculated_ns = self._filled_ns = -UNLIMITED_NS
         self._changed = False
         self._reasons: Counter[str] = Counter()
@@ -128,7 +130,8 @@ class Slurm:
         Raises
         ------
         InputError
-            If a partition names a machine that is not there, or a job a partition or QOS.
+            If a partition names a machine that is not there, a job a partition or QOS, or if a job never fits
+            its partition.
         """
         names = {machine.name for machine in cluster.machines}
         for one in self._partitions:
@@ -147,6 +150,17 @@ class Slurm:
                     raise InputError(
                         f"unknown {what}", where=f"job {spec.job_id!r}", found=name, allowed=allowed
                     )
+        for spec in templates_of(jobs):
+            partition = self._by_name.get(spec.partition, self._default)
+            try:
+                self._shape(spec.demand, partition, cluster)
+            except PlanError:
+                where = f"job {spec.job_id!r}, partition {partition.PartitionName}"
+                allowed = "leave such jobs out (workload.max_gpus), or give the partition more machines"
+                size = f"{spec.demand.gpus} GPUs, {spec.demand.cpus} CPUs"
+                raise InputError(
+                    "never fits its partition", where=where, found=size, allowed=allowed
+                ) from None
         limited = any(spec.limit_ns is not None for spec in templates_of(jobs))
         limited = limited or all(time_ns(one.MaxTime) < UNLIMITED_NS for one in self._partitions)
         if limited or self.SchedulerType == "sched/builtin":
@@ -304,13 +318,8 @@ class Slurm:
         rows = zip(numbers, columns.submit_ns.tolist(), columns.limit_ns.tolist(), *texts, strict=True)
         for number, submit_ns, limit_ns, partition_name, account, qos, user in rows:
             demand = view.demand(number)
-            partition = next(
-                (one for one in self._partitions if one.PartitionName == partition_name), self._default
-            )
-            key = demand, partition.PartitionName
-            if key not in self._shapes:
-                self._shapes[key] = _shape(demand, partition, view.cluster)
-            nodes, need, gpus, places = self._shapes[key]
+            partition = self._by_name.get(partition_name, self._default)
+            nodes, need, gpus, places = self._shape(demand, partition, view.cluster)
             if limit_ns == UNLIMITED_NS and partition.DefaultTime is not None:
                 limit_ns = time_ns(partition.DefaultTime)
             job = Job(
@@ -332,8 +341,15 @@ class Slurm:
             job.billing = _billing(job, partition.TRESBillingWeights)
             yield job
 
+    def _shape(self, demand: Demand, partition: Partition, cluster: Cluster) -> Shape:
+        """Return `_shape`, computed once."""
+        key = demand, partition.PartitionName
+        if key not in self._shapes:
+            self._shapes[key] = _shape(demand, partition, cluster)
+        return self._shapes[key]
 
-def _shape(demand: Demand, partition: Partition, cluster: Cluster) -> tuple[int, Need, int, tuple[int, ...]]:
+
+def _shape(demand: Demand, partition: Partition, cluster: Cluster) -> Shape:
     """Return a job's number of nodes, its need on each, its GPUs, and the sets of nodes that may serve.
 
     The fewest nodes that are large enough, if all of the partition were free.

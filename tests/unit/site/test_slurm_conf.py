@@ -86,7 +86,7 @@ def test_nodes_without_switches_fill_racks_and_keep_the_facts_of_the_topology(fi
 def test_switches_may_hold_nodes_in_any_order(fill: Fill) -> None:
     """Odd numbers on one switch, even ones on the other: no machine is lost, each in its rack."""
     switches = "SwitchName=odd Nodes=n[1,3]\nSwitchName=even Nodes=n[2,4]\n"
-    cluster = build(check_config(fill("NodeName=n[1-4] Gres=gpu:8", switches))).cluster
+    cluster = build(check_config(fill("NodeName=n[1-4] Gres=gpu:8", switches, workload={"jobs": 3}))).cluster
     assert [(machine.name, machine.rack) for machine in cluster.machines] == [
         ("n1", 0), ("n2", 1), ("n3", 0), ("n4", 1),
     ]  # fmt: skip
@@ -420,7 +420,9 @@ def test_more_machines_are_named_for_the_last_of_their_group(fill: Fill) -> None
     names = {
         more: [
             machine.name
-            for machine in build(check_config(fill(text, cluster={"more": more}))).cluster.machines
+            for machine in build(
+                check_config(fill(text, cluster={"more": more}, workload={"jobs": 3}))
+            ).cluster.machines
         ]
         for more in (2, -2)
     }

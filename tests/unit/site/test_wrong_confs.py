@@ -109,6 +109,7 @@ WRONG = [  # text, and what both lines must have
     ("Account - 'a':GrpTRES=cpu=few", "not counted", "'cpu=few'"),
     ("Account - 'a':GrpTRESMins=cpu=500", "would change", "GrpTRESMins"),
     ("Account - 'a'\nParent - 'a'\nUser - 'u':Partition='gpu'", "would change", "Partition=gpu"),
+    ("User - 'u':Fairshare", "cannot be read", "Fairshare"),
     ("Parent - 'a'\nUser - 'u'", "line 1: no such account", "'a'; allowed: root"),
     ("Account - 'a':MaxJobs=few", "MaxJobs: wrong value", "'few'"),
     ("Name|Priority\nhigh|x", "line 2, Priority: wrong value", "'x'"),
