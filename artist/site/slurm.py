@@ -65,10 +65,14 @@ _ALIASES = {
 }  # fmt: skip
 _NOT_KEYS = ("conf", "Weight", "partitions", "qos", "associations", "Parent")  # of the records only
 _ELSEWHERE = ("no_fair_tree", "cr_lln", "accountingstoragetype", "accountingstorageenforce", "priority")
-_NODE = (
-    "nodename", "gres", "feature", "features", "state", "cpus", "procs", "boards", "socketsperboard",
-    "sockets", "corespersocket", "threadspercore", "realmemory", "weight",
-)  # fmt: skip
+_READ = {  # of lines that are no record of the policy, by form
+    "nodename": "nodename gres feature features state cpus procs boards socketsperboard sockets"
+    " corespersocket threadspercore realmemory weight",
+    "downnodes": "downnodes state reason",
+    "gres": "nodename name type file count autodetect",
+    "nodeset": "nodeset nodes feature",
+    "switchname": "switchname nodes switches",
+}
 _ABSENT = re.compile(r"down|drain|fail|future", re.IGNORECASE)
 _LIMITS = {"GrpTRES", "GrpJobs", "MaxJobs", "MaxTRESPerUser", "MaxJobsPerUser"}
 _GIB = {"K": 2**-20, "M": 2**-10, "": 2**-10, "G": 1.0, "T": 2.0**10, "P": 2.0**20}
@@ -117,6 +121,10 @@ class SlurmConf:
         of = defaultdict[str, list[Line]](list)
         for line in lines:
             of[_form(line)].append(line)
+        for form, known in _READ.items():
+            for line in of[form]:
+                for key in line.values:
+                    self._sort(line, key, known.split(), ())
         self._settings = {key: text.lower() for line in of["settings"] for key, text in line.values.items()}
         self._preempts = self._has("preempttype", "partition_prio|qos")
         self._read_settings(of["settings"])
@@ -179,8 +187,6 @@ class SlurmConf:
 
     def _read_nodes(self, lines: Iterable[Line], down: Iterable[Line]) -> None:
         for line in lines:
-            for key in line.values:
-                self._sort(line, key, _NODE, ())
             gpu_type, gpus = self._gpus(line.get("gres"), f"{line.where}, Gres")
             boards = _whole(line, "boards", 1) * _whole(line, "socketsperboard", 1)
             cores = _whole(line, "sockets", boards) * _whole(line, "corespersocket", 1)
@@ -202,8 +208,11 @@ class SlurmConf:
             self._absent |= {*self._named(line.get("downnodes"), line.where)}
         kept = sorted(self.nodes.keys() - self._absent, key=_natural)
         self.nodes = {name: self.nodes[name] for name in kept}
-        if len({node.weight for node in self.nodes.values()}) > 1:
-            self.policy["Weight"] = {name: node.weight for name, node in self.nodes.items()}
+        by_weight = defaultdict[int, list[str]](list)
+        for name, node in self.nodes.items():
+            by_weight[node.weight].append(name)
+        if len(by_weight) > 1:
+            self.policy["Weight"] = {weight: ",".join(names) for weight, names in by_weight.items()}
 
     def _gpus(self, text: str, where: str) -> tuple[str, int]:
         """Return GPU type and number of a value such as gpu:a100:8(S:0-1),shard:80."""
@@ -232,10 +241,8 @@ class SlurmConf:
             node, types = self.nodes[name], {one[0] for one in of_node} - {""}
             total = sum(one[1] for one in of_node)
             if node.gpus and (len(types) > 1 or 0 < total < node.gpus):
-                stated, allowed = (
-                    f"{total}, {', '.join(sorted(types))}",
-                    f"{node.gpus} of one type: {node.where}",
-                )
+                stated = f"{total}, {', '.join(sorted(types))}".strip(", ")
+                allowed = f"{node.gpus} of one type: {node.where}"
                 raise InputError(f"other GPUs in {name}", where=of_node[0][2], found=stated, allowed=allowed)
             self.nodes[name] = node._replace(gpu_type=node.gpu_type or "".join(types))
 
@@ -263,7 +270,7 @@ class SlurmConf:
             name, nodes = line.get("partitionname"), line.get("nodes")
             some = self._named(nodes, line.where, sets) if nodes else []
             every = nodes.upper() == "ALL" or (0 < len(self.nodes) == len(some))
-            base: dict[str, Any] = {"PartitionName": name, "Nodes": "ALL" if every else some}
+            base: dict[str, Any] = {"PartitionName": name, "Nodes": "ALL" if every else ",".join(some)}
             if both := _whole(line, "priority"):  # an old key
                 base |= {"PriorityTier": both, "PriorityJobFactor": both}
             if self._has("selecttypeparameters", "cr_lln"):
@@ -358,11 +365,11 @@ def _with_defaults(lines: Iterable[Line]) -> Iterator[Line]:
     values: dict[str, str] = {}
     keys: dict[str, str] = {}
     for line in lines:
-        is_default = line.get(line.head).upper() == "DEFAULT"
-        if is_default:
-            values, keys = values | line.values, keys | line.keys
+        merged = Line(line.where, values | line.values, keys | line.keys)
+        if line.get(line.head).upper() == "DEFAULT":
+            values, keys = merged.values, merged.keys
         else:
-            yield Line(line.where, values | line.values if values else line.values, keys | line.keys)
+            yield merged
 
 
 def _check(make: Callable[..., Any], values: dict[str, Any], where: str) -> None:
@@ -377,7 +384,7 @@ def _check(make: Callable[..., Any], values: dict[str, Any], where: str) -> None
 
 def _value(name: str, text: str, where: str) -> Any:
     """Return a value in the policy's form; None where it sets nothing."""
-    if text in ("", "(null)") or (text == "-1" and name in _LIMITS) or text.lower() == "cluster":
+    if text in ("", "(null)") or (text == "-1" and name in _LIMITS):
         return None
     if name in ("Default", "LLN", "PriorityFavorSmall"):
         if text.lower() not in ("yes", "true", "up", "1", "no", "false", "down", "0"):
@@ -392,7 +399,7 @@ def _value(name: str, text: str, where: str) -> Any:
     if name == "Preempt":
         return text.split(",")
     if name == "PreemptMode":
-        return text.upper()
+        return text.upper() if text.lower() != "cluster" else None  # of a QOS: that of the cluster
     if name == "GraceTime" and re.fullmatch(r"\d+:\d+:\d+", text):
         return time_ns(text) // NS_PER_S
     if name == "DefaultTime" and text.upper() == "NONE":

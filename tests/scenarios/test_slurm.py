@@ -546,7 +546,7 @@ def test_a_job_gets_the_machine_of_the_lowest_weight():
     """Machine m0 weighs 3 and m1 1, unstated: the first job is on m1, the second, of all GPUs, on m0."""
     jobs = [job("a", 1, 10), job("b", 4, 10, at=1)]
     assert run(jobs, slurm(), machines=2)[1] == [[0], [1]]
-    assert run(jobs, slurm(Weight={"m0": 3}), machines=2)[1] == [[1], [0]]
+    assert run(jobs, slurm(Weight={3: ("m0",)}), machines=2)[1] == [[1], [0]]
 
 
 def test_lln_takes_the_nodes_with_the_most_free_cpus():

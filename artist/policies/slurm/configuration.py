@@ -7,7 +7,7 @@ import re
 from dataclasses import field
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from artist.core.job import UNLIMITED_NS
@@ -48,6 +48,11 @@ def _checked_time(text: str | int) -> str | int:
     return text
 
 
+def _split(names: object) -> object:
+    return tuple(names.split(",")) if isinstance(names, str) and names != "ALL" else names
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 Time = Annotated[str | int, AfterValidator(_checked_time)]
 
 
@@ -58,7 +63,7 @@ class Partition:
     Attributes
     ----------
     Nodes
-        Names of machines; ALL for every one.
+        Names of machines, also in one text with commas; ALL for every one.
     PriorityTier, PriorityJobFactor
         Tier, before any priority; factor of the priority.
     MaxTime, DefaultTime
@@ -72,7 +77,7 @@ class Partition:
     """
 
     PartitionName: str
-    Nodes: tuple[str, ...] | Literal["ALL"] = "ALL"
+    Nodes: Names | Literal["ALL"] = "ALL"
     Default: bool = False
     PriorityTier: int = Field(default=1, ge=0, le=65533)
     PriorityJobFactor: int = Field(default=1, ge=0, le=65533)

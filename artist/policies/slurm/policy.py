@@ -42,7 +42,7 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.errors import InputError, PlanError
 from artist.policies.parts.parameters import STRICT
-from artist.policies.slurm.configuration import Association, Partition, Qos, Time, Tres, time_ns
+from artist.policies.slurm.configuration import Association, Names, Partition, Qos, Time, Tres, time_ns
 from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.job import Job, Need
 from artist.policies.slurm.limits import Limits
@@ -88,7 +88,7 @@ class Slurm:
     PreemptType: PreemptPlugin = "preempt/none"
     PreemptMode: Literal["OFF", "REQUEUE"] = "OFF"
     TopologyPlugin: Literal["topology/none", "topology/tree"] = "topology/none"
-    Weight: dict[str, int] = field(default_factory=dict)
+    Weight: dict[int, Names] = field(default_factory=dict)
     partitions: tuple[Partition, ...] = ()
     qos: tuple[Qos, ...] = ()
     associations: tuple[Association, ...] = ()
@@ -133,12 +133,25 @@ class Slurm:
             If a partition names a machine that is not there, a job a partition or QOS, or if a job never fits
             its partition.
         """
+        self._check_machines(cluster)
+        self._check_jobs(cluster, jobs)
+        limited = any(spec.limit_ns is not None for spec in templates_of(jobs))
+        limited = limited or all(time_ns(one.MaxTime) < UNLIMITED_NS for one in self._partitions)
+        if limited or self.SchedulerType == "sched/builtin":
+            return []
+        return ["no job has a time limit, so nothing is reserved; workload.limits.factor=2 gives each one"]
+
+    def _check_machines(self, cluster: Cluster) -> None:
         names = {machine.name for machine in cluster.machines}
         for one in self._partitions:
             unknown = [] if one.Nodes == "ALL" else [name for name in one.Nodes if name not in names]
             if unknown:
                 where = f"policy.partitions, {one.PartitionName}"
-                raise InputError("no such machine", where=where, found=unknown[0], allowed=", ".join(names))
+                some = [machine.name for machine in cluster.machines[:8]]
+                allowed = ", ".join([*some, *["..."] * (len(names) > 8)])
+                raise InputError("no such machine", where=where, found=unknown[0], allowed=allowed)
+
+    def _check_jobs(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> None:
         for what, known in (
             ("partition", {one.PartitionName for one in self.partitions}),
             ("qos", self._qos),
@@ -161,11 +174,6 @@ class Slurm:
                 raise InputError(
                     "never fits its partition", where=where, found=size, allowed=allowed
                 ) from None
-        limited = any(spec.limit_ns is not None for spec in templates_of(jobs))
-        limited = limited or all(time_ns(one.MaxTime) < UNLIMITED_NS for one in self._partitions)
-        if limited or self.SchedulerType == "sched/builtin":
-            return []
-        return ["no job has a time limit, so nothing is reserved; workload.limits.factor=2 gives each one"]
 
     def decide(self, view: ClusterView) -> Plan:
         """Run the loops that are due."""
@@ -197,7 +205,8 @@ class Slurm:
 
     def _built(self, cluster: Cluster) -> Scheduler:
         tree = self.TopologyPlugin == "topology/tree"
-        by_weight = sets_by(self.Weight.get(machine.name, 1) for machine in cluster.machines)
+        weight_of = {name: weight for weight, names in self.Weight.items() for name in names}
+        by_weight = sets_by(weight_of.get(machine.name, 1) for machine in cluster.machines)
         sets = [by_weight[weight] for weight in sorted(by_weight)] if len(by_weight) > 1 else []
         nodes = Nodes(cluster, cluster.rack_sets if tree else None, sets)
         depths = Depths(
