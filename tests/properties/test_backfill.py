@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import artist
 from artist.core.cluster import Cluster
 from artist.policies.basic.ordered import Ordered
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
@@ -111,3 +112,32 @@ def test_easy_is_that_of_a_simulator_of_processors_job_by_job(seed):
     assert starts == easy_by_hand(jobs, 16)
     waits = np.array(starts) - [spec.submit_ns / NS_PER_S for spec in jobs]
     assert (waits > 0).mean() > 0.3  # there is a queue to pass in
+
+
+@pytest.mark.filterwarnings("ignore:models drawn")
+def test_an_swf_log_under_easy_is_that_of_the_simulator_job_by_job(tmp_path, monkeypatch):
+    """500 lines of a log, with the waits of another scheduler, on two machines of 8: processors alone count.
+
+    Fields 1 to 4 are number, submission, wait and run time, 5 the processors, 8 and 9 those requested and the
+    time requested.
+    """
+    monkeypatch.chdir(tmp_path)
+    jobs = trace(4, 500, 16, mean_gap_s=22)
+    lines = ["; UnixStartTime: 1000000000", "; MaxProcs: 16"]
+    for number, spec in enumerate(jobs, 1):
+        submit_s, limit_s = spec.submit_ns // NS_PER_S, spec.limit_ns // NS_PER_S
+        cells = [number, submit_s, -1, spec.iterations, spec.demand.gpus, -1, -1, spec.demand.gpus, limit_s]
+        lines.append(" ".join(map(str, [*cells, -1, 1, *[-1] * 7])))
+    (tmp_path / "log.swf").write_text("\n".join(lines) + "\n")
+    settings = (
+        "workload=swf",
+        "workload.path=log.swf",
+        "cluster.machines=1",
+        "topology.machine_types.dgx_h100.gpus=16",
+        "network=zero",
+    )
+    run = artist.simulate([*settings, "policy=fifo", "policy.backfill=easy", f"hydra.run.dir={tmp_path}/run"])
+    table = run.jobs.sort_values("job_id", key=lambda names: names.astype(int))
+    assert len(table) == 500
+    assert table["first_start_s"].tolist() == easy_by_hand(jobs, 16)
+    assert (table["queueing_s"] > 0).mean() > 0.3

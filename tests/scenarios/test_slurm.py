@@ -373,6 +373,36 @@ def test_limits_of_associations_and_qos(settings, start, reason):
     assert [name for _, name, value in policy.series if value] == ([reason] if reason else [])
 
 
+@pytest.mark.parametrize(
+    ("settings", "gpus", "told"),
+    [
+        ({"qos": (Qos("q", GrpTRES={"gres/gpu": 2}),)}, 3, "it can never start (QOSGrpGRES)"),
+        ({"qos": (Qos("q", MaxTRESPerUser={"gres/gpu": 2}),)}, 3, "it can never start (QOSMaxGRESPerUser)"),
+        (
+            {"associations": (Association("red", GrpTRES={"node": 1}),)},
+            6,
+            "it can never start (AssocGrpNode)",
+        ),
+        ({"associations": (Association("red", MaxJobs=0),)}, 1, "it can never start (AssocMaxJobsLimit)"),
+    ],
+)
+def test_a_job_that_can_never_start_is_refused_before_the_clock_starts(settings, gpus, told):
+    """2 nodes of 4 GPUs: a job above a limit by itself waited forever, woken every PriorityCalcPeriod.
+
+    With what the limit allows (2 GPUs; 4 on one node) it is no fault.
+    """
+    wrong = job("j", gpus, 10, account="red", user="u", qos="q", partition="p")
+    policy = slurm(PriorityType="priority/multifactor", **settings)
+    cluster = tiny_cluster(2, 4, cpus=64)
+    with pytest.raises(InputError) as error:
+        policy.notes(cluster, [wrong])
+    first, second = str(error.value).split("\n")
+    assert first == f"job 'j': {told}"
+    assert f"found {gpus} GPUs, 0 CPUs" in second.replace('"', "").replace("'", "")
+    if "MaxJobs" not in told:
+        assert policy.notes(cluster, [replace(wrong, demand=replace(wrong.demand, gpus=2))]) == []
+
+
 # --- preemption
 
 TIERS = (Partition("gpu", Default=True), Partition("urgent", PriorityTier=10, PreemptMode="OFF"))

@@ -131,7 +131,7 @@ class Slurm:
         ------
         InputError
             If a partition names a machine that is not there, a job a partition or QOS, or if a job never fits
-            its partition.
+            its partition, or is above a limit by itself.
         """
         self._check_machines(cluster)
         self._check_jobs(cluster, jobs)
@@ -174,6 +174,12 @@ class Slurm:
                 raise InputError(
                     "never fits its partition", where=where, found=size, allowed=allowed
                 ) from None
+            names = spec.partition, spec.account, spec.qos, spec.user
+            job = self._job(0, spec.demand, 0, UNLIMITED_NS, cluster, *names)
+            if reason := self._limits.reason(job, ()):
+                what, size = f"it can never start ({reason})", f"{job.gpus} GPUs, {job.cpus} CPUs"
+                allowed = "no more than its limits, or leave it out"
+                raise InputError(what, where=f"job {spec.job_id!r}", found=size, allowed=allowed)
 
     def decide(self, view: ClusterView) -> Plan:
         """Run the loops that are due."""
@@ -313,7 +319,7 @@ class Slurm:
             times += [eligible_ns for eligible_ns in scheduler.held_ns.values() if eligible_ns > now_ns]
             if self._changed and self.SchedulerType == "sched/backfill":
                 times.append(max(self._filled_ns + self._interval_ns, now_ns + 1))
-            if self._multifactor is not None:
+            if self._multifactor is not None and scheduler.running:
                 times.append(self._calculated_ns + self._period_ns)
         if times:
             plan.wake_at(min(times))
@@ -325,30 +331,43 @@ class Slurm:
         columns = view.columns(numbers)
         texts = (columns.partition, columns.account, columns.qos, columns.user)
         rows = zip(numbers, columns.submit_ns.tolist(), columns.limit_ns.tolist(), *texts, strict=True)
-        for number, submit_ns, limit_ns, partition_name, account, qos, user in rows:
-            demand = view.demand(number)
-            partition = self._by_name.get(partition_name, self._default)
-            nodes, need, gpus, places = self._shape(demand, partition, view.cluster)
-            if limit_ns == UNLIMITED_NS and partition.DefaultTime is not None:
-                limit_ns = time_ns(partition.DefaultTime)
-            job = Job(
-                number,
-                nodes,
-                need,
-                gpus,
-                demand.cpus,
-                demand.memory_bytes,
-                min(limit_ns, time_ns(partition.MaxTime)),
-                places,
-                partition,
-                submit_ns,
-                submit_ns,
-                self._qos.get(qos),
-                account,
-                user,
-            )
-            job.billing = _billing(job, partition.TRESBillingWeights)
-            yield job
+        for number, submit_ns, limit_ns, *names in rows:
+            yield self._job(number, view.demand(number), submit_ns, limit_ns, view.cluster, *names)
+
+    def _job(
+        self,
+        number: int,
+        demand: Demand,
+        submit_ns: int,
+        limit_ns: int,
+        cluster: Cluster,
+        partition_name: str,
+        account: str,
+        qos: str,
+        user: str,
+    ) -> Job:
+        partition = self._by_name.get(partition_name, self._default)
+        nodes, need, gpus, places = self._shape(demand, partition, cluster)
+        if limit_ns == UNLIMITED_NS and partition.DefaultTime is not None:
+            limit_ns = time_ns(partition.DefaultTime)
+        job = Job(
+            number,
+            nodes,
+            need,
+            gpus,
+            demand.cpus,
+            demand.memory_bytes,
+            min(limit_ns, time_ns(partition.MaxTime)),
+            places,
+            partition,
+            submit_ns,
+            submit_ns,
+            self._qos.get(qos),
+            account,
+            user,
+        )
+        job.billing = _billing(job, partition.TRESBillingWeights)
+        return job
 
     def _shape(self, demand: Demand, partition: Partition, cluster: Cluster) -> Shape:
         """Return `_shape`, computed once."""

@@ -196,8 +196,9 @@ class Scheduler:
                 return True
         if not self._preemption.may_preempt(job):
             return False
+        running = [one for one in self.running.values() if one.start_ns < now_ns]  # before this instant
         for among in places:
-            room = self._preemption.victims(self.nodes, job, self.running.values(), among)
+            room = self._preemption.victims(self.nodes, job, running, among)
             if room is not None:
                 chosen, victims = room
                 decision.victims += [(victim, job) for victim in victims]

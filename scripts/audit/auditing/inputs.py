@@ -43,6 +43,7 @@ class Machine:
     cpus: int
     memory_bytes: int
     gpu_type: str
+    pool: str = ""
     present: bool = True
 
 
@@ -50,7 +51,8 @@ class Machine:
 class Asked:
     """Facts of a job in the trace and the configuration; None where the run folder does not have them.
 
-    `limit_ns` is 0 for a job that no limit ends; `observed` is True if `work_ns` includes communication.
+    `limit_ns` is 0 for a job that no limit ends; `observed` is True if `work_ns` includes communication;
+    `partition` is the pool on whose machines alone the job runs.
     """
 
     gpus: int
@@ -68,6 +70,7 @@ class Asked:
     limit_ns: int | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     saves: bool = False
+    partition: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ def read_run(folder: Path) -> RunFiles:
         events,
         timeline,
         pd.read_parquet(resources) if resources.is_file() else None,
-        _without_spares(_machines(config), events),
+        _without_spares(_machines(config, int(timeline["capacity_gpus"].iloc[0])), events),
         pd.read_csv(path, dtype=str, keep_default_na=False).set_index("job_id") if has_trace else None,
         pd.read_csv(costs) if costs else None,
     )
@@ -137,17 +140,29 @@ def capacity_events(config: dict[str, Any]) -> pd.DataFrame | None:
 # --- the machines
 
 
-def _machines(config: dict[str, Any]) -> list[Machine]:
-    """Return the machines: `machines_per_rack` to a rack, then those that join later, with a new name."""
+def _machines(config: dict[str, Any], capacity_gpus: int) -> list[Machine]:
+    """Return the machines: `machines_per_rack` to a rack, then those that join later, with a new name.
+
+    How many the most GPUs in use make is not recounted: as many as the capacity at the beginning.
+    """
     cluster, topology = config["cluster"], config["topology"]
     per_rack = cluster["machines_per_rack"] or topology["machines_per_rack"]
     default = cluster["machine_type"] or topology["default_machine_type"]
     groups = cluster["machines"]
-    if not isinstance(groups, list):
+    if cluster.get("shares"):
+        if cluster["shares"] != "largest":
+            raise OlderRunError("its machines follow a file by date, which is not recounted")
+        count = capacity_gpus // max(1, topology["machine_types"][default]["gpus"])
+        groups = [{"type": default, "count": count}]
+    elif not isinstance(groups, list):
         groups = [{"type": default, "count": groups or (cluster["racks"] or 2) * per_rack}]
-    types = [group["type"] for group in groups for _ in range(group["count"])]
-    known_types = [topology["machine_types"][name] for name in types]
-    machines = [_machine(f"m{i}", i // per_rack, kind) for i, kind in enumerate(known_types)]
+    if not cluster.get("shares"):
+        groups = _resized(groups, cluster.get("scale") or 1, cluster.get("more") or 0)
+    flat = [(group["type"], group.get("pool", "")) for group in groups for _ in range(group["count"])]
+    machines = [
+        _machine(f"m{i}", i // per_rack, topology["machine_types"][name], pool)
+        for i, (name, pool) in enumerate(flat)
+    ]
     rows = capacity_events(config)
     known, last_rack = {machine.name for machine in machines}, machines[-1].rack
     for row in [] if rows is None else rows.to_dict("records"):
@@ -164,9 +179,23 @@ def _without_spares(machines: list[Machine], events: pd.DataFrame) -> list[Machi
     return [replace(machine, present=machine.present and machine.name not in spares) for machine in machines]
 
 
-def _machine(name: str, rack: int, kind: dict[str, Any], present: bool = True) -> Machine:
+def _resized(groups: list[dict[str, Any]], scale: float, more: Any) -> list[dict[str, Any]]:
+    """Return the groups, scaled, and with more machines: by pool, or shared by largest remainder."""
+    counts = [max(1, int(group["count"] * scale + 0.5)) for group in groups]
+    changed = list(counts)
+    for pool, change in (more if isinstance(more, dict) else {"": more}).items():
+        rows = [row for row, group in enumerate(groups) if pool in ("", group.get("pool", ""))]
+        exact = {row: Fraction(abs(change) * counts[row], sum(counts[row] for row in rows)) for row in rows}
+        left = abs(change) - sum(int(part) for part in exact.values())
+        extra = sorted(rows, key=lambda row: int(exact[row]) - exact[row])[:left]
+        for row in rows:
+            changed[row] += (int(exact[row]) + (row in extra)) * (1 if change > 0 else -1)
+    return [group | {"count": count} for group, count in zip(groups, changed, strict=True)]
+
+
+def _machine(name: str, rack: int, kind: dict[str, Any], pool: str = "", present: bool = True) -> Machine:
     memory = round(kind["memory_gib"] * 2**30)
-    return Machine(name, rack, kind["gpus"], kind["cpus"], memory, str(kind["gpu_type"]), present)
+    return Machine(name, rack, kind["gpus"], kind["cpus"], memory, str(kind["gpu_type"]), pool, present)
 
 
 # --- the jobs
@@ -202,9 +231,17 @@ def asked(run: RunFiles) -> dict[str, Asked]:
             )
         else:
             jobs[job] = Asked(int(gpus), None, elastic=None, utilisation=busy, delays_ns=None)
+    jobs |= {job: replace(jobs[job], partition=pool) for job, pool in _partitions(run).items()}
     if run.config["estimates"].get("charge"):  # the delays of first runs are not in the run folder
         jobs = {job: replace(job_asked, delays_ns=None) for job, job_asked in jobs.items()}
     return jobs
+
+
+def _partitions(run: RunFiles) -> dict[str, str]:
+    """Return the pools on whose machines alone jobs run; empty for any."""
+    cluster = run.config["cluster"]
+    by = None if cluster.get("one_pool") else cluster.get("partition_by")
+    return {} if by is None else dict(zip(run.jobs["job_id"], run.jobs[by], strict=True))
 
 
 def _always_busy(workload: Mapping[str, Any]) -> bool:

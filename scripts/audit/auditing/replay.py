@@ -9,6 +9,7 @@ import pandas as pd
 from auditing.accounts import Account, Owned, Share
 from auditing.findings import Findings
 from auditing.inputs import EVENT_CELLS, RunFiles, asked, to_ns
+from auditing.quotas import Quotas
 
 TIERS = ("machine", "rack", "network")
 STATES = {"fail": "repair", "join": "present", "spare": "spare", "left": "absent"}
@@ -36,7 +37,7 @@ class Replay:
     """
 
     def __init__(self, run: RunFiles, findings: Findings) -> None:
-        self._run, self._found = run, findings
+        self._run, self._found, self._quotas = run, findings, Quotas(run, findings)
         overheads = run.config["overheads"]
         self._notice_ns = to_ns(overheads.get("notice_s", 0))
         self._write_ns = to_ns(overheads.get("checkpoint_write_s", 0))
@@ -67,6 +68,7 @@ class Replay:
         self._touched: dict[str, None] = {}
         self._groups: dict[str, None] = {}
         self._busy = self._grouped = self._waiting = self._running = 0
+        self._started = False
         self.end_ns = 0
         self.rows: list[tuple[int, ...]] = [(0, 0, self.capacity, 0, 0)]
 
@@ -221,6 +223,8 @@ class Replay:
         self._take(account, shares, owned)
 
     def _start(self, now: int, account: Account) -> None:
+        self._quotas.start(now, account)
+        self._started = True
         self._waiting -= account.state == "waiting"
         self._running += 1
         account.queueing_ns += now - account.since_ns
@@ -257,6 +261,8 @@ class Replay:
         types = dict.fromkeys(self.machines[name].gpu_type for name in shares)
         account.gpus_held[gpus] = None
         account.types_held |= types
+        pools = dict.fromkeys(self.machines[name].pool for name in shares)
+        strange = [pool for pool in pools if pool and asked.partition not in (None, pool)]
         wrong = [kind for kind in types if asked.gpu_types and kind not in asked.gpu_types]
         for good, got, wanted in (
             (asked.counts is None or gpus in asked.counts, f"{gpus} GPUs", asked.counts),
@@ -266,6 +272,7 @@ class Replay:
                 asked.max_machines,
             ),
             (not wrong, f"GPUs of {wrong}", asked.gpu_types),
+            (not strange, f"machines of {strange}", asked.partition),
         ):
             text = "gets {} at {} s; asked for {}"
             self._found.hold(DEMAND, good, text, got, now / 1e9, wanted, job=account.name)
@@ -326,7 +333,9 @@ class Replay:
             self._check_group(at, group)
         for machine in self._touched:
             self._check_machine(at, machine)
-        self._touched, self._groups = {}, {}
+        if self._started:
+            self._quotas.check(at, self.accounts.values())
+        self._touched, self._groups, self._started = {}, {}, False
         row = (at, self._busy, self.capacity, self._waiting, self._running)
         if self.rows[-1][0] == at:
             self.rows[-1] = row
