@@ -98,8 +98,10 @@ def test_a_start_is_the_end_of_a_window_of_30_seconds():
 
 
 def test_depths_bound_the_loops():
-    """Tested are the first 2 that wait, not the third, `short`; per user one: first of u, then short of v."""
-    assert run(QUEUE, slurm(bf_max_job_test=2))[0] == [0, 10, 15, 15]
+    """Tested are the first 2 that wait, or 3, with `short`; per user one: first of u, then short of v."""
+    beyond = [*QUEUE[:2], job("second", 4, 5, at=1), QUEUE[3]]  # two that the window leaves without nodes
+    assert run(beyond, slurm(bf_window=0.1, bf_max_job_test=2))[0] == [0, 10, 15, 20]
+    assert run(beyond, slurm(bf_window=0.1, bf_max_job_test=3))[0] == [0, 10, 15, 1]
     users = [replace(spec, user=user) for spec, user in zip(QUEUE, "uuuv", strict=True)]
     assert run(users, slurm(bf_max_job_user=1))[0] == [0, 10, 15, 1]
     users = [replace(spec, user="u") for spec in QUEUE]
@@ -120,6 +122,31 @@ def test_reservations_begin_at_multiples_of_bf_resolution():
     jobs = [job("runs", 3, 19), job("first", 4, 5, at=1), job("next", 1, 12, at=1)]
     assert run(jobs, slurm())[0] == [0, 19, 1]
     assert run(jobs, slurm(bf_resolution=10))[0] == [0, 19, 24]
+
+
+def test_a_reservation_lasts_for_a_multiple_of_bf_resolution_at_least():
+    """`first` would have the node from 12 to 17, 10 to 10 in tens: so to 20, and 15 s from 1 are too long."""
+    jobs = [job("runs", 3, 12), job("first", 4, 5, at=1), job("next", 1, 15, at=1)]
+    assert run(jobs, slurm(bf_resolution=10))[0] == [0, 12, 17]
+
+
+def test_a_start_that_overlaps_a_reservation_is_tried_again_from_then_on():
+    """Node 0 has r1 (2, to 10) and r2 (2, to 95), node 1 r3 (2, to 40) and r4 (1). A (4) has node 0 from 95.
+
+    B (2, 90 s) would start at 40, the end of the window, on node 0, to 130: from 40 on only node 1 is left,
+    which b has to 130. So c (1, 60 s) may not take its free GPU at 1, and has node 0 at 10.
+    """
+    jobs = [
+        job("r1", 2, 10),
+        job("r2", 2, 95),
+        job("r3", 2, 40),
+        job("r4", 1, 2000),
+        job("a", 4, 5, at=1),
+        job("b", 2, 90, at=1),
+        job("c", 1, 60, at=1),
+    ]
+    starts, places, _ = run(jobs, slurm(), machines=2)
+    assert (starts[6], places[6]) == (10, [0])
 
 
 ENDS = {0: 10, 1: 50, 2: 95, 3: 140, 4: 170}  # s at which the jobs on five nodes of one GPU end
@@ -216,6 +243,15 @@ def test_tiers_go_before_and_a_job_holds_up_its_nodes_only():
     starts, places, _ = run(jobs, slurm(partitions=partitions), machines=2, gpus=2)
     assert starts == [0, 10, 15, 1]
     assert places == [[0], [0], [0], [1]]
+
+
+def test_default_queue_depth_bounds_the_main_loop():
+    """P2 waits for p1 (to 10), q1 for nobody: with a depth of one job it is tested first at the end of p2."""
+    partitions = (Partition("p", Nodes=("m0",), Default=True), Partition("q", Nodes=("m1",)))
+    jobs = [job("p1", 2, 10), job("p2", 2, 5, at=1), job("q1", 2, 5, at=1, partition="q")]
+    for depth, start in ((1, 15), (2, 1)):
+        policy = slurm(SchedulerType="sched/builtin", partitions=partitions, default_queue_depth=depth)
+        assert run(jobs, policy, machines=2, gpus=2)[0] == [0, 10, start]
 
 
 def test_a_higher_tier_is_first():
@@ -350,6 +386,14 @@ def test_a_job_above_a_limit_waits_and_holds_up_none():
     assert run(jobs, policy)[0] == [0, 10, 2]
     notes = [(time_ns_ / NS_PER_S, name, value) for time_ns_, name, value in policy.series]
     assert notes == [(1, "AssocGrpGRES", 1), (10, "AssocGrpGRES", 0)]
+
+
+def test_a_limit_reached_in_a_pass_of_the_backfill_loop_holds_for_its_later_jobs():
+    """First waits for the GPUs that r holds, to 10. S1 and s2 of u, 4 s each, fit beside r; u may run one."""
+    policy = slurm(associations=(Association("red"), Association("red", "u", MaxJobs=1)))
+    jobs = [job("r", 2, 10), job("first", 4, 5, at=1)]
+    jobs += [job(name, 1, 4, at=1, account="red", user="u") for name in ("s1", "s2")]
+    assert run(jobs, policy)[0] == [0, 10, 1, 5]
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ class Nodes:
         self._able: dict[Need, int] = {}
         self._later: dict[Need, tuple[list[int], list[int]]] = {}  # ends, and the nodes that are able by then
         self._leaves = leaves
-        self.planned: dict[tuple[Need, int, int, bool], tuple[int, int] | None] = {}
+        self.planned: dict[tuple[Need, int, int, bool, tuple[int, ...]], tuple[int, int] | None] = {}
 
     # --- state
 

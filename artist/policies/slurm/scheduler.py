@@ -10,7 +10,6 @@ from operator import or_
 from typing import NamedTuple
 
 from artist.core.cluster import Cluster
-from artist.core.job import UNLIMITED_NS
 from artist.policies.slurm.job import Job
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.nodes import Nodes
@@ -116,7 +115,8 @@ class Scheduler:
 
     def reason(self, job: Job) -> str:
         """Return the limit for which a job has to wait, empty for none."""
-        return self._limits.reason(job, self.running.values())
+        limited = job.qos is not None or self._limits.any
+        return self._limits.reason(job, self.running.values()) if limited else ""
 
     def grace_s(self, victim: Job) -> float:
         """Return the grace time of a victim in s."""
@@ -132,7 +132,7 @@ class Scheduler:
         decision, blocked = Decision(), 0
         for job in islice(self._eligible(now_ns), self._depths.default_queue_depth):
             places = tuple(nodes & ~blocked & self.nodes.open for nodes in job.places)
-            if not any(places) or self._limits.reason(job, self.running.values()):
+            if not any(places) or self.reason(job):
                 continue
             if not self._start_now(job, places, now_ns, decision):
                 for nodes in job.places:
@@ -169,10 +169,10 @@ class Scheduler:
         return (job for job in list(self._queue) if job.eligible_ns <= now_ns)
 
     def _within_user_limit(self, jobs: Iterable[Job]) -> Iterator[Job]:
-        most, count = self._depths.bf_max_job_user or UNLIMITED_NS, Counter[str]()
+        most, count = self._depths.bf_max_job_user, Counter[str]()
         for job in jobs:
             count[job.user] += 1
-            if count[job.user] <= most:
+            if not most or count[job.user] <= most:
                 yield job
 
     def _may_fit(self, job: Job, space: NodeSpace | None = None, now_ns: int = 0) -> bool:
@@ -213,32 +213,27 @@ class Scheduler:
 
     def _plan(self, job: Job, space: NodeSpace, now_ns: int, decision: Decision) -> None:
         """Start a job, or reserve nodes for it at the first time at which it fits."""
-        planned_on: dict[int, tuple[int, int] | None] = {}  # by set of nodes
-        last_ns, step_ns = self.last_start_ns(now_ns), self._depths.bf_resolution_ns
+        step_ns = self._depths.bf_resolution_ns
         among = reduce(or_, job.places) & self.nodes.open
         time_ns: int | None = now_ns
         while time_ns is not None:
             free, later_ns = space.free(time_ns, job.end_ns(time_ns), among)
             places = [nodes & free for nodes in job.places if (nodes & free).bit_count() >= job.nodes]
-            for nodes in places:
-                if nodes not in planned_on:
-                    planned_on[nodes] = self._earliest(job, nodes, now_ns)
-            planned = [one for nodes in places if (one := planned_on[nodes]) is not None]
-            start_ns, chosen = min(planned, default=(-1, 0))
-            if planned and max(start_ns, time_ns) <= now_ns:
-                if self._start_now(job, places, now_ns, decision):
-                    return
-                later_ns = None
-            start_ns = max(start_ns, time_ns)
-            if planned and (later_ns is None or start_ns <= later_ns):
-                if start_ns > last_ns:
-                    return
-                begin_ns = start_ns // step_ns * step_ns
-                end_ns = max(job.end_ns(start_ns) // step_ns * step_ns, begin_ns + step_ns)
-                if start_ns <= now_ns or not space.overlaps(begin_ns, end_ns, chosen):
-                    space.reserve(begin_ns, end_ns, chosen)
-                    return
-                later_ns = start_ns
+            starts = [one for nodes in places if (one := self._earliest(job, nodes, now_ns)) is not None]
+            if starts:
+                start_ns, chosen = min(starts)
+                start_ns = max(start_ns, time_ns)
+                if start_ns <= now_ns:
+                    if self._start_now(job, places, now_ns, decision):
+                        return
+                    later_ns = None
+                if later_ns is None or start_ns <= later_ns:
+                    begin_ns = start_ns // step_ns * step_ns
+                    end_ns = max(job.end_ns(start_ns) // step_ns * step_ns, begin_ns + step_ns)
+                    if start_ns <= now_ns or not space.overlaps(begin_ns, end_ns, chosen):
+                        space.reserve(begin_ns, end_ns, chosen)
+                        return
+                    later_ns = start_ns
             time_ns = later_ns
 
     def last_start_ns(self, now_ns: int) -> int:
@@ -247,14 +242,14 @@ class Scheduler:
 
     def _earliest(self, job: Job, among: int, now_ns: int) -> tuple[int, int] | None:
         """Return the start of a job by the running ones alone, now if it may preempt them, and its nodes."""
-        key = job.need, job.nodes, among, job.partition.LLN
+        victims: tuple[int, ...] = ()
         if self._preemption.may_preempt(job):
-            victims = self._preemption.candidates(job, self.running.values())
-            planned = earliest(self.nodes, job, among, [one.number for one in victims])
-        elif key in self.nodes.planned:
-            planned = self.nodes.planned[key]
-        else:
-            planned = self.nodes.planned[key] = earliest(self.nodes, job, among)
+            candidates = self._preemption.candidates(job, self.running.values())
+            victims = tuple(one.number for one in candidates)
+        known, key = self.nodes.planned, (job.need, job.nodes, among, job.partition.LLN, victims)
+        if key not in known:
+            known[key] = earliest(self.nodes, job, among, victims)
+        planned = known[key]
         if planned is None or planned[0] > now_ns:
             return planned
         start_ns, chosen = planned

@@ -50,7 +50,6 @@ def earliest(nodes: Nodes, job: Job, among: int, without: Collection[int] = ()) 
             able = nodes.able_by(job.need, last_ns, without) & among
             chosen = nodes.choose(able, job.nodes, last_ns, without, spread=spread)
             return (last_ns, chosen) if last_ns < UNLIMITED_NS else None
-        window_ns *= 2
         while at < len(uses) and uses[at].end_ns > anchor_ns + window_ns:
             window_ns *= 2
     return None
@@ -73,7 +72,7 @@ class NodeSpace:
         self.records = 1
 
     def reserve(self, begin_ns: int, end_ns: int, nodes: int) -> None:
-        """Take nodes from a time to another."""
+        """Take nodes from a time to another, if that begins before the end of the table."""
         ends, free = self._ends, self._free
         begin_ns = max(begin_ns, self._begin_ns)
         first = at = bisect_left(ends, begin_ns)
