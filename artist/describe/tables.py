@@ -169,7 +169,8 @@ def _waits(descriptions: Sequence[Description]) -> Grid:
         if d.waits is not None
         for group in d.waits.groups
     ]
-    pools = dict.fromkeys(_OF.get(d.waits.pool, "the cluster") for d in descriptions if d.waits is not None)
+    named = _OF | {"": "the cluster"}
+    pools = dict.fromkeys(named.get(d.waits.pool, d.waits.pool) for d in descriptions if d.waits is not None)
     note = (
         f"overtaken: a job submitted later to the same pool ({', '.join(pools)}) started before; none under "
         "strict FIFO\nidle GPUs: waiting while as many GPUs of the pool were idle as the job asks for (of "

@@ -29,8 +29,9 @@ class Held:
     Attributes
     ----------
     today
-        The row that represents the site: of those with its machines, the one nearest to the waits met; of
-        named variants the first.
+        The row that represents the site: of those with its machines, the one that explains the waits best.
+        That is the one whose waits correlate best by job of those within 30 % of the mean wait, and the one
+        nearest to the mean where none is within it. Of named variants, it is the first.
     rules
         Rows on the machines of `today`, itself included.
     variants
@@ -54,7 +55,7 @@ def held(comparison: Comparison, today: Replicates | None = None) -> Held | None
     named = VARIANT in comparison.keys
     if today not in rows:
         as_it_was = [row for row in rows if _as_it_was(row)]
-        today = min(as_it_was[: 1 if named else None], key=lambda row: distance(seen_of(row)), default=None)
+        today = min(as_it_was[: 1 if named else None], key=lambda row: _farness(seen_of(row)), default=None)
     if today is None:
         return None
     rules = tuple(row for row in rows if row is today or (not named and _cluster(row) == _cluster(today)))
@@ -125,7 +126,9 @@ def tried(rows: Held) -> str:
 def what_if(rows: Held) -> str:
     """Return the mean wait of each variant beside today's; without any, the settings to run."""
     if not rows.variants:
-        return f"Not run yet: the same command with {_MORE}, for 10 more machines."
+        command = next_command(rows)
+        then = f"`{command}`" if command else f"the same command with {_MORE}"
+        return f"Not run yet; for 10 more machines: {then}"
     waits_s = [seen_of(row)["simulated_mean_s"] for row in (rows.today, *(row for _, row in rows.variants))]
     today, *others = (_durations(wait_s)[0] for wait_s in waits_s)
     names = [name for name, _ in rows.variants]
@@ -212,6 +215,13 @@ def _over_time(seen: Record) -> str:
     alike = "rises and falls as it did" if queue >= _ALIKE else "does not rise and fall as it did"
     gpus = "" if busy is None else f", that of busy GPUs {busy:.2f}"
     return f"The queue {alike}: its correlation by hour is {queue:.2f}{gpus}."
+
+
+def _farness(seen: Record) -> tuple[bool, float]:
+    """Return the key by which rows are sorted, the one that explains the waits best first."""
+    if not _is_near(seen):
+        return True, distance(seen)
+    return False, -1.0 if seen["correlation"] is None else -seen["correlation"]
 
 
 def _is_near(record: Record) -> bool:

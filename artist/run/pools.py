@@ -136,7 +136,7 @@ def sized_cluster(
     Raises
     ------
     InputError
-        As `build_cluster`; and if the trace has no real starts.
+        As `build_cluster`; and if the trace has no real starts, or no partitions.
     """
     from artist.workload.load import read_table  # other commands do without
 
@@ -149,11 +149,12 @@ def sized_cluster(
         what = "the trace does not say when its jobs started"
         allowed = "a trace with real starts (workload.columns.start_s); a FILE; null, with cluster.machines"
         raise InputError(what, where="cluster.shares", found=config.shares, allowed=allowed)
-    names = (
-        table[config.partition_by]
-        if config.partition_by in table
-        else np.full(len(table), "", dtype=np.object_)
-    )
+    given = [by for by in ("vc", "partition") if by in table and any(table[by])]
+    if config.partition_by not in given:
+        what = f"no job of the trace names its {config.partition_by}"
+        allowed = " or ".join([*given, "cluster=equal, without partitions"])
+        raise InputError(what, where="cluster.partition_by", found=config.partition_by, allowed=allowed)
+    names = table[config.partition_by]
     shares = largest_use(names, table["gpus"], table["started_s"], table["ended_s"], cluster.largest_machine)
     wanted = config.pools or list(shares.machines)
     kept = {pool: counts for pool, counts in shares.machines.items() if pool in wanted}

@@ -11,7 +11,6 @@ from artist.results.seen import (
     believable,
     group_name,
     groups_of,
-    next_command,
     seen_of,
     what_if,
 )
@@ -27,20 +26,16 @@ _HEADS = (
 _MOST = 8  # rows
 _CHANGE, _LEAST_S = 1.1, 1.0  # of a group's mean wait, from which it gains or loses
 _NOTE = (
-    "Today: the run on the site's machines that is nearest to the waits met; --baseline of artist-report "
-    "names another. A difference between runs that is smaller than today's from the waits met ({error}) says "
-    "nothing. It is one history: seeds vary only what is drawn, such as models of jobs."
+    "Today: the run on the site's machines that explains the waits met best, within 30 % of their mean and "
+    "by job; --baseline of artist-report names another. A difference between runs that is smaller than "
+    "today's from the waits met ({error}) says nothing. It is one history: seeds vary only drawn models."
 )
 _Line = tuple[str, ...]
 
 
 def seen_answers(rows: Held) -> list[tuple[str, str]]:
     """Return the questions of an operator, and their answers."""
-    if rows.variants or not (command := next_command(rows)):
-        then = ("What if?", what_if(rows))
-    else:
-        then = ("What if 10 more machines?", f"Not run yet: `{command}`")
-    return [("Can I believe it?", believable(rows)), then]
+    return [("Can I believe it?", believable(rows)), ("What if?", what_if(rows))]
 
 
 def seen_glance(rows: Held) -> tuple[_Line, list[_Line]]:

@@ -116,6 +116,11 @@ def test_a_partition_may_be_slurms(artist: Artist) -> None:
             "cluster.shares: the trace does not say",
         ),
         (
+            "j,0,8,10,,p,0",
+            ("cluster.machines=null", "cluster.shares=largest"),
+            "cluster.partition_by: no job of the trace names its vc\n  found 'vc'; allowed: partition or",
+        ),
+        (
             "j,0,8,10,a",
             ("cluster.partition_by=null", "cluster.one_pool=true"),
             "cluster: cluster.one_pool joins",

@@ -63,8 +63,8 @@ def test_the_first_screen_answers_two_questions(comparison: Comparison) -> None:
 def test_without_a_what_if_the_first_screen_has_its_command(runs: list[Run]) -> None:
     """The run's own arguments, and the setting."""
     question, answer = seen_answers(held(compare(runs[:1])))[1]
-    assert question == "What if 10 more machines?"
-    assert answer.startswith("Not run yet: `artist -m workload=csv policy=fifo")
+    assert question == "What if?"
+    assert answer.startswith("Not run yet; for 10 more machines: `artist -m workload=csv policy=fifo")
     assert answer.endswith(" cluster.more=0,10`")
 
 
