@@ -176,6 +176,17 @@ def test_spellings_and_keys_that_depend_on_others(line: str, name: str, value: o
     assert read(line).policy.get(name) == value
 
 
+@pytest.mark.parametrize(
+    ("text", "weight", "limit"), [("1024", 1024 * 1024, 1), ("0.5G", 0.5, 0.5), ("2T", 2 / 1024, 2048)]
+)
+def test_units_of_memory(text: str, weight: float, limit: float, read: Read) -> None:
+    """MB unless stated. A weight of 1024 per MB is 1024 x 1024 per GiB, of 2 per TiB 1/512."""
+    conf = read(f"PartitionName=a Nodes=ALL TRESBillingWeights=Mem={text}")
+    assert conf.policy["partitions"][0]["TRESBillingWeights"] == {"mem": weight}
+    conf = read(f"QOS - 'q':GrpTRES=mem={text}")
+    assert conf.policy["qos"][0]["GrpTRES"] == {"mem": limit}
+
+
 def test_nodes_that_do_not_serve_are_left_out(read: Read, caplog: pytest.LogCaptureFixture) -> None:
     """Of a, b, c, d one is down by its line, one by DownNodes, one only planned; partitions lose them too."""
     with caplog.at_level(logging.INFO):
