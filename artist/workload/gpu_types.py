@@ -24,6 +24,7 @@ from artist.workload.table import refuse
 _log = logging.getLogger(__name__)
 _COLUMN, _SETTING, _MAX_NAMES = "gpu_types", "workload.gpu_types", 8
 _MAKERS = re.compile(r"nvidia|amd|instinct|tesla|geforce|quadro|gtx|rtx|hbm\d?e?")
+_SLICE = re.compile(r"mig|\d+g\.\d+gb")
 _FORM = re.compile(r"(sxm|pcie|nvl)\d*")
 _MEMORY = re.compile(
     r"[\W_](\d+)[\W_]?gi?b?(?![a-z0-9])|(?<=\d)m(\d+)$|[\W_](16|24|32|40|48|80|94|141)$"
@@ -37,7 +38,7 @@ def facts(name: str) -> tuple[str, str, str]:
     (('a100', 'sxm', '80'), ('v100', '', '32'), ('a10g', '', ''))
     """
     text = name.lower()
-    if "mig" in text:
+    if _SLICE.search(text):
         return _plain(text), "", ""
     memory, form = _MEMORY.search(text), _FORM.search(text)
     model = _plain(_FORM.sub("", _MAKERS.sub("", _MEMORY.sub("", text))))

@@ -44,6 +44,7 @@ WRONG = [  # text, and what both lines must have
     ("NodeName=a Gres=gpu:x:-1", "Gres: not GPUs", "'gpu:x:-1'"),
     ("NodeName=a Gres=gpu:v100:2,gpu:p100:2", "Gres: GPUs of several types", "one type in a node"),
     ("NodeName=a Gres=gpu:99999", "Gres: not GPUs", "'gpu:99999'"),
+    ("NodeName=a Gres=gpu:h100_1g.10gb:56", "Gres: no such GPU", "'h100_1g.10gb'"),  # parts of GPUs (MIG)
     ("NodeName=a Gres=gpu:k80:2", "Gres: no such GPU", "H100, of topology dgx_h100_3tier"),
     (NODES + "NodeName=n1 Name=gpu Count=4", "other GPUs in n1", "8 of one type"),
     (NODES + "Name=gpu Type=a File=/dev/a0\nName=gpu Type=b File=/dev/b0", "other GPUs in n1", "a, b"),

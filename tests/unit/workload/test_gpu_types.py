@@ -71,6 +71,7 @@ OURS = CSV + "a,0,1,1000,t4,\nb,100,8,1000,V100|A10,\nc,200,1,1000,,\n"
         ("L40S", "L40|L4", ""),
         ("GPU-series-1", "GPU-series-1|GPU-series-2", "GPU-series-1"),
         ("A100-SXM4-40GB-MIG-1g.5gb", "A100", ""),
+        ("a100_1g.5gb", "A100", ""),
         ("MISC", "V100", ""),
     ],
 )
