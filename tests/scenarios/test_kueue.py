@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from artist.core.cluster import Cluster
+from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Start, Stop
 from artist.policies.kueue.policy import Kueue
 from artist.testing.conformance import PolicyConformance
 from artist.testing.tiny import job as plain
 from artist.testing.tiny import run_checked, seconds, tiny_cluster
-from artist.units import NS_PER_S
+from artist.units import NS_PER_S, seconds_to_ns
 
 
 class TestKueue(PolicyConformance):
@@ -45,13 +45,13 @@ def item(kind, name, spec, **about):
 def starts(tmp_path):
     """Return a function from jobs and objects of Kueue to first starts in s, on 4 machines of 4 GPUs."""
 
-    def run(jobs, *objects, machines=4, gpus=4, cluster=None, **settings):
+    def run(jobs, *objects, machines=4, gpus=4, cluster=None, capacity_events=(), **settings):
         path = tmp_path / "kueue.yaml"
         path.write_text(yaml.safe_dump_all(objects))
         cluster = cluster or tiny_cluster(machines, gpus, per_rack=2, cpus=16)
         policy = Kueue(conf=path, **settings)
         policy.notes(cluster, jobs)
-        result, run.events = run_checked(jobs, cluster, policy)
+        result, run.events = run_checked(jobs, cluster, policy, capacity_events=capacity_events)
         run.series = policy.series
         return seconds(result, "first_start_ns")
 
@@ -324,19 +324,72 @@ def test_a_timeout_frees_quota_and_a_backoff_doubles(starts):
 
 
 @pytest.mark.parametrize(
-    ("topology", "expected", "machines"),
+    ("sizes", "topology", "start", "machines"),
     [
-        ("required_machine", [0, 0, 0, 10], [1]),
-        ("required_rack", [0, 0, 0, 0], [0, 1]),
-        ("preferred", [0, 0, 0, 0], [0, 1]),
-        ("unconstrained", [0, 0, 0, 0], [0, 1]),
+        ((3, 4, 3, 4), "required_rack", 10, [0]),
+        ((3, 4, 3, 4), "preferred", 1, [0, 2]),
+        ((3, 3, 4, 4), "required_rack", 1, [0, 1]),
+        ((3, 3, 4, 4), "required_machine", 10, [0]),
+        ((3, 4, 3, 3), "preferred", 1, [2, 3]),
+        ((3, 4, 3, 3), "unconstrained", 1, [0, 2]),
     ],
 )
-def test_a_required_level_waits_for_one_domain(starts, topology, expected, machines):
-    """Racks of two machines of 4: a0 to a2 (3, 3, 8) leave 1 GPU on 0 and on 1. A3 (2) takes both.
+def test_levels_of_a_topology_are_required_or_preferred(starts, sizes, topology, start, machines):
+    """Two racks of two machines of 4 GPUs, one job on each; b (2) takes single GPUs of two, if it may.
 
-    Where one machine is required it waits for a0's end.
+    Else it waits for the first job to end at 10. Preferred is the rack with both, where there is one.
     """
-    jobs = [job("a0", 3, 10), job("a1", 3, 20), job("a2", 8, 20), job("a3", 2, 5)]
-    assert starts(jobs[:3], queue("a", 16)) == [0, 0, 0]
-    assert starts(jobs, queue("a", 16), topology="none", placement="consolidate") == [0, 0, 0, 0]
+    jobs = [job(f"a{size}{m}", size, 10 + 10 * m) for m, size in enumerate(sizes)] + [job("b", 2, 5, 1)]
+    assert starts(jobs, queue("a", 16), queue("b", 16), topology=topology)[4] == start
+    placed = [event.allocation.machines for event in starts.events if isinstance(event, Start)]
+    assert placed[4] == machines
+
+
+def test_with_a_topology_jobs_without_machines_hold_no_quota(starts):
+    """Of a's quota of 4, a2 (4) holds all while b1 (6 of 8 GPUs) runs to 10, and a3 (2) waits for its end.
+
+    With a topology, here by the flavor, a2 is not admitted, and a3 has quota and the 2 free GPUs.
+    """
+    jobs = [job("b1", 6, 10), job("a2", 4, 10, 1), job("a3", 2, 5, 1)]
+    quotas = queue("a", 4), queue("b", 8)
+    assert starts(jobs, *quotas, machines=2) == [0, 10, 20]
+    levels = item("ResourceFlavor", "any", {"topologyName": "default"})
+    assert starts(jobs, *quotas, levels, machines=2) == [0, 10, 1]
+    assert starts(jobs, *quotas, levels, machines=2, topology="none") == [0, 10, 20]
+
+
+def test_with_a_topology_jobs_preempt_for_machines(starts):
+    """A's quota of 16 is enough for both, 8 GPUs are not: a2 (4, priority 1) stops a1 (8), or waits."""
+    jobs = [job("a1", 8, 20), job("a2", 4, 5, 1, priority=1.0)]
+    rules = queue("a", 16, withinClusterQueue="LowerPriority")
+    assert starts(jobs, rules, machines=2, topology="preferred") == [0, 1]
+    assert stops(starts.events) == [(1, 0)]
+    assert starts(jobs, rules, machines=2) == [0, 20]
+
+
+def test_machines_that_fail_leave_the_quota_with_their_job(starts):
+    """The only machine fails at 2 and joins at 30: a1, of 8 s more, has its quota and goes first, to 38.
+
+    With a topology a1 waits again, behind a2 of priority 1, and on 3 GPUs for a2 and b1 to end.
+    """
+    events = [CapacityEvent(seconds_to_ns(at), kind, 0) for at, kind in ((2, "fail"), (30, "join"))]
+    jobs = [job("a1", 4, 10), job("b1", 1, 5, 3), job("a2", 1, 5, 3, priority=1.0)]
+    quotas = queue("a", 4), queue("b", 4)
+    for topology, expected in (("none", [0, 38, 38]), ("unconstrained", [0, 30, 30])):
+        assert starts(jobs, *quotas, machines=1, topology=topology, capacity_events=events) == expected
+
+
+def test_a_local_queue_names_the_cluster_queue(starts):
+    """Team x of namespace n is queue a (2), of m queue b (4): the job of n waits; partitions count last."""
+    local = [item("LocalQueue", "x", {"clusterQueue": name}, namespace=space) for name, space in ("an", "bm")]
+    jobs = [
+        job(f"{account}{i}", 2, 10, vc="x", account=account, partition="b")
+        for i in (1, 2)
+        for account in "nm"
+    ]
+    assert starts(jobs, queue("a", 2), queue("b", 4), *local) == [0, 0, 10, 0]
+    jobs = [replace(spec, account="", vc="", partition="a") for spec in jobs]
+    assert starts(jobs, queue("a", 2), queue("b", 4), *local) == [0, 10, 20, 30]
+    default = item("LocalQueue", "default", {"clusterQueue": "b"})
+    jobs = [replace(spec, partition="") for spec in jobs]
+    assert starts(jobs, queue("a", 2), queue("b", 4), default) == [0, 0, 10, 10]
