@@ -7,6 +7,7 @@ import yaml
 
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Start, Stop
+from artist.errors import InputError
 from artist.policies.kueue.policy import Kueue
 from artist.testing.conformance import PolicyConformance
 from artist.testing.tiny import job as plain
@@ -117,6 +118,33 @@ def test_heads_that_do_not_borrow_go_first_then_by_priority_then_by_submission(s
     assert starts(borrow, *quotas) == [0, 15, 10]
 
 
+def test_a_job_that_no_quota_could_hold_is_refused(starts):
+    """A's 4 and 2 borrowed are 6; a rack has 8 GPUs. Without GPUs in its quota a queue has none."""
+    quotas = queue("a", 4, "c", borrow=2), queue("b", 4, "c")
+    with pytest.raises(InputError, match=r"queue a can never admit.*\n.*allowed: 6 nvidia.com/gpu in any"):
+        starts([job("a1", 7, 5)], *quotas)
+    with pytest.raises(InputError, match="the required level of the topology"):
+        starts([job("a1", 9, 5)], queue("a", 16), topology="required_rack")
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [{"name": "cpu"}]}]}
+    with pytest.raises(InputError, match="allowed: no GPUs"):
+        starts([job("a1", 1, 5)], item("ClusterQueue", "a", {"resourceGroups": [group]}))
+
+
+def test_the_part_that_a_queue_does_not_lend_counts_before_its_cohort(starts):
+    """A (4, lends 2) and b (2) make l's 4; above it is d (2). A0 holds all 8 to 10.
+
+    Then a1 (6) borrows of l only: 2 kept by a and l's 4. D1 (5) borrows of the cohort above, and goes second.
+    """
+    tree = (
+        queue("a", 4, "l", lend=2),
+        queue("b", 2, "l"),
+        item("Cohort", "l", {"parentName": "t"}),
+        queue("d", 2, "t"),
+    )
+    jobs = [job("a0", 8, 10), job("d1", 5, 5, 1), job("a1", 6, 5, 2)]
+    assert starts(jobs, *tree) == [0, 15, 10]
+
+
 # --- strategies and priorities
 
 
@@ -149,6 +177,8 @@ def test_higher_priority_goes_first_by_class_then_by_the_trace(starts):
 
 # --- preemption
 
+NEWER = "LowerOrNewerEqualPriority"
+
 
 @pytest.mark.parametrize(
     ("policy", "priority", "expected", "stopped"),
@@ -175,8 +205,7 @@ def test_newer_jobs_of_equal_priority_make_room_for_an_older_one(starts):
     At 10 a0 lacks 1: with LowerOrNewerEqualPriority a2 is stopped for it, else it waits for a2's end at 20.
     """
     jobs = [job("a1", 3, 10, priority=1.0), job("a0", 4, 5, 1), job("a2", 2, 18, 2)]
-    rule = "LowerOrNewerEqualPriority"
-    assert starts(jobs, queue("a", 5, withinClusterQueue=rule)) == [0, 10, 2]
+    assert starts(jobs, queue("a", 5, withinClusterQueue=NEWER)) == [0, 10, 2]
     assert stops(starts.events) == [(10, 2)]
     assert starts(jobs, queue("a", 5, withinClusterQueue="LowerPriority")) == [0, 20, 2]
 
@@ -267,6 +296,96 @@ def test_reclaim_any_reserves_nothing_for_a_job_without_victims(starts):
         assert starts(jobs, *quotas) == [0, 10, start]
 
 
+def test_a_job_above_nominal_quota_preempts_only_with_borrow_within_cohort(starts):
+    """A (4) runs a0 (6), 2 of them borrowed. A1 (6) is above a's 4 and waits; a2 (4) would preempt a0."""
+    quotas = queue("a", 4, "c", withinClusterQueue="LowerPriority"), queue("b", 2, "c")
+    assert starts([job("a0", 6, 20), job("a1", 6, 5, 1, priority=1.0)], *quotas) == [0, 20]
+    assert starts([job("a0", 6, 20), job("a2", 4, 5, 1, priority=1.0)], *quotas) == [0, 1]
+
+
+def test_a_job_within_nominal_quota_reclaims_above_the_threshold_too(starts):
+    """B1 (8, priority 5) is above the threshold, 0, but a1 (4) does not borrow: it takes its 4 back."""
+    borrow = {"policy": "LowerPriority", "maxPriorityThreshold": 0}
+    rules = {"reclaimWithinCohort": "Any", "borrowWithinCohort": borrow}
+    jobs = [job("b1", 8, 20, priority=5.0), job("a1", 4, 5, 1, priority=6.0)]
+    assert starts(jobs, queue("a", 4, "c", **rules), queue("b", 4, "c")) == [0, 1]
+
+
+def test_the_lowest_priority_is_preempted_before_the_last_admitted(starts):
+    """A0 (priority 0) at 0, a1 (1) at 1: a2 (2) stops a0."""
+    jobs = [job(f"a{i}", 2, 20, i, priority=float(i)) for i in range(3)]
+    assert starts(jobs, queue("a", 4, withinClusterQueue="LowerPriority")) == [0, 1, 2]
+    assert stops(starts.events) == [(2, 0)]
+
+
+def test_a_later_job_of_equal_demand_but_higher_priority_is_tried(starts):
+    """A2 (priority 0) cannot preempt a1 (1) at 1, a3 (2) can at 2."""
+    jobs = [
+        job("a1", 4, 20, priority=1.0),
+        job("a2", 4, 5, 1, priority=0.0),
+        job("a3", 4, 5, 2, priority=2.0),
+    ]
+    assert starts(jobs, queue("a", 4, withinClusterQueue="LowerPriority"))[2] == 2
+
+
+def test_a_queue_that_borrows_no_more_loses_no_more_jobs(starts):
+    """C0 (4 of c's 2), b0 and b1 (2 each of b's 2) run. For a1 (4) b1 goes, then b is at its quota: c0 goes.
+
+    That is enough without b1, which runs on.
+    """
+    jobs = [job("c0", 4, 20), job("b0", 2, 20), job("b1", 2, 20), job("a1", 4, 5, 1)]
+    others = queue("b", 2, "x"), queue("c", 2, "x")
+    assert starts(jobs, queue("a", 4, "x", reclaimWithinCohort="Any"), *others) == [0, 0, 0, 1]
+    assert stops(starts.events) == [(1, 0)]
+
+
+def test_a_job_that_need_not_stop_keeps_its_quota(starts):
+    """A1 (1), the last, and a0 (4) make room for b1 (4); a0 alone does too, so aw (1) gets no quota of a1."""
+    jobs = [job("a9", 3, 20), job("a0", 4, 20, 1), job("a1", 1, 20, 1), job("aw", 1, 5, 1, priority=1.0)]
+    jobs[3] = replace(jobs[3], submit_ns=seconds_to_ns(1.5))
+    jobs += [job("b1", 4, 5, 2)]
+    assert starts(jobs, queue("a", 4, "c"), queue("b", 4, "c", reclaimWithinCohort="Any")) == [0, 1, 1, 7, 2]
+
+
+def test_jobs_with_the_same_victim_start_one_after_the_other(starts):
+    """Both a1 and d1 (2 of 2) need b0 (4, all borrowed) to stop: a1 stops it, d1 fits in the next cycle."""
+    rules = {"reclaimWithinCohort": "Any"}
+    jobs = [job("b0", 4, 20), job("a1", 2, 5, 1), job("d1", 2, 5, 1)]
+    assert starts(jobs, queue("a", 2, "c", **rules), queue("d", 2, "c", **rules), queue("b", 0, "c")) == [
+        0,
+        1,
+        1,
+    ]
+
+
+def test_quota_that_a_victim_leaves_serves_others_at_once(starts):
+    """A3 (2) stops a0 (6 of 8): of the 4 left a2 (1), refused at 1, takes 1 at 2; a0 waits."""
+    jobs = [
+        job("a0", 6, 20),
+        job("a1", 2, 20, priority=5.0),
+        job("a2", 1, 5, 1),
+        job("a3", 2, 5, 2, priority=1.0),
+    ]
+    assert starts(jobs, queue("a", 8, withinClusterQueue="LowerPriority")) == [0, 0, 2, 2]
+
+
+def test_a_victim_may_preempt_a_newer_job_at_once(starts):
+    """B (2): bo (2, of 1) waits for a0 (5 of a's 4) to end at 6; bn (1, of 2) is newer, but runs from 2 on.
+
+    At 7 a1 (4) takes a's quota back from bo, the last admitted. Bo then stops bn, of equal priority.
+    """
+    jobs = [job("a0", 5, 6), job("bo", 2, 20, 1), job("bn", 1, 20, 2), job("a1", 4, 5, 7)]
+    quotas = queue("a", 4, "c", reclaimWithinCohort="Any"), queue("b", 2, "c", withinClusterQueue=NEWER)
+    assert starts(jobs, *quotas) == [0, 6, 2, 7]
+    assert stops(starts.events) == [(7, 2)]
+
+
+def test_a_strict_head_reserves_no_more_than_it_may_borrow(starts):
+    """A (4, borrows 1) runs a0 (2); a2 (4) waits and reserves 3. B (4) has 8 - 2 - 3 = 3 for b1."""
+    jobs = [job("a0", 2, 20), job("a2", 4, 5, 1), job("b1", 3, 5, 2)]
+    assert starts(jobs, queue("a", 4, "c", borrow=1, strategy="StrictFIFO"), queue("b", 4, "c")) == [0, 20, 2]
+
+
 # --- flavors
 
 
@@ -279,6 +398,24 @@ def test_the_first_flavor_that_fits_serves_and_names_its_gpu_type(starts):
     assert starts(jobs, objects, cluster=Cluster(machines)) == [0, 0, 10]
     held = {event.job: event.allocation.machines for event in starts.events if isinstance(event, Start)}
     assert held == {0: [0], 1: [1], 2: [0]}
+
+
+def test_a_flavor_that_fits_by_borrowing_ends_the_search(starts):
+    """V100 of b's quota is before a's T4; reclaiming T4 from b is better than preempting in a on V100."""
+    machines = [replace(m, gpu_type=kind) for m, kind in zip(MIXED.machines, ("V100", "T4"), strict=True)]
+
+    def queue_of(name, v100, t4, **preemption):
+        group = {"coveredResources": ["nvidia.com/gpu"], "flavors": [flavor("v100", v100), flavor("t4", t4)]}
+        return item(
+            "ClusterQueue", name, {"cohort": "c", "resourceGroups": [group], "preemption": preemption}
+        )
+
+    starts([job("a1", 2, 10)], queue_of("a", 0, 4), queue_of("b", 4, 0), cluster=Cluster(machines))
+    assert [e.allocation.machines for e in starts.events if isinstance(e, Start)] == [[0]]
+    rules = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
+    jobs = [job("a0", 2, 20), job("b0", 2, 20), job("a1", 2, 5, 1, priority=1.0)]
+    starts(jobs, queue_of("a", 2, 2, **rules), queue_of("b", 0, 0), cluster=Cluster(machines))
+    assert stops(starts.events) == [(1, 1)]
 
 
 def test_cpus_and_memory_count_where_they_have_quota(starts):
@@ -365,6 +502,43 @@ def test_with_a_topology_jobs_preempt_for_machines(starts):
     assert starts(jobs, rules, machines=2, topology="preferred") == [0, 1]
     assert stops(starts.events) == [(1, 0)]
     assert starts(jobs, rules, machines=2) == [0, 20]
+    jobs = [job("a0", 4, 20), job("a1", 4, 20), job("a2", 8, 5, 1, priority=1.0)]
+    assert starts(jobs, rules, machines=2, topology="preferred") == [0, 0, 1]
+    assert sorted(stops(starts.events)) == [(1, 0), (1, 1)]
+
+
+def test_for_machines_alone_a_queue_at_its_quota_reclaims_nothing(starts):
+    """On each of two machines are 1 GPU of a (2, all used) and 3 of b, which borrows. A1 (2) needs one.
+
+    Stopping a's jobs leaves single GPUs, and as a is not below its quota, none of b's are stopped.
+    """
+    rules = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
+    jobs = [
+        job("a0", 1, 20),
+        job("b0", 3, 20),
+        job("a2", 1, 20),
+        job("b1", 3, 20),
+        job("a1", 2, 5, 1, priority=1.0),
+    ]
+    quotas = queue("a", 2, "c", **rules), queue("b", 2, "c"), queue("d", 4, "c")
+    assert starts(jobs, *quotas, machines=2, topology="required_machine") == [0, 0, 0, 0, 20]
+
+
+def test_admitted_jobs_get_machines_by_priority(starts):
+    """R0 has all 8 GPUs to 10; then b1 (priority 1, admitted at 2) is before a1 (admitted at 1)."""
+    jobs = [job("r0", 8, 10), job("a1", 8, 5, 1), job("b1", 8, 5, 2, priority=1.0)]
+    assert starts(jobs, *(queue(name, 8) for name in "rab"), machines=2) == [0, 15, 10]
+
+
+def test_a_job_is_queued_by_its_last_timeout_or_its_creation(starts):
+    """B1 has the machines to 12. A2 times out at 5, so a3 (of 3) is admitted, which times out at 10.
+
+    Then a4, of 4, is before a2, of 5, by evictions; by creation a2, of 0, is the first, then a3, back at 14.
+    """
+    jobs = [job("b1", 8, 12), job("a2", 8, 2), job("a3", 8, 2, 3), job("a4", 8, 2, 4)]
+    for timestamp, expected in (("Eviction", [0, 14, 16, 12]), ("Creation", [0, 12, 14, 16])):
+        wait = {"timeout": 5, "backoffBaseSeconds": 4, "timestamp": timestamp}
+        assert starts(jobs, queue("a", 8), queue("b", 8), machines=2, waitForPodsReady=wait) == expected
 
 
 def test_machines_that_fail_leave_the_quota_with_their_job(starts):

@@ -14,8 +14,8 @@ cluster names. Its priority is the value of the class that its QOS names, else t
 Source: Kueue's documentation (v1beta2): cluster_queue, cohort, preemption (classic), topology-aware
 scheduling, all-or-nothing with ready pods; where it leaves the order open, that of its program at ff69552e.
 
-Differs from Kueue: cycles take no time; a victim stops when the job that it makes room for starts, and
-preempts no other at that instant; all pods of a job start at once, on GPUs one by one. Counted are GPUs, and
+Differs from Kueue: cycles take no time; a victim stops when the job that it makes room for starts; no
+job preempts twice at an instant; all pods of a job start at once, on GPUs one by one. Counted are GPUs, and
 the CPUs and memory that jobs ask for; a resource without quota is not limited. All jobs have one topology,
 with the base placement policies. There is no fair sharing and no partial admission.
 """

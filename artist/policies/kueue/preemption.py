@@ -51,17 +51,15 @@ def victims(
     """
     rules, node = job.queue.rules.preemption, job.queue.node
     near, beside = _of_cohort(job, usage, contested, queues)
-    within = [_Candidate(other) for other in _allowed(job, job.queue, rules.withinClusterQueue, contested)]
+    within = [_Candidate(other) for other in _allowed(job, job.queue, rules.withinClusterQueue)]
     order = [one for group in (near, beside, within) for one in sorted(group, key=_Candidate.order)]
 
     def fits(removed: Sequence[Job], borrowing: bool) -> bool:
         enough = all(value <= node.available(key) for key, value in usage.items())
         return enough and (borrowing or node.fits(usage)[0]) and room(removed)
 
-    may_borrow = rules.borrowWithinCohort.policy != "Never"
-    attempts = [True, False] if may_borrow or near else [False, True]
-    if not (near or beside) or not (may_borrow or all(node.used(key) < node.total(key) for key in contested)):
-        attempts = [True]
+    below = all(node.used(key) < node.total(key) for key in contested)
+    attempts = [True, False] if below or rules.borrowWithinCohort.policy != "Never" else [True]
     choices = (_removed(order, contested, borrowing, fits) for borrowing in attempts)
     return next(filter(None, choices), [])
 
@@ -110,7 +108,7 @@ def _of_cohort(
     threshold = rules.borrowWithinCohort.maxPriorityThreshold
     for cohort in child.above() if rules.reclaimWithinCohort != "Never" else ():
         for path in _borrowing(cohort, child, contested):
-            for other in _allowed(job, queues[path[0]], rules.reclaimWithinCohort, contested):
+            for other in _allowed(job, queues[path[0]], rules.reclaimWithinCohort):
                 low = rules.borrowWithinCohort.policy != "Never" and other.priority < job.priority
                 low = low and (threshold is None or other.priority <= threshold)
                 (near if is_near else beside).append(_Candidate(other, path, is_near or low))
@@ -127,19 +125,13 @@ def _borrowing(node: Node, visited: Node, contested: Collection[Key]) -> Iterato
             yield from ((*path, child) for path in below)
 
 
-def _allowed(job: Job, queue: Queue, policy: str, contested: Collection[Key]) -> list[Job]:
-    """Return the admitted jobs of a queue that use contested quota, and that a policy lets a job preempt."""
-    return [
-        other
-        for other in queue.admitted.values()
-        if any(other.usage.get(key) for key in contested)
-        and (
-            policy == "Any"
-            or (policy != "Never" and other.priority < job.priority)
-            or (
-                policy == "LowerOrNewerEqualPriority"
-                and other.priority == job.priority
-                and other.since_ns > job.since_ns
-            )
-        )
-    ]
+def _allowed(job: Job, queue: Queue, policy: str) -> list[Job]:
+    """Return the admitted jobs of a queue that a policy lets a job preempt."""
+
+    def allowed(other: Job) -> bool:
+        if policy in ("Never", "Any"):
+            return policy == "Any"
+        newer = policy == "LowerOrNewerEqualPriority" and other.since_ns > job.since_ns
+        return other.priority < job.priority or (newer and other.priority == job.priority)
+
+    return list(filter(allowed, queue.admitted.values()))

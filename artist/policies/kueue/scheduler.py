@@ -69,6 +69,7 @@ class Scheduler:
         """Begin an instant."""
         self._view, self._free = view, view.free()
         self.started, self.stopped = {}, {}
+        self._preempted: set[int] = set()  # jobs that preempted others at this instant
 
     def try_all_again(self) -> None:
         """Try all waiting jobs again, after quota or machines became free."""
@@ -132,7 +133,7 @@ class Scheduler:
             return Assignment(job, FIT, height, usage, among)
         stopped = (
             ()
-            if job.number in self.stopped
+            if job.number in self._preempted
             else victims(
                 job,
                 usage,
@@ -193,6 +194,8 @@ class Scheduler:
             fits = all(value <= queue.node.available(key) for key, value in one.usage.items())
         if not fits or not self._has_room(job, one.among, one.victims):
             return False
+        if one.victims:
+            self._preempted.add(job.number)
         for victim in one.victims:
             self.evict(victim)
             victim.queue.push(victim)
@@ -267,7 +270,7 @@ def _to_reserve(one: Assignment) -> dict[Key, float]:
     """Return the quota that is kept, for a cycle, for a job that can preempt no other."""
     node, reserved = one.job.queue.node, dict[Key, float]()
     for key, value in one.usage.items():
-        limit = node.quotas[key].borrowingLimit if one.height else 0
+        limit = node.quotas[key].borrowingLimit
         unused = node.quotas[key].nominalQuota - node.used(key)
         reserved[key] = value if limit is None else max(0, min(value, unused + limit))
     return reserved
