@@ -312,10 +312,21 @@ def test_a_job_within_nominal_quota_reclaims_above_the_threshold_too(starts):
 
 
 def test_the_lowest_priority_is_preempted_before_the_last_admitted(starts):
-    """A0 (priority 0) at 0, a1 (1) at 1: a2 (2) stops a0."""
-    jobs = [job(f"a{i}", 2, 20, i, priority=float(i)) for i in range(3)]
-    assert starts(jobs, queue("a", 4, withinClusterQueue="LowerPriority")) == [0, 1, 2]
+    """A0 (priority 0) runs from 0, a1 (1) from 1, both borrowed: b1 stops a0."""
+    jobs = [job("a0", 2, 20), job("a1", 2, 20, 1, priority=1.0), job("b1", 2, 5, 2)]
+    assert starts(jobs, queue("a", 2, "c"), queue("b", 2, "c", reclaimWithinCohort="Any")) == [0, 1, 2]
     assert stops(starts.events) == [(2, 0)]
+
+
+def test_jobs_of_both_queues_make_room_for_a_job_within_nominal_quota(starts):
+    """A (4) runs a0 (2), b (2) b0 (4). Without b0 alone a1 (4) would borrow, without a0 alone 2 are left.
+
+    So both are victims; then a0 borrows the 2 that a1 leaves, and goes on.
+    """
+    rules = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
+    jobs = [job("a0", 2, 20), job("b0", 4, 20), job("a1", 4, 5, 1, priority=1.0)]
+    assert starts(jobs, queue("a", 4, "c", **rules), queue("b", 2, "c")) == [0, 0, 1]
+    assert stops(starts.events) == [(1, 1)]
 
 
 def test_a_later_job_of_equal_demand_but_higher_priority_is_tried(starts):
@@ -381,9 +392,10 @@ def test_a_victim_may_preempt_a_newer_job_at_once(starts):
 
 
 def test_a_strict_head_reserves_no_more_than_it_may_borrow(starts):
-    """A (4, borrows 1) runs a0 (2); a2 (4) waits and reserves 3. B (4) has 8 - 2 - 3 = 3 for b1."""
+    """A (4, borrows 1) runs a0 (2); a2 (4) waits and reserves 3. B (1, d 3) has 8 - 2 - 3 = 3 for b1."""
     jobs = [job("a0", 2, 20), job("a2", 4, 5, 1), job("b1", 3, 5, 2)]
-    assert starts(jobs, queue("a", 4, "c", borrow=1, strategy="StrictFIFO"), queue("b", 4, "c")) == [0, 20, 2]
+    quotas = queue("b", 1, "c"), queue("d", 3, "c")
+    assert starts(jobs, queue("a", 4, "c", borrow=1, strategy="StrictFIFO"), *quotas) == [0, 20, 2]
 
 
 # --- flavors
@@ -415,7 +427,7 @@ def test_a_flavor_that_fits_by_borrowing_ends_the_search(starts):
     rules = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
     jobs = [job("a0", 2, 20), job("b0", 2, 20), job("a1", 2, 5, 1, priority=1.0)]
     starts(jobs, queue_of("a", 2, 2, **rules), queue_of("b", 0, 0), cluster=Cluster(machines))
-    assert stops(starts.events) == [(1, 1)]
+    assert [(e.job, e.allocation.machines) for e in starts.events if isinstance(e, Start)][2] == (2, [1])
 
 
 def test_cpus_and_memory_count_where_they_have_quota(starts):
@@ -510,7 +522,7 @@ def test_with_a_topology_jobs_preempt_for_machines(starts):
 def test_for_machines_alone_a_queue_at_its_quota_reclaims_nothing(starts):
     """On each of two machines are 1 GPU of a (2, all used) and 3 of b, which borrows. A1 (2) needs one.
 
-    Stopping a's jobs leaves single GPUs, and as a is not below its quota, none of b's are stopped.
+    Stopping a's jobs leaves single GPUs. As a is not below its quota, b's stay, unless a may borrow by them.
     """
     rules = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
     jobs = [
@@ -520,8 +532,11 @@ def test_for_machines_alone_a_queue_at_its_quota_reclaims_nothing(starts):
         job("b1", 3, 20),
         job("a1", 2, 5, 1, priority=1.0),
     ]
-    quotas = queue("a", 2, "c", **rules), queue("b", 2, "c"), queue("d", 4, "c")
-    assert starts(jobs, *quotas, machines=2, topology="required_machine") == [0, 0, 0, 0, 20]
+    others = queue("b", 2, "c"), queue("d", 4, "c")
+    setting = {"machines": 2, "topology": "required_machine"}
+    assert starts(jobs, queue("a", 2, "c", **rules), *others, **setting) == [0, 0, 0, 0, 20]
+    rules["borrowWithinCohort"] = {"policy": "LowerPriority", "maxPriorityThreshold": -1}
+    assert starts(jobs, queue("a", 2, "c", **rules), *others, **setting) == [0, 0, 0, 0, 1]
 
 
 def test_admitted_jobs_get_machines_by_priority(starts):
