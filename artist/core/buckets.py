@@ -77,6 +77,13 @@ class Buckets:
                 buckets.add(machine, count)
         return buckets
 
+    def part(self, among: int, gpus: Sequence[int], rack: Sequence[int], max_gpus: int) -> "Buckets":
+        """Return the buckets of successive machines, numbered from 0, which take new work; others as `of`."""
+        first, in_rack = first_of(among), [0] * (max(rack) + 1)
+        for count, at in zip(gpus, rack, strict=True):
+            in_rack[at] += count
+        return Buckets([(machines & among) >> first for machines in self.sets[: max_gpus + 1]], in_rack, rack)
+
     def copy(self) -> "Buckets":
         """Return an independent copy."""
         return Buckets(self.sets[:], self.in_rack[:], self._rack)

@@ -402,6 +402,7 @@ class Policy(Protocol):
     Optional attributes:
 
     - `only_while_jobs_wait`: no call on events while no job waits; they are news of the next call.
+    - `concerns(news)`: whether events of an instant call it; if not, they are news of the next call.
     - `series`: a list of (time in ns, name, value) that it appends to, such as values of its timers; the run
       folder keeps it as policy.parquet, and the report draws it.
     - `follows(cluster)`: names of the signals that it needs there; a run without them does not start.

@@ -118,6 +118,7 @@ class Engine:
         self._performance = performance
         self._on_events, self._interval = _when_called(policy)
         self._only_waiting = bool(getattr(policy, "only_while_jobs_wait", False))
+        self._concerns = getattr(policy, "concerns", None)
         self._check = PlanCheck(self.jobs, self.machines)
         consolidated = Consolidated(cluster)
         profiled = Profiled(specs, cluster, believed, consolidated)
@@ -132,6 +133,7 @@ class Engine:
         self._observers = observers
         self._rates = any(getattr(observer, "rates", False) for observer in observers)
         self._news: list[Event] = []  # events not caused by the policy, since its last call
+        self._heard = False  # some of them call it
         self._story: deque[Sequence[Event]] = deque(maxlen=_STORY_INSTANTS)
         self._endless: dict[int, IterationParts] = {}  # of jobs too slow for the accounts, at their rate now
         limits = of_templates(specs, lambda spec: spec.limit_ns or 0) if enforce_limits else None
@@ -194,7 +196,7 @@ class Engine:
             tick = self._interval is not None and now % self._interval == 0 and now != self._last_tick
             if tick:
                 self._last_tick = now
-            heard = bool(self._news) and self.machines.open_gpus >= self._awaited_gpus
+            heard = self._heard and self.machines.open_gpus >= self._awaited_gpus
             asked = self._on_events and (heard or self._idle)
             if self._only_waiting and self.jobs.n_unfinished == self.jobs.n_running:
                 asked = False  # the news wait, too
@@ -237,7 +239,9 @@ class Engine:
                 if self.jobs.n_unfinished and self._futile.many(machine=True):
                     self._check_futile(now)
         if len(events) > before:
-            self._news += events[before:]  # the policy did not cause them, so it hears of them
+            news = events[before:]
+            self._news += news  # the policy did not cause them, so it hears of them
+            self._heard = self._heard or self._concerns is None or self._concerns(news)
             self._fruitless = 0
         if restarted:
             self._futile.restart()
@@ -259,7 +263,7 @@ class Engine:
 
     def _decide(self, now: int) -> None:
         """Ask the policy, check its plan and carry it out."""
-        news, self._news = self._news, []
+        news, self._news, self._heard = self._news, [], False
         view = View(now, news, self._state)
         plan = self._policy.decide(view)
         view.close()

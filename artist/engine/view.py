@@ -122,9 +122,8 @@ class View:
                 free.keep()
 
     def columns(self, jobs: Sequence[int], among: int = ALL) -> Columns:
-        for job in jobs:
-            if not 0 <= job < self._table.n_arrived:
-                raise self._unknown(job)
+        if len(jobs) and not 0 <= min(jobs) <= max(jobs) < self._table.n_arrived:
+            raise self._unknown(next(job for job in jobs if not 0 <= job < self._table.n_arrived))
         return self._columns(np.array(jobs, dtype=np.int64), among)
 
     def _columns(self, rows: Ints, among: int = ALL) -> Columns:

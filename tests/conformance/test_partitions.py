@@ -188,6 +188,42 @@ def test_a_partition_does_not_wait_for_another() -> None:
     assert seconds(result, "queueing_ns") == [0, 9, 0]
 
 
+def test_a_finish_where_no_job_waits_calls_no_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FIFO with backfill: jobs arrive at 0, 1 and 6 s, and others wait in b as b1 and b2 end, at 2 and 11 s.
+
+    At 5 and 7 s jobs of a end, where none waits; nor does one of b as b3 ends at 12 s.
+    """
+    times: list[int] = []
+    jobs = [
+        job("a1", 4, 5, 0),
+        job("b1", 4, 2, 0),
+        job("b2", 4, 9, 1),
+        job("b3", 4, 1, 1),
+        job("a2", 4, 1, 6),
+    ]
+    jobs = [replace(spec, vc=spec.job_id[0]) for spec in jobs]
+    decide = Partitions.decide
+    monkeypatch.setattr(
+        Partitions, "decide", lambda self, view: times.append(view.now_ns // 10**9) or decide(self, view)
+    )
+    cluster = tiny_cluster(2, 4, pools=["a", "b"])
+    result, _ = run_checked(jobs, cluster, Partitions(lambda: Ordered(order="fifo", backfill="first_fit")))
+    assert seconds(result, "finish_ns") == [5, 2, 11, 12, 7]
+    assert times == [0, 1, 2, 6, 11]
+
+
+@pytest.mark.parametrize("among", [0b011, 0b110, 0b101])
+def test_free_gpus_of_a_part_are_those_of_its_machines(among: int) -> None:
+    """4, 3 and 2 of 4 are free on three machines in two racks; m0 and m2 are no successive ones."""
+    machines = MachineTable(tiny_cluster(3, 4, per_rack=2))
+    machines.take(0, on((1, 1)))
+    machines.take(1, on((2, 2)))
+    free = machines.free_part(among)
+    expected = Free(machines.cluster.part(among), [4 - m for m in range(3) if among >> m & 1], *[[0, 0]] * 2)
+    assert (free.gpus.tolist(), free.total_gpus) == (expected.gpus.tolist(), expected.total_gpus)
+    assert (free.buckets.sets, free.buckets.in_rack) == (expected.buckets.sets, expected.buckets.in_rack)
+
+
 class Wrong(Policy):
     """Plans whatever a function returns."""
 

@@ -1,6 +1,6 @@
 """One partition: its machines and jobs, numbered from 0 as in a cluster of its own, and its policy."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ from artist.core.buckets import ALL, members_of, set_of
 from artist.core.cluster import DEFAULT_POOL, Allocation, Cluster, Group, Slice
 from artist.core.events import Arrival, Event, Finish, MachineEvent, Stop
 from artist.core.plan import Plan
-from artist.core.view import ClusterView, JobColumns, Policy
+from artist.core.view import JobColumns, Policy
 from artist.errors import PlanError
 
 
@@ -58,20 +58,12 @@ class Partition:
         self.awaited_gpus = 0
         self._among = among
         self._machine_here = {number: here for here, number in enumerate(self.machines)}
-        self._planned: list[int] = []  # since `settle`
+        self._whole_machine = dict(enumerate(self.machines))
+        self._placed: dict[int, Allocation] = {}  # by number here, of jobs that run
         self._began_ns = 0  # sum of the arrivals so far, less that of the finishes
         self._at_arrival_ns: list[int] = []  # `_unfinished_job_ns` at each arrival
 
     # --- events and plans
-
-    def settle(self, view: ClusterView) -> None:
-        """Note whether the jobs of earlier plans wait."""
-        for job in self._planned:
-            if view.allocation(self.jobs[job]) is None:
-                self.waiting[job] = None
-            else:
-                self.waiting.pop(job, None)
-        self._planned.clear()
 
     def hear(self, event: Event) -> None:
         """Add an event to the news."""
@@ -87,6 +79,7 @@ class Partition:
             self._began_ns -= event.time_ns
             del self.unfinished[job]
             self.waiting.pop(job, None)
+            self._placed.pop(job, None)
             self.news.append(Finish(event.time_ns, job))
         elif isinstance(event, Stop):
             job = self.here[event.job]
@@ -112,7 +105,11 @@ class Partition:
             self.wake_ns = plan.wake_ns
         for job, after in plan.changes.items():
             changes[self.whole_job(job)] = self.whole_allocation(after)
-            self._planned.append(job)
+            if after is None:
+                self.waiting[job] = None
+            else:
+                self.waiting.pop(job, None)
+                self._placed[job] = after
         for job, shift_ns in plan.shifts.items():
             shifts[self.whole_job(job)] = shift_ns
 
@@ -137,42 +134,37 @@ class Partition:
 
     def whole_job(self, job: int) -> int:
         """Return the number of a job in the whole cluster."""
-        return self._of(self.jobs, job, "job")
+        return self.whole_jobs([job])[0]
 
-    def whole_jobs(self, jobs: Iterable[int]) -> list[int]:
+    def whole_jobs(self, jobs: Sequence[int]) -> list[int]:
         """Return the numbers of jobs in the whole cluster."""
-        return [self.whole_job(job) for job in jobs]
+        known = self.jobs
+        try:
+            if not len(jobs) or min(jobs) >= 0:
+                return [known[job] for job in jobs]
+        except (IndexError, TypeError):
+            pass
+        numbers = range(len(known))
+        unknown = next(job for job in jobs if job not in numbers)
+        raise self._error(f"names job number {unknown!r}, which is not there")
 
     def whole_allocation(self, allocation: Allocation | None) -> Allocation | None:
         """Return an allocation by number in the whole cluster, where groups are named for their partition."""
         if not isinstance(allocation, Allocation):
             return allocation  # None, or refused by the engine
         machine, group = self._whole_machine, allocation.group
-        if isinstance(group, Group):
-            owned = tuple((machine(m), gpus) for m, gpus in group.gpus)
-            group = replace(group, name=f"{self.name}: {group.name}", gpus=owned)
-        slices = tuple([Slice(machine(m), *rest) for m, *rest in allocation.slices])
-        return Allocation(slices, allocation.bandwidth_cap, group, allocation.opportunistic)
-
-    def allocation_here(self, allocation: Allocation) -> Allocation:
-        """Return an allocation by number here."""
-        machine, group = self._machine_here, allocation.group
-        if group is not None:
-            owned = tuple((machine[m], gpus) for m, gpus in group.gpus)
-            group = replace(group, name=group.name.removeprefix(f"{self.name}: "), gpus=owned)
-        slices = tuple([Slice(machine[m], *rest) for m, *rest in allocation.slices])
-        return Allocation(slices, allocation.bandwidth_cap, group, allocation.opportunistic)
-
-    def _whole_machine(self, machine: int) -> int:
-        return self._of(self.machines, machine, "machine")
-
-    def _of(self, numbers: list[int], here: int, what: str) -> int:
         try:
-            if here >= 0:
-                return numbers[here]
-        except (IndexError, TypeError):
-            pass
-        raise self._error(f"names {what} number {here!r}, which is not there")
+            slices = tuple([Slice(machine[m], *rest) for m, *rest in allocation.slices])
+            if isinstance(group, Group):
+                owned = tuple((machine[m], gpus) for m, gpus in group.gpus)
+                group = replace(group, name=f"{self.name}: {group.name}", gpus=owned)
+        except (KeyError, TypeError) as error:
+            raise self._error(f"names machine number {error.args[0]!r}, which is not there") from error
+        return Allocation(slices, allocation.bandwidth_cap, group, allocation.opportunistic)
+
+    def allocation_here(self, job: int) -> Allocation:
+        """Return the allocation of a running job by number here: that of its last plan."""
+        return self._placed[job]
 
     def _error(self, text: str) -> PlanError:
         return PlanError(f"policy {type(self.policy).__name__}, partition {self.name!r}: it {text}")

@@ -11,11 +11,11 @@ Source: static partitions per virtual cluster, as in Helios: Hu et al., Characte
 Deep Learning Workloads in Large-Scale GPU Datacenters, SC 2021.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from artist.core.buckets import sets_by
 from artist.core.cluster import DEFAULT_POOL, Allocation, Cluster
-from artist.core.events import Arrival, MachineEvent, Wake
+from artist.core.events import Arrival, Event, Finish, MachineEvent, Wake
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy
 from artist.errors import PlanError
@@ -39,11 +39,14 @@ class Partitions(Around):
     def __init__(self, make: Callable[[], Policy], by: str = "vc") -> None:
         self.of = make()
         self.by = by
+        self._on_events = bool(getattr(self.of, "on_events", True))
+        self._only_waiting = bool(getattr(self.of, "only_while_jobs_wait", False))
+        interval_s = getattr(self.of, "interval_s", None)
+        self._interval_ns = None if interval_s is None else seconds_to_ns(interval_s)
         self._make = make
         self._partitions: dict[str, Partition] = {}
         self._of_machine: list[Partition] = []
         self._of_job: dict[int, Partition] = {}
-        self._called: list[Partition] = []
         self._waking: dict[Partition, None] = {}
         self._last_tick = -1
 
@@ -54,13 +57,20 @@ class Partitions(Around):
         if not (called := self._due(view)) and not self._waking:
             return _NOTHING
         changes, shifts = dict[int, Allocation | None](), dict[int, int]()
-        self._called += called
         for partition in called:
             partition.carry(partition.policy.decide(PartitionView(view, partition)), changes, shifts)
             if partition.wake_ns is not None:
                 self._waking[partition] = None
-        wake_ns = min([p.wake_ns for p in self._waking if p.wake_ns is not None], default=None)
-        return Plan(changes, {}, wake_ns, shifts)
+        wakes_ns = [p.wake_ns for p in self._waking if p.wake_ns is not None]
+        return Plan(changes, {}, min(wakes_ns, default=None), shifts)
+
+    def concerns(self, news: Sequence[Event]) -> bool:
+        """Return whether events call the policy of a partition, rather than wait for its next call."""
+        if self._only_waiting:
+            for event in news:
+                if not isinstance(event, Finish) or self._of_job[event.job].waiting:
+                    return True
+        return not self._only_waiting
 
     def follows(self, cluster: Cluster) -> list[str]:
         """Return the signals that the policy needs in any partition."""
@@ -97,57 +107,56 @@ class Partitions(Around):
         now = view.now_ns
         heard = self._hear(view)
         tick = self._ticks(now)
+        woken = self._wake(now) if self._waking else []
+        if tick or not (view.news or woken):  # else the engine, with nothing left to do, asks once more
+            asked = [p for p in self._partitions.values() if p.unfinished and (tick or p.waiting)]
+            return list(dict.fromkeys([*asked, *woken]))
+        due = [p for p in heard if p in woken or self._may_act(view, p)]
+        return due + [p for p in woken if p not in heard]
+
+    def _wake(self, now: int) -> list[Partition]:
+        """Return the partitions whose time of a wake-up has come."""
         woken = [p for p in self._waking if p.wake_ns is not None and p.wake_ns <= now]
         for partition in woken:
             partition.wake_ns = None
             del self._waking[partition]
             partition.hear(Wake(now))
-        if tick or not (view.news or woken):  # else the engine, with nothing left to do, asks once more
-            asked = [p for p in self._partitions.values() if p.unfinished and (tick or p.waiting)]
-            return list(dict.fromkeys([*asked, *woken]))
-        return [p for p in dict.fromkeys([*heard, *woken]) if p in woken or self._may_act(view, p)]
+        return woken
 
-    def _hear(self, view: ClusterView) -> list[Partition]:
+    def _hear(self, view: ClusterView) -> dict[Partition, None]:
         """Pass the news on; return the partitions that have some."""
-        for partition in self._called:
-            partition.settle(view)
-        self._called.clear()
-        arrived = [event.job for event in view.news if isinstance(event, Arrival)]
-        if arrived:
-            for job, name in zip(arrived, getattr(view.columns(arrived), self.by), strict=True):
-                self._of_job[job] = self._partition(name)
         heard = dict[Partition, None]()
         for event in view.news:
             if isinstance(event, Wake):
                 continue
             if isinstance(event, MachineEvent):
                 partition = self._of_machine[event.machine]
+            elif isinstance(event, Arrival):
+                (name,) = getattr(view.columns([event.job]), self.by)
+                partition = self._of_job[event.job] = self._named(name)
             else:
                 partition = self._of_job[event.job]
             partition.hear(event)
             heard[partition] = None
-        return list(heard)
+        return heard
 
-    def _partition(self, name: str) -> Partition:
-        one = self._partitions.get(DEFAULT_POOL) if len(self._partitions) == 1 else None
-        partition = self._partitions.get(name, one)
-        if partition is None:
-            raise PlanError(f"no machine is in pool {name!r}, the {self.by} of a job")
-        return partition
+    def _named(self, name: str) -> Partition:
+        if name in self._partitions:
+            return self._partitions[name]
+        if list(self._partitions) == [DEFAULT_POOL]:
+            return self._partitions[DEFAULT_POOL]
+        raise PlanError(f"no machine is in pool {name!r}, the {self.by} of a job")
 
     def _ticks(self, now: int) -> bool:
         """Return whether the policies are called for their interval."""
-        interval_s = getattr(self.of, "interval_s", None)
-        if interval_s is None or now % seconds_to_ns(interval_s) or now == self._last_tick:
+        if self._interval_ns is None or now % self._interval_ns or now == self._last_tick:
             return False
         self._last_tick = now
         return True
 
     def _may_act(self, view: ClusterView, partition: Partition) -> bool:
         """Return whether news call the policy of a partition."""
-        if not partition.unfinished or not getattr(self.of, "on_events", True):
-            return False
-        if getattr(self.of, "only_while_jobs_wait", False) and not partition.waiting:
+        if not self._on_events or not (partition.waiting if self._only_waiting else partition.unfinished):
             return False
         awaited = partition.awaited_gpus
         return not awaited or PartitionView(view, partition).free_gpus >= awaited

@@ -109,7 +109,7 @@ class PartitionView:
 
     def allocation(self, job: int) -> Allocation | None:
         allocation = self._whole.allocation(self._partition.whole_job(job))
-        return None if allocation is None else self._partition.allocation_here(allocation)
+        return None if allocation is None else self._partition.allocation_here(job)
 
     def shift_ns(self, job: int) -> int:
         return self._whole.shift_ns(self._partition.whole_job(job))
