@@ -123,13 +123,13 @@ def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
     config = point.config
     topology = load_topology(config.topology)
     source: JobSource = part(config.workload, "workload", ("table",))
-    cluster, _ = sized_cluster(config.cluster, topology, source)
+    cluster, _, table = sized_cluster(config.cluster, topology, source)
     gpus = gpus_of(cluster, topology)
     key = json.dumps(
         [config.workload, config.topology, gpus.default, gpus.types], sort_keys=True, default=str
     )
     if key not in tables:
-        tables[key] = read_table(source, gpus)
+        tables[key] = read_table(source, gpus) if table is None else table
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = arrived(tables[key], arrivals, cluster.default_gpus).frame()
     of_type: dict[str, tuple[int, float]] = {}

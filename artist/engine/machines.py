@@ -95,9 +95,9 @@ class MachineTable:
         if numbers and numbers[-1] - numbers[0] == len(numbers) - 1:  # of one piece, as pools are
             piece = slice(numbers[0], numbers[-1] + 1)
             if not self.closed or 0 not in self.accepts[piece]:
-                gpus, *others = (column[piece] for column in self._free)
+                gpus, cpus, memory = (column[piece] for column in self._free)
                 buckets = self.buckets.part(among, gpus, part.rack_of, part.largest_machine)
-                return Free(part, gpus, *others, buckets=buckets, total_gpus=sum(gpus))
+                return Free(part, gpus, cpus, memory, buckets=buckets, total_gpus=sum(gpus))
         gpus, cpus, memory = (array("q", [column[m] for m in numbers]) for column in self._free)
         accepts, mask = [1] * len(numbers), None
         if self.closed:

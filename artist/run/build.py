@@ -203,7 +203,7 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
 
     topology = load_topology(config.topology, config.cluster.machines_per_rack)
     source = part(config.workload, "workload", ("table",))
-    cluster, capacity_events = sized_cluster(config.cluster, topology, source)
+    cluster, capacity_events, table = sized_cluster(config.cluster, topology, source)
     network, system = build_network(config.network, topology, named)
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
@@ -223,11 +223,12 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
         _stretch(stall, cluster),
         _price(communication, cluster) if observed(source) else None,
         config.cluster.max_machines(cluster.largest_machine),
+        table,
     )
+    del table
     release()  # the tables: a fifth of the memory of a million jobs
     if config.performance.measured_with == "request":
         log_requests(jobs)
-    log_notes(policy, cluster, jobs)
     warn_of_requests(policy, jobs)
     warn_of_pace(config.policy, overheads, jobs)
     warn_without_links(config.performance, policy)
@@ -241,6 +242,7 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
     else:
         check_partitions(policy, by, cluster, jobs, capacity_events, signals)
         policy = Partitions(lambda: part(config.policy, "policy", ("decide",)), by)
+    log_notes(policy, cluster, jobs)
     stop = _stop(config, len(jobs))
     warn_of_memory(
         jobs,

@@ -21,10 +21,10 @@ _MECHANISMS = ("tune", "greedy", "opt", "tuned")
 
 
 def log_notes(policy: object, cluster: Cluster, jobs: Sequence[JobSpec]) -> None:
-    """Log the notes of the policy's method `notes`, if it has one."""
-    notes = getattr(policy, "notes", None)
+    """Log the notes of the policy's method `notes`, if it has one, under the name of the policy inside."""
+    notes, name = getattr(policy, "notes", None), type(getattr(policy, "of", policy)).__name__
     for note in notes(cluster, jobs) if callable(notes) else ():
-        _log.info("policy %s: %s", type(policy).__name__, note, extra={"note": True})
+        _log.info("policy %s: %s", name, note, extra={"note": True})
 
 
 def warn_of_memory(

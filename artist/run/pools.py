@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from artist.engine.admission import asked, ever_present, misfit
 from artist.errors import InputError
 from artist.workload.api import JobSource
 from netmodels.api import Topology
+
+if TYPE_CHECKING:
+    from artist.tables.rows import Table
 
 
 def check_pools(policy: object, cluster: Cluster) -> None:
@@ -130,8 +134,10 @@ def _check_each(
 
 def sized_cluster(
     config: ClusterConfig, topology: Topology, source: JobSource
-) -> tuple[Cluster, tuple[CapacityEvent, ...]]:
+) -> tuple[Cluster, tuple[CapacityEvent, ...], "Table | None"]:
     """Return the machines and their events; with `shares=largest` as many as the jobs of a source had.
+
+    Then also the table of the source (`artist.workload.load.read_table`), which is read once; else None.
 
     Raises
     ------
@@ -142,7 +148,7 @@ def sized_cluster(
 
     cluster, events = build_cluster(config, topology)
     if config.shares != "largest":
-        return cluster, events
+        return cluster, events, None
     assert config.partition_by is not None
     table = read_table(source, gpus_of(cluster, topology))
     if "started_s" not in table or np.isnan(table["started_s"]).all():
@@ -158,4 +164,4 @@ def sized_cluster(
     shares = largest_use(names, table["gpus"], table["started_s"], table["ended_s"], cluster.largest_machine)
     wanted = config.pools or list(shares.machines)
     kept = {pool: counts for pool, counts in shares.machines.items() if pool in wanted}
-    return build_cluster(config, topology, Shares(shares.times_s, kept))
+    return *build_cluster(config, topology, Shares(shares.times_s, kept)), table

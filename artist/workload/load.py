@@ -60,6 +60,7 @@ def load_table(
     stretch: Stretch | None = None,
     price: Price | None = None,
     max_machines: Callable[[Ints], Ints] | None = None,
+    table: Table | None = None,
 ) -> Table:
     """Return the canonical table of the jobs to simulate, in order of arrival.
 
@@ -77,13 +78,15 @@ def load_table(
         Communication that run times include (`artist.workload.measured.Price`); None for none.
     max_machines
         Returns the maximum number of machines of jobs by their GPUs, where the trace has none; 0 for any.
+    table
+        Of `read_table`, if it was read before.
 
     Raises
     ------
     InputError
         As `read_table`; and if the cluster lacks the GPU types of a job.
     """
-    table = _on_machines(read_table(source, gpus), max_machines)
+    table = _on_machines(read_table(source, gpus) if table is None else table, max_machines)
     check_types(table, source, gpus, _origin(source))
     if isinstance(source.parameters, FileParameters):
         _log_drawn_models(table, source.parameters.models, source.parameters.seed)
@@ -139,6 +142,7 @@ def load_jobs(
     stretch: Stretch | None = None,
     price: Price | None = None,
     max_machines: Callable[[Ints], Ints] | None = None,
+    table: Table | None = None,
 ) -> CompactJobs:
     """Return the jobs to simulate, sorted by arrival; jobs that arrive together keep the order of the trace.
 
@@ -148,7 +152,7 @@ def load_jobs(
         As for `load_table`.
     profile_compute_ns
         Compute time in ns of one iteration of a named model on the reference GPU.
-    stretch, price, max_machines
+    stretch, price, max_machines, table
         As for `load_table`.
 
     Raises
@@ -156,5 +160,5 @@ def load_jobs(
     InputError
         As `load_table`; and if a model has no profile.
     """
-    table = load_table(source, arrivals, cluster_gpus, gpus, stretch, price, max_machines)
+    table = load_table(source, arrivals, cluster_gpus, gpus, stretch, price, max_machines, table)
     return to_jobs(table, profile_compute_ns, stretch, price)

@@ -8,10 +8,12 @@ import pytest
 
 from artist.core.cluster import Allocation, CapacityEvent, Cluster, Machine
 from artist.core.events import Arrival
+from artist.core.free import Free
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
 from artist.core.result import JOB_COLUMNS
 from artist.core.view import ClusterView, Policy
+from artist.engine.machines import MachineTable
 from artist.engine.overheads import Overheads
 from artist.errors import PlanError, StuckError
 from artist.policies.antman.policy import AntMan
@@ -219,7 +221,9 @@ def test_free_gpus_of_a_part_are_those_of_its_machines(among: int) -> None:
     machines.take(0, on((1, 1)))
     machines.take(1, on((2, 2)))
     free = machines.free_part(among)
-    expected = Free(machines.cluster.part(among), [4 - m for m in range(3) if among >> m & 1], *[[0, 0]] * 2)
+    expected = Free(
+        machines.cluster.part(among), [4 - m for m in range(3) if among >> m & 1], [0] * 2, [0] * 2
+    )
     assert (free.gpus.tolist(), free.total_gpus) == (expected.gpus.tolist(), expected.total_gpus)
     assert (free.buckets.sets, free.buckets.in_rack) == (expected.buckets.sets, expected.buckets.in_rack)
 

@@ -15,7 +15,9 @@ from collections.abc import Callable, Sequence
 
 from artist.core.buckets import sets_by
 from artist.core.cluster import DEFAULT_POOL, Allocation, Cluster
+from artist.core.compact_jobs import templates_of
 from artist.core.events import Arrival, Event, Finish, MachineEvent, Wake
+from artist.core.job import JobSpec
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy
 from artist.errors import PlanError
@@ -85,6 +87,20 @@ class Partitions(Around):
         describe = getattr(self.of, "describe", None)
         inside = describe() if callable(describe) else f"{type(self.of).__name__} decides"
         return f"each {self.by} has its own machines, and there {inside}"
+
+    def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> list[str]:
+        """Return the notes of the policies, each once; partitions are named where not all have it."""
+        notes, pools = getattr(self.of, "notes", None), _pools(cluster)
+        if not callable(notes) or set(pools) == {DEFAULT_POOL}:
+            return list(notes(cluster, jobs)) if callable(notes) else []
+        specs, noted = dict[str, list[JobSpec]](), dict[str, list[str]]()
+        for spec in templates_of(jobs):
+            specs.setdefault(getattr(spec, self.by), []).append(spec)
+        for name, some in specs.items():
+            for note in notes(cluster.part(pools[name]), some):
+                noted.setdefault(note, []).append(name)
+        said = noted.items()
+        return [text if len(of) == len(specs) else f"{self.by} {', '.join(of)}: {text}" for text, of in said]
 
     @property
     def series(self) -> list[tuple[int, str, float]]:

@@ -1,6 +1,7 @@
 """Partitions from the command line: machines by pool and date, jobs that stay in theirs, refusals."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig, scaled
 from artist.datacenter.shares import Shares, largest_use
 from artist.errors import InputError
+from artist.policies.basic.drf import Drf
+from artist.policies.partitions.policy import Partitions
+from artist.testing.tiny import job, tiny_cluster
+from artist.workload.readers.canonical import CanonicalCsv
 from netmodels.api import Topology, load_topology
 
 Artist = Callable[..., Any]
@@ -47,6 +52,32 @@ def waits() -> dict[str, float]:
 
 
 # --- jobs in partitions
+
+
+def test_notes_of_policies_are_of_their_partitions_and_come_once(artist: Artist) -> None:
+    """DRF notes that no job has a user, in both partitions: once. Lyra, which knows no pool a, is in none."""
+    write_jobs("a1,0,8,100,a", "b1,0,8,100,b")
+    drf = artist("workload=csv", "workload.path=jobs.csv", "policy=coda_drf", *TWO, "network=zero")
+    assert drf.err.count("no job has a user") == 1
+    lyra = artist("workload=csv", "workload.path=jobs.csv", "policy=lyra", *TWO, "network=zero")
+    assert "it knows pools" not in lyra.err
+
+
+def test_a_note_that_not_all_partitions_have_names_those_that_do() -> None:
+    """Jobs of a are of two users, those of b of none."""
+    jobs = [replace(job(f"{vc}{user}"), vc=vc, user=user) for vc, user in ("au", "av", ("b", ""))]
+    (note,) = Partitions(Drf).notes(tiny_cluster(2, 4, pools=["a", "b"]), jobs)
+    assert note.startswith("vc b: no job has a user")
+
+
+def test_a_trace_is_read_once_for_the_largest_use(artist: Artist, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table from which the machines are counted is also that of the jobs."""
+    reads: list[object] = []
+    table = CanonicalCsv.table
+    monkeypatch.setattr(CanonicalCsv, "table", lambda self: reads.append(self) or table(self))
+    write_jobs("a1,0,8,100,a,,0", "b1,0,8,100,b,,0")
+    assert artist(*CSV, "cluster=partitions", "cluster.shares=largest", "network=zero").code == 0
+    assert len(reads) == 1
 
 
 def test_jobs_run_in_their_partition_only(artist: Artist) -> None:
