@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from artist.core.buckets import members_of, set_of
-from artist.core.cluster import CapacityEvent, Slice
+from artist.core.cluster import CapacityEvent, Cluster, Machine, Slice
 from artist.core.events import Start, Stop
 from artist.engine.overheads import Overheads
 from artist.errors import InputError
@@ -488,6 +488,18 @@ def test_victims_that_hold_no_chosen_node_are_spared():
     assert places[2] == [0]
 
 
+def test_victims_of_the_lowest_tier_are_first():
+    """Nodes of 2: a of tier 5 has m0, b of tier 1 m1. Urgent, of tier 10, stops b, though a came first."""
+    policy = slurm(
+        PreemptType="preempt/partition_prio",
+        PreemptMode="REQUEUE",
+        partitions=(*TIERS, Partition("mid", PriorityTier=5)),
+    )
+    jobs = [job("a", 2, 50, partition="mid"), job("b", 2, 50), job("u", 2, 5, at=3, partition="urgent")]
+    _, _, events = run(jobs, policy, machines=2, gpus=2)
+    assert [e.job for e in events if isinstance(e, Stop)] == [1]
+
+
 def test_victims_are_sorted_again_to_spare_some():
     """On 4 GPUs a (1) and b (3): urgent wants 3. Removed are a and b, then b is tried first, and suffices."""
     jobs = [job("a", 1, 50), job("b", 3, 50), job("u", 3, 5, at=3, partition="urgent")]
@@ -547,9 +559,10 @@ def test_no_job_is_preempted_by_its_own_tier_or_with_mode_off():
 
 
 def test_preemption_by_qos_follows_its_list():
-    """High preempts normal, not low."""
-    qos = (Qos("normal"), Qos("low"), Qos("high", Priority=10, Preempt=("normal",)))
-    for name, start in (("normal", 3), ("low", 10)):
+    """High preempts normal, not low, and not spared, whose own PreemptMode is OFF."""
+    spared = Qos("spared", PreemptMode="OFF")
+    qos = (Qos("normal"), Qos("low"), spared, Qos("high", Priority=10, Preempt=("normal", "spared")))
+    for name, start in (("normal", 3), ("low", 10), ("spared", 10)):
         policy = slurm(PreemptType="preempt/qos", PreemptMode="REQUEUE", qos=qos)
         jobs = [job("a", 4, 10, qos=name), job("b", 4, 5, at=3, qos="high")]
         assert run(jobs, policy)[0] == [0, start]
@@ -582,6 +595,7 @@ def replace_grace(partition, grace_s):
         ([9, 5, 7, 0, 6], 4, [0, 1, 2, 4]),  # none suffices: the largest set, then the rest
         ([9, 5, 0, 4, 6], 2, [3, 4]),  # 14 and 10 CPUs
         ([1, 2, 0, 9, 0], 2, [0, 3]),  # 0-1 suffices, 3 does not but has more; last node: fewest of 0-1
+        ([9, 9, 0, 5, 4], 3, [0, 1, 4]),  # the last node: the fewest of the next set
         ([9, 0, 1, 2, 0], 2, [2, 3]),  # in the other order 2-3 replaces 0, as the first that suffices
     ],
 )
@@ -604,6 +618,8 @@ def test_topology_tree_takes_the_tightest_leaf():
     """Leaves 0-1, 2-3 and 4: one node goes to 4, two to 0-1, three to 0-1 and 4."""
     nodes = Nodes(tiny_cluster(5, 1, cpus=9), [0b00011, 0b01100, 0b10000])
     assert [nodes.choose(0b11111, count) for count in (1, 2, 3)] == [0b10000, 0b00011, 0b10011]
+    uneven = Nodes(tiny_cluster(5, 1, cpus=9), [0b00001, 0b00110, 0b11000])
+    assert uneven.choose(0b11111, 3) == 0b00111  # none suffices: the first of those with the most, then 0
 
 
 @pytest.mark.parametrize(
@@ -621,6 +637,13 @@ def test_a_job_gets_the_machine_of_the_lowest_weight():
     jobs = [job("a", 1, 10), job("b", 4, 10, at=1)]
     assert run(jobs, slurm(), machines=2)[1] == [[0], [1]]
     assert run(jobs, slurm(Weight={3: ("m0",)}), machines=2)[1] == [[1], [0]]
+
+
+def test_lln_goes_by_the_share_of_free_cpus():
+    """Of m0 5 of 8 CPUs are free, of m1 4 of 4: m1."""
+    nodes = Nodes(Cluster([Machine("m0", 0, "t", 1, cpus=8), Machine("m1", 0, "t", 1, cpus=4)]))
+    nodes.take(0, NS_PER_S, (replace_cpus(0, 3),))
+    assert nodes.choose(0b11, 1, spread=True) == 0b10
 
 
 def test_lln_takes_the_nodes_with_the_most_free_cpus():
@@ -653,6 +676,18 @@ def test_limits_of_a_partition_bound_those_of_jobs():
     assert run([runs, first, short], slurm(partitions=(partition,)))[0][2] > 1  # 1 + 20 is after 20
     late = job("late", 1, 18, 18, at=1)
     assert run([runs, first, late], slurm(partitions=(partition,)))[0][2] == 1  # 1 + 18 is before it
+
+
+def test_jobs_without_a_limit_from_anywhere_are_noted():
+    """A limit may be a job's, or DefaultTime or MaxTime of its partition; the main loop alone needs none."""
+    jobs, cluster = [replace(job("a", 1, 1), limit_ns=None)], tiny_cluster(1, 2)
+    assert "no job has a time limit" in slurm().notes(cluster, jobs)[0]
+    for policy in (
+        slurm(partitions=(Partition("p", DefaultTime="1-0"),)),
+        slurm(partitions=(Partition("p", MaxTime="1-0"),)),
+        slurm(SchedulerType="sched/builtin"),
+    ):
+        assert policy.notes(cluster, jobs) == []
 
 
 def test_unknown_names_are_refused_before_the_clock_starts():

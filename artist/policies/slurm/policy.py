@@ -136,7 +136,9 @@ class Slurm:
         self._check_machines(cluster)
         self._check_jobs(cluster, jobs)
         limited = any(spec.limit_ns is not None for spec in templates_of(jobs))
-        limited = limited or all(time_ns(one.MaxTime) < UNLIMITED_NS for one in self._partitions)
+        limited = limited or all(
+            time_ns(one.DefaultTime or one.MaxTime) < UNLIMITED_NS for one in self._partitions
+        )
         if limited or self.SchedulerType == "sched/builtin":
             return []
         return ["no job has a time limit, so nothing is reserved; workload.limits.factor=2 gives each one"]
