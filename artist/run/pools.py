@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from artist.engine.admission import asked, ever_present, misfit
 from artist.errors import InputError
 from artist.workload.api import JobSource
 from netmodels.api import Topology
-
-if TYPE_CHECKING:
-    from artist.tables.rows import Table
 
 
 def check_pools(policy: object, cluster: Cluster) -> None:
@@ -134,7 +131,7 @@ def _check_each(
 
 def sized_cluster(
     config: ClusterConfig, topology: Topology, source: JobSource
-) -> tuple[Cluster, tuple[CapacityEvent, ...], "Table | None"]:
+) -> tuple[Cluster, tuple[CapacityEvent, ...], Any]:
     """Return the machines and their events; with `shares=largest` as many as the jobs of a source had.
 
     Then also the table of the source (`artist.workload.load.read_table`), which is read once; else None.
