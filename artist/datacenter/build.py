@@ -10,7 +10,6 @@ import numpy as np
 from artist.core.cluster import DEFAULT_POOL, CapacityEvent, Cluster, Machine
 from artist.datacenter.config import MAX_MACHINES, ClusterConfig
 from artist.datacenter.events import events_of, machine_of, newcomers, read_events
-from artist.datacenter.failures import Failures
 from artist.datacenter.shares import Shares, read_shares
 from artist.errors import InputError
 from netmodels.api import Topology
@@ -109,17 +108,6 @@ def _more(config: ClusterConfig, pools: Sequence[str], counts: Sequence[int]) ->
             found = f"{-change} of the {count} machines of {pool}"
             raise InputError("no machine would be left", where="cluster.more", found=found, allowed="fewer")
     return [int(change) for change in changes]
-
-
-def build_failures(config: ClusterConfig, cluster: Cluster, seed: int) -> Failures | None:
-    """Return the random failures of a run; None if its machines do not fail at random.
-
-    Raises
-    ------
-    InputError
-        If there are too many.
-    """
-    return None if config.failures is None else Failures(config.failures, cluster, seed)
 
 
 def _with_spares(machines: list[Machine], spares: int) -> list[Machine]:

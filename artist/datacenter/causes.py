@@ -11,33 +11,21 @@ from artist.bad_input.records import Strict
 _Hours = Annotated[float, Field(ge=0, le=876_000)]  # 100 years
 _NO_REPAIR = {"repair": "fixed", "repair_h": 0.0}  # the machine is free again at once
 
-# Interruptions of Llama 3's training on 2,048 machines of 8 H100 for 54 days (arXiv 2407.21783, table 5):
-# counts, and whether a machine needs repair. Repair times are not published: the default is ours.
-_LLAMA3 = (
-    ("faulty_gpu", 148, True),
-    ("hbm3_memory", 72, True),
-    ("software_bug", 54, False),
-    ("switch_or_cable", 35, True),
-    ("host_maintenance", 32, True),
-    ("sram_memory", 19, True),
-    ("gpu_system_processor", 17, True),
-    ("nic", 7, True),
-    ("nccl_watchdog", 7, False),
-    ("silent_data_corruption", 6, True),
-    ("thermal_interface", 6, True),
-    ("ssd", 3, True),
-    ("power_supply", 3, True),
-    ("server_chassis", 2, True),
-    ("io_board", 2, True),
-    ("dependency", 2, False),
-    ("cpu", 2, True),
-    ("system_memory", 2, True),
-)
-_PER_COUNT = 1000 / (2048 * 54)
+# Interruptions of Llama 3's training on 2,048 machines of 8 H100 for 54 days (arXiv 2407.21783, table 5). Repair
+# times are not published: the default is ours, and software needs none.
+_LLAMA3_DAYS = 2048 * 54
+_LLAMA3_SOFTWARE = ("software_bug", "nccl_watchdog", "dependency")
+_LLAMA3 = {
+    "faulty_gpu": 148, "hbm3_memory": 72, "software_bug": 54, "switch_or_cable": 35, "host_maintenance": 32,
+    "sram_memory": 19, "gpu_system_processor": 17, "nic": 7, "nccl_watchdog": 7, "silent_data_corruption": 6,
+    "thermal_interface": 6, "ssd": 3, "power_supply": 3, "server_chassis": 2, "io_board": 2, "dependency": 2,
+    "cpu": 2, "system_memory": 2,
+}  # fmt: skip
 PUBLISHED: dict[str, list[dict[str, Any]]] = {
     "llama3": [
-        {"cause": cause, "per_1000_days": count * _PER_COUNT, **({} if repaired else _NO_REPAIR)}
-        for cause, count, repaired in _LLAMA3
+        {"cause": cause, "per_1000_days": 1000 * n / _LLAMA3_DAYS}
+        | (_NO_REPAIR if cause in _LLAMA3_SOFTWARE else {})
+        for cause, n in _LLAMA3.items()
     ],
     # Meta's research clusters, 8 A100 per machine, 11 months (arXiv 2410.21680): all causes together.
     "rsc1": [{"cause": "any", "per_1000_days": 6.50}],

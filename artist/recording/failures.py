@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from artist.core.arrays import Floats
-from artist.core.cluster import Allocation, Cluster
+from artist.core.cluster import Cluster
 from artist.core.compact_jobs import of_templates
 from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.iteration import IterationParts
@@ -146,13 +146,9 @@ class FailureAccounts(Topic):
 
     def job_columns(self, result: RunResult) -> Mapping[str, Floats]:
         """Return the GPU time of each job by cause, in seconds, and its number of stops by failures."""
-        columns = {f"{cause}_gpu_s": np.zeros(len(result.jobs)) for cause in JOB_CAUSES}
-        columns["failures"] = np.zeros(len(result.jobs))
-        for job, account in self._accounts.items():
-            columns["failures"][job] = account.failures
-            for cause in JOB_CAUSES:
-                columns[f"{cause}_gpu_s"][job] = account.gpu_ns[cause] / NS_PER_S
-        return columns
+        accounts = [self._accounts.get(job, _Account()) for job in range(len(result.jobs))]
+        columns = {f"{c}_gpu_s": np.array([a.gpu_ns[c] / NS_PER_S for a in accounts]) for c in JOB_CAUSES}
+        return columns | {"failures": np.array([float(account.failures) for account in accounts])}
 
     def summary_entries(self, result: RunResult) -> Mapping[str, Any]:
         """Return `failures`.
@@ -239,7 +235,7 @@ class FailureAccounts(Topic):
             if now + event.delay_ns > account.ready_ns:
                 account.delay = "overhead"
         account.ready_ns = max(account.ready_ns, now + event.delay_ns)
-        account.gpus = _own_gpus(event.allocation)
+        account.gpus = 0 if event.allocation.group is not None else int(event.allocation.gpus)
 
     def _release(self, event: Stop | Finish) -> None:
         account = self._accounts[event.job]
@@ -253,7 +249,3 @@ class FailureAccounts(Topic):
             account.failures += 1
             self.stopped[event.cause] += 1
             self._stopped[event.job] = int(self._jobs[event.job].demand.gpus)
-
-
-def _own_gpus(allocation: Allocation) -> int:
-    return 0 if allocation.group is not None else int(allocation.gpus)

@@ -20,7 +20,6 @@ from artist.core.memory import release
 from artist.core.result import RunResult
 from artist.core.view import Signal
 from artist.data import data_path
-from artist.datacenter.build import build_failures
 from artist.datacenter.failures import Failures
 from artist.datacenter.gpus import gpus_of
 from artist.engine.consolidated import Consolidated
@@ -207,7 +206,8 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
     network, system = build_network(config.network, topology, named)
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
-    failures = build_failures(config.cluster, cluster, config.seed)
+    causes = config.cluster.failures
+    failures = Failures(causes, cluster, config.seed) if causes else None
     if failures is not None and isinstance(overheads, Overheads):
         overheads = overheads.under(failures.of_gpus_per_s)
     estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))

@@ -9,8 +9,9 @@ import pytest
 
 from artist.core.cluster import CapacityEvent
 from artist.data import data_path
-from artist.datacenter.build import build_cluster, build_failures
+from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
+from artist.datacenter.failures import Failures
 from artist.errors import InputError
 from netmodels.api import Topology, load_topology
 
@@ -128,9 +129,8 @@ def failures(
 ) -> Iterator[CapacityEvent]:
     """Return the endless failures of a cluster."""
     config = ClusterConfig(machines=machines, failures=causes, **settings)
-    found = build_failures(config, build_cluster(config, topology)[0], seed)
-    assert found is not None
-    return iter(found)
+    assert config.failures is not None
+    return iter(Failures(config.failures, build_cluster(config, topology)[0], seed))
 
 
 def test_random_failures_have_their_mean_times(topology: Topology) -> None:
