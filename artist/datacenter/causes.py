@@ -11,9 +11,8 @@ from artist.bad_input.records import Strict
 _Hours = Annotated[float, Field(ge=0, le=876_000)]  # 100 years
 _NO_REPAIR = {"repair": "fixed", "repair_h": 0.0}  # the machine is free again at once
 
-# Interruptions of Llama 3's training on 2,048 machines of 8 H100 for 54 days (arXiv 2407.21783, table 5). Repair
-# times are not published: the default is ours, and software needs none.
-_LLAMA3_DAYS = 2048 * 54
+# Interruptions of Llama 3 on 2,048 machines of 8 H100 for 54 days (arXiv 2407.21783, table 5). Repair times
+# are not published: the default is ours, and software needs none.
 _LLAMA3_SOFTWARE = ("software_bug", "nccl_watchdog", "dependency")
 _LLAMA3 = {
     "faulty_gpu": 148, "hbm3_memory": 72, "software_bug": 54, "switch_or_cable": 35, "host_maintenance": 32,
@@ -23,7 +22,7 @@ _LLAMA3 = {
 }  # fmt: skip
 PUBLISHED: dict[str, list[dict[str, Any]]] = {
     "llama3": [
-        {"cause": cause, "per_1000_days": 1000 * n / _LLAMA3_DAYS}
+        {"cause": cause, "per_1000_days": 1000 * n / (2048 * 54)}
         | (_NO_REPAIR if cause in _LLAMA3_SOFTWARE else {})
         for cause, n in _LLAMA3.items()
     ],

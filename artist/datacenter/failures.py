@@ -63,7 +63,8 @@ class Failures:
 
     def __iter__(self) -> Iterator[CapacityEvent]:
         service = _Service(self._cluster)
-        yield from service.spare_at_first()
+        spares = [machine for machine, facts in enumerate(self._cluster.machines) if not facts.present]
+        yield from (CapacityEvent(0, "spare", machine) for machine in spares)
         slow = defaultdict[int, list[float]](list)  # factors by machine
         generators: dict[tuple[int, int], np.random.Generator] = {}
         due = self._first()
@@ -116,10 +117,6 @@ class _Service:
                 self._spares[self._like[machine]].append(machine)
         self._missing = Counter[object]()
         self._down = [0] * len(cluster)  # causes that last
-
-    def spare_at_first(self) -> Iterator[CapacityEvent]:
-        for machine in sorted(machine for spares in self._spares.values() for machine in spares):
-            yield CapacityEvent(0, "spare", machine)
 
     def fail(self, time_ns: int, machine: int, cause: str) -> Iterator[CapacityEvent]:
         self._down[machine] += 1

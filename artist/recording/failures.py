@@ -44,14 +44,12 @@ class _Account:
     spans: list[_Span] = field(default_factory=list)
     gpu_ns: Counter[str] = field(default_factory=Counter)
     held_ns: int = 0
-    held_gpu_ns: int = 0
     failures: int = 0
 
     def advance(self, now: int) -> None:
         held_ns, since_ns = now - self.since_ns, self.since_ns
         self.since_ns = now
         self.held_ns += held_ns
-        self.held_gpu_ns += held_ns * self.gpus
         delay_ns = min(held_ns, max(0, self.ready_ns - since_ns))
         self.gpu_ns[self.delay] += delay_ns * self.gpus
         last = self.spans[-1] if self.spans else None
@@ -137,8 +135,7 @@ class FailureAccounts(Topic):
         for account in self._accounts.values():
             account.keep()
             self._gpu_ns.update(account.gpu_ns)
-        held_gpu_ns = sum(account.held_gpu_ns for account in self._accounts.values())
-        self._gpu_ns["shared"] = self._busy_ns - held_gpu_ns
+        self._gpu_ns["shared"] = self._busy_ns - sum(self._gpu_ns[cause] for cause in JOB_CAUSES)
 
     def of_job(self, job: int) -> Mapping[str, int]:
         """Return a job's GPU-nanoseconds by cause, of a closed run."""
@@ -192,7 +189,7 @@ class FailureAccounts(Topic):
         for least, accounts in sorted(by_class.items()):
             failures = sum(account.failures for account in accounts)
             held_ns = sum(account.held_ns for account in accounts)
-            held_gpu_ns = sum(account.held_gpu_ns for account in accounts)
+            held_gpu_ns = sum(account.gpu_ns.total() for account in accounts)
             useful_ns = sum(account.gpu_ns["useful"] for account in accounts)
             sizes[f"{least}-{least * _CLASS - 1}"] = {
                 "jobs": len(accounts),

@@ -17,7 +17,8 @@ _UTILISATION = "gpu_utilization"
 _BY_GPU_TIME = ("comm_overhead.by_gpu_time", "comm_overhead.largest.")
 _OBSERVED = ("pools", "reclaims", "inference_short", "kinds")  # the tests of artist/recording recount these
 _SEEN = ("jobs", "seen_mean_s", "simulated_mean_s", "ratio", "correlation", "rank_correlation")
-CAUSES_OF_JOBS = ("useful", "slowed", "checkpoint", "overhead", "recovery", "lost_by_failure", "lost_by_preemption")  # fmt: skip
+_LOST = ("lost_by_failure", "lost_by_preemption")
+CAUSES_OF_JOBS = ("useful", "slowed", "checkpoint", "overhead", "recovery", *_LOST)
 _CAUSES = (*CAUSES_OF_JOBS, "shared", "replacement", "idle", "spare", "repair", "absent")
 _NOT_OURS = (
     "policy",
