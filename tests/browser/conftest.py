@@ -72,6 +72,19 @@ def page(browser: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out" / "report.html"
 
 
+@pytest.fixture(scope="session")
+def site_page(browser: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the report of the made-up site as it was, and with 10 machines more."""
+    folder = tmp_path_factory.mktemp("site")
+    given = ["experiment=seen_against_simulated", "policy.backfill=first_fit", "cluster.more=0,10"]
+    partitions = ["cluster=partitions", "cluster.shares=largest", "cluster.whole_machines=all"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert simulate([*given, *partitions, f"output.dir={folder}", "output.name=site"]) == 0
+    assert report([str(folder / "sweeps" / "site"), "--output", str(folder / "out")]) == 0
+    return folder / "out" / "report.html"
+
+
 @pytest.fixture
 def run_browser(browser: str, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the browser with more flags on an address."""

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.browser.conftest import Visit
 
 WIDTHS = (1200, 390)
@@ -101,3 +103,52 @@ def test_screenshots(
         data = shot.read_bytes()
         assert struct.unpack(">II", data[16:24]) == (width, 1200)
         assert len(data) > 20_000
+
+
+SCREENS = {1200: 900, 390: 844}  # width, height
+
+
+@pytest.mark.parametrize("width", SCREENS)
+def test_an_operator_finds_both_answers_on_the_first_screen(
+    visit: Callable[..., Visit], site_page: Path, width: int
+) -> None:
+    """Can I believe it, and what if 10 machines more; at a desk with the picture and the table of waits."""
+    script = """
+    addEventListener('load', () => say(['.findings', 'figure', '.glance'].map((name) => {
+        const part = document.querySelector(name);
+        return [part.getBoundingClientRect().bottom, part.innerText];
+    })));
+    """
+    seen = visit(site_page, "", script, width)
+    assert seen.console == ()
+    (answers, text), (picture, _), (table, _) = seen.said
+    assert "Can I believe it? Yes" in text
+    assert "jobs wait 17.1 min with 10 more machines" in text.replace("\xa0", " ")
+    assert (table if width == max(SCREENS) else answers) <= SCREENS[width]
+    assert answers < picture < table
+
+
+def test_paper_gets_everything(
+    run_browser: Callable[..., subprocess.CompletedProcess[str]], site_page: Path, tmp_path: Path
+) -> None:
+    """A4, details open, tables no wider than the paper, figures for a desk: fewer pages than figures."""
+    paper = tmp_path / "page.pdf"
+    run_browser(site_page.as_uri(), f"--print-to-pdf={paper}", "--no-pdf-header-footer")
+    data = paper.read_bytes()
+    assert len(re.findall(rb"/Type /Page\b", data)) <= 12
+    assert re.search(rb"/MediaBox \[0 0 59[45]\.\d* 84[12]\.\d*\]", data)
+
+
+def test_folded_parts_are_open_on_paper_alone(visit: Callable[..., Visit], site_page: Path) -> None:
+    """And tables fit into 186 mm, 703 px; afterwards all is as it was."""
+    script = """
+    const state = () => [document.querySelectorAll('details[open]').length,
+        Math.max(...Array.from(document.querySelectorAll('table')).map((table) => table.offsetWidth))];
+    const said = [state()];
+    for (const name of ['beforeprint', 'afterprint']) { dispatchEvent(new Event(name)); said.push(state()); }
+    say([...said, document.querySelectorAll('details').length]);
+    """
+    before, printed, after, folded = visit(site_page, "", script).said
+    assert before[0] == after[0] == 0
+    assert printed[0] == folded > 0
+    assert printed[1] <= 703 < before[1] == after[1]

@@ -67,7 +67,8 @@ def along(comparison: Comparison, contest: Contest) -> Along | None:
     for row, value in value_of.items():
         scenario = tuple(groups[row].shown[i] for i in rest)
         rows.setdefault(scenario, {})[names[row], value] = row
-    if len(rows) > _MAX_SETS or len(lines) > _MAX_LINES or not 2 <= len(at) <= _MAX_VALUES:
+    rows = {scenario: of_set for scenario, of_set in rows.items() if len({value for _, value in of_set}) > 1}
+    if not rows or len(rows) > _MAX_SETS or len(lines) > _MAX_LINES or not 2 <= len(at) <= _MAX_VALUES:
         return None
     titles = _set_titles([comparison.keys[i] for i in rest], list(rows))
     row_sets = [
