@@ -15,6 +15,7 @@ from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.job import Job, Need
 from artist.policies.slurm.nodes import Nodes
 from artist.policies.slurm.policy import Slurm
+from artist.policies.slurm.priority import Multifactor, Weights
 from artist.policies.slurm.starts import NodeSpace, earliest
 from artist.testing.conformance import PolicyConformance
 from artist.testing.tiny import job as plain
@@ -348,6 +349,38 @@ def test_the_fair_tree_ranks_accounts_then_users():
     assert shares.factor("red", "u") == pytest.approx(1 / 3)
 
 
+def test_usage_of_a_job_counts_from_its_end_and_that_of_qos_by_usage_factor():
+    """Two jobs of u end at 10: 10 s, and 20 s of a QOS with UsageFactor 2; a third runs to 20: 50 s at 20.
+
+    All usage is u's: 2^-(1/0.2) of 1000, and in the fair tree the last rank, 1/3.
+    """
+    for tree, u in ((False, 2**-5), (True, 1 / 3)):
+        shares = FairShare((*RED, *BLUE), 0, tree=tree)
+        weights = Weights(0, 1000, 0, 0, 0)
+        multifactor = Multifactor(weights, 1, False, (), (), shares, tiny_cluster(1, 1))
+        ended, double = billed("red", "u"), billed("red", "u")
+        double.qos = Qos("double", UsageFactor=2)
+        multifactor.end(ended, 10 * NS_PER_S)
+        assert shares.usage["red", "u"] == 10
+        multifactor.end(double, 10 * NS_PER_S)
+        assert shares.usage["red", "u"] == 30
+        waiting, running = billed("red", "u"), billed("red", "u")
+        waiting.start_ns = -1
+        multifactor.recalculate(20 * NS_PER_S, [waiting, running])
+        assert waiting.priority == int(1000 * u)
+        assert shares.usage["red", "u"] == 50
+
+
+def test_in_the_fair_tree_all_usage_counts_before_the_priorities():
+    """W of u waits, b of v, behind it, runs. With b's usage u is first, 3/3; without, v is, and u has 2/3."""
+    shares = FairShare((*RED, *BLUE), 0, tree=True)
+    multifactor = Multifactor(Weights(0, 1000, 0, 0, 0), 1, False, (), (), shares, tiny_cluster(1, 1))
+    waiting, running = billed("red", "u"), billed("blue", "v")
+    waiting.start_ns = -1
+    multifactor.recalculate(20 * NS_PER_S, [waiting, running])
+    assert waiting.priority == 1000
+
+
 def test_fair_share_under_load_converges_to_the_shares():
     """Red with 1 and blue with 3 shares always have jobs waiting: their GPU time is as 1 to 3, within 5 %."""
     jobs = []
@@ -619,7 +652,7 @@ def test_topology_tree_takes_the_tightest_leaf():
     nodes = Nodes(tiny_cluster(5, 1, cpus=9), [0b00011, 0b01100, 0b10000])
     assert [nodes.choose(0b11111, count) for count in (1, 2, 3)] == [0b10000, 0b00011, 0b10011]
     uneven = Nodes(tiny_cluster(5, 1, cpus=9), [0b00001, 0b00110, 0b11000])
-    assert uneven.choose(0b11111, 3) == 0b00111  # none suffices: the first of those with the most, then 0
+    assert uneven.choose(0b11111, 4) == 0b11110  # none suffices: those with the most
 
 
 @pytest.mark.parametrize(
