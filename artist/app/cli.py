@@ -148,7 +148,9 @@ def _report(task: _Task) -> int:
                 print(f"the run up to there is written to {_short(outcome.folder)}", file=sys.stderr)
             return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
         assert outcome.summary is not None
-        print(run_table(outcome.summary).rstrip(), flush=True)
+        against_site = "seen" in outcome.summary  # with sentences, which one table of numbers has not
+        table = compare_table([read_run(outcome.folder)]) if against_site else run_table(outcome.summary)
+        print(table.rstrip(), flush=True)
         _print_notes(outcomes)
         print(f"written to {_short(outcome.folder)}", file=sys.stderr)
         return SUCCESS

@@ -58,6 +58,7 @@ def held(comparison: Comparison, today: Replicates | None = None) -> Held | None
         today = min(as_it_was[: 1 if named else None], key=lambda row: _farness(seen_of(row)), default=None)
     if today is None:
         return None
+    rows = [row for row in rows if _site_of(row) == _site_of(today)]  # not of other traces, or unfinished
     rules = tuple(row for row in rows if row is today or (not named and _cluster(row) == _cluster(today)))
     others = tuple((_changes(comparison, row, today), row) for row in rows if row not in rules)
     return Held(today, rules, others)
@@ -107,6 +108,9 @@ def believable(rows: Held) -> str:
         _by_group(rows, groups),
         _over_time(seen),
     ]
+    pools = next((POOLS[group["by"]] for group in groups if group["by"] in POOLS), "")
+    if pools and not _is_near(seen) and not _cluster(rows.today).get("partition_by"):
+        sentences.append(f"Here all {pools} share their machines; cluster=partitions keeps them apart.")
     if seen["ran_not_placed"]:
         sentences.append(
             f"{seen['ran_not_placed']} jobs that ran when the trace begins found no GPUs at once."
@@ -157,6 +161,10 @@ def group_name(group: Record) -> str:
 
 def _cluster(row: Replicates) -> Mapping[str, Any]:
     return row.runs[0].config.get("cluster") or {}
+
+
+def _site_of(row: Replicates) -> tuple[int, float | None]:
+    return seen_of(row)["jobs"], seen_of(row)["seen_mean_s"]
 
 
 def _as_it_was(row: Replicates) -> bool:

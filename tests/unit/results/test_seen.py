@@ -70,6 +70,23 @@ def test_of_rules_near_the_mean_the_likest_by_job_stands_for_the_site():
     assert rows.today.label == "srtf"
 
 
+def test_rows_of_another_trace_explain_nothing():
+    """Users met 100 s in one and 50 s in the other."""
+    other = run("las", 150.0, seen_mean_s=50.0)
+    rows = held(compare([run("fifo", 100.0), other]))
+    assert [row.label for row in rows.rules] == ["fifo"]
+    assert rows.variants == ()
+
+
+@pytest.mark.parametrize(
+    ("mean_s", "cluster", "said"), [(50, {}, True), (50, {"partition_by": "vc"}, False), (99, {}, False)]
+)
+def test_partitions_that_share_their_machines_are_named_where_waits_are_not_explained(mean_s, cluster, said):
+    """The first thing to try."""
+    text = believable(held(compare([run("fifo", mean_s, {"x": mean_s}, cluster)])))
+    assert ("Here all virtual clusters share their machines; cluster=partitions" in text) == said
+
+
 def test_twice_as_far_is_no_explanation():
     """The nearest of two rules is 2.1 times as long; 2.0 is said as it is."""
     for mean_s, said in ((210.0, True), (200.0, False)):
