@@ -19,7 +19,7 @@ class Node:
     Attributes
     ----------
     held
-        Amounts that the jobs of a queue hold.
+        Use that counts at the node.
     """
 
     def __init__(self, quotas: Mapping[Key, Quota], parent: "Node | None" = None) -> None:
@@ -41,9 +41,15 @@ class Node:
         return max((1 + child.height for child in self.children), default=0)
 
     def add(self, usage: Mapping[Key, float], sign: int = 1) -> None:
-        """Add use to a queue, or remove it."""
+        """Add use to a queue, or remove it; the part that it does not keep to itself counts at its cohort."""
         for key, value in usage.items():
-            self.held[key] = self.held.get(key, 0) + sign * value
+            node: Node | None = self
+            change = sign * value
+            while node is not None and change:
+                before, unlent = node.used(key), node.unlent(key)
+                node.held[key] = before + change
+                change = max(0, before + change - unlent) - max(0, before - unlent)
+                node = node.parent
 
     def total(self, key: Key) -> float:
         """Return the quota of the node, and of those below as far as they lend it."""
@@ -59,7 +65,7 @@ class Node:
 
     def used(self, key: Key) -> float:
         """Return the use that counts at the node."""
-        return self.held.get(key, 0) + sum(max(0, one.used(key) - one.unlent(key)) for one in self.children)
+        return self.held.get(key, 0)
 
     def spare(self, key: Key) -> float:
         """Return the unused part of the quota that the node keeps to itself."""
