@@ -14,7 +14,7 @@ from artist.policies.slurm.configuration import Association, Partition, Qos, tim
 from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.job import Job, Need
 from artist.policies.slurm.nodes import Nodes
-from artist.policies.slurm.policy import Slurm
+from artist.policies.slurm.policy import Slurm, _billing
 from artist.policies.slurm.priority import Multifactor, Weights
 from artist.policies.slurm.starts import NodeSpace, earliest
 from artist.testing.conformance import PolicyConformance
@@ -293,6 +293,22 @@ def test_multifactor_adds_weights_and_factors(weights, starts):
     )
     jobs = [job("a", 4, 5), job("b", 4, 5, at=1), job("c", 4, 5, at=2, partition="q", qos="high")]
     assert run(jobs, policy)[0] == starts
+
+
+def test_job_size_is_the_mean_of_the_shares_of_nodes_and_cpus():
+    """A job of 1 of 2 nodes and 32 of 128 CPUs: (1/2 + 1/4) / 2 of 1000, and 1000 - 375 to favor small."""
+    one = Job(0, 1, Need(1, 32, 0), 1, 32, 0, 1, (0b11,), Partition("p"), 0, 0)
+    for favors_small, priority in ((False, 375), (True, 625)):
+        cluster = tiny_cluster(2, 4, cpus=64)
+        multifactor = Multifactor(Weights(0, 0, 1000, 0, 0), 1, favors_small, (), (), None, cluster)
+        assert multifactor.priority(one, 0) == priority
+
+
+def test_usage_is_billed_by_the_weights_of_the_partition():
+    """8 CPUs and 2 GPUs: 8 a second by default, 8 x 0.5 + 2 x 10 with weights."""
+    one = Job(0, 1, Need(2, 8, 0), 2, 8, 0, 1, (0b1,), Partition("p"), 0, 0)
+    assert _billing(one, {}) == 8
+    assert _billing(one, {"cpu": 0.5, "gres/gpu": 10}) == 24
 
 
 RED = Association("red", Fairshare=1), Association("red", "u")

@@ -17,7 +17,8 @@ select/cons_tres) and as observed of a real controller (`scripts/validation/slur
 
 Differs from Slurm: loops take no time and find all events of their instant done, so bf_continue, yields and
 time limits of the loops have no meaning; a victim without grace time stops at the start of the job that it
-makes room for. A job gets the fewest nodes that its GPUs need, with equal numbers of GPUs. Jobs that name no
+makes room for, and nodes are free as soon as a job ends. The main loop has no pass over the whole queue every
+sched_interval. A job gets the fewest nodes that its GPUs need, with equal numbers of GPUs. Jobs that name no
 CPUs have those in proportion to their GPUs. PreemptMode has no CANCEL, SUSPEND and GANG, and there are no
 reservations, licenses, features, arrays and heterogeneous jobs.
 """
