@@ -53,7 +53,8 @@ class Replay:
         self.accepts = dict(self.present)
         self.states = {machine.name: "present" if machine.present else "absent" for machine in run.machines}
         self.accounts = self._accounts()
-        self.by_cause = self.rates and all(a.asked.delays_ns is not None for a in self.accounts.values())
+        exact = (a.asked.delays_ns is not None and not a.asked.observed for a in self.accounts.values())
+        self.by_cause = self.rates and all(exact)  # else the first iteration may be shorter than the rest
         self.placements = dict.fromkeys(TIERS, 0)
         self.busy_gpu_ns = self.capacity_gpu_ns = self.group_gpu_ns = 0
         self.capacity = sum(m.gpus for m in run.machines if m.present)
