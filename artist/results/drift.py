@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from artist.results.jobcolumns import measured_jobs
-from artist.results.measures import estimated
+from artist.results.measures import SEEN, estimated
 from artist.results.run import Run
-from artist.results.seen import SEEN
 from artist.results.steps import Floats, thin_steps
 
 MIN_MEASURED = 30  # fewer measured jobs have no thirds to compare

@@ -84,6 +84,7 @@ _OPTIONAL = {"measured", "resources", BLOCKING, "shares", "relative_throughput",
     "comm_overhead.by_gpu_time", "seen", FAILURES,
 }  # fmt: skip
 _MEANS = ("mean", "median", "p95", "p99")
+SEEN = "seen"  # of a summary: the waits that users met
 _SEEN = ("median", "p90", "p99")
 _BEYOND = ("mean_beyond_p95", "mean_beyond_p99")
 
@@ -255,12 +256,14 @@ BY_NAME = {metric.name: metric for metric in ALL_METRICS}
 
 def estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> Estimate:
     """Return mean and interval; nothing if any replicate lacks the number, because that is no sample."""
-    return _estimate([metric.of(summary) for summary in summaries])
+    return _certain(_estimate([metric.of(summary) for summary in summaries]), summaries)
 
 
 def comparable(metric: Metric, group: Replicates) -> Estimate:
     """Return mean and interval for a comparison; nothing if the row lacks runs, or one lacks the number."""
-    return Estimate() if group.lacking else _estimate([metric.compared(run.summary) for run in group.runs])
+    summaries = [run.summary for run in group.runs]
+    numbers = [metric.compared(summary) for summary in summaries]
+    return Estimate() if group.lacking else _certain(_estimate(numbers), summaries)
 
 
 def _estimate(numbers: Sequence[float | None]) -> Estimate:
@@ -274,7 +277,13 @@ def _estimate(numbers: Sequence[float | None]) -> Estimate:
 def change(metric: Metric, row: Replicates, other: Replicates) -> Estimate:
     """Return the mean and interval of `changes`; nothing if there are none."""
     differences = changes(metric, row, other)
-    return estimated(differences) if differences else Estimate()
+    summaries = [run.summary for run in (*row.runs, *other.runs)]
+    return _certain(estimated(differences), summaries) if differences else Estimate()
+
+
+def _certain(found: Estimate, summaries: Sequence[Mapping[str, Any]]) -> Estimate:
+    """Return the estimate; the mean alone of a site's runs, since seeds draw no other site."""
+    return Estimate(found.mean) if any(SEEN in summary for summary in summaries) else found
 
 
 def changes(metric: Metric, row: Replicates, other: Replicates) -> list[float]:

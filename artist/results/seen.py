@@ -7,10 +7,9 @@ from math import inf, log
 from typing import Any
 
 from artist.results.compare import POLICY, Comparison, Replicates
-from artist.results.measures import column_unit
+from artist.results.measures import SEEN, column_unit
 from artist.results.names import VARIANT, listed, spoken
 
-SEEN = "seen"
 NEAR = 1.3  # a mean wait within 30 % of that met is explained
 FAR = 2.0
 _ALIKE = 0.8  # correlation of the queues by hour from which they rise and fall together

@@ -68,7 +68,7 @@ SEEN_NOTE = (
     "Seen: from submission to the start on the site. Simulated: all waiting of the same jobs in the run; of "
     "waiting jobs of a group by hour, until the first start. Jobs that ran before the window are placed at "
     "once and not counted. Of replicates, the first: seeds vary only what is drawn, such as models of jobs "
-    "that name none, so intervals over seeds say nothing of how sure a comparison with the site is."
+    "that name none, and say nothing of how sure a comparison with the site is; so means have no intervals."
 )
 PROFILING = (
     "How many numbers of CPUs a policy tried until it settled on one, of jobs that ran for so long; "

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from artist.results.compare import compare
+from artist.results.measures import BY_NAME, change, comparable, estimate
 from artist.results.run import Run
 from artist.results.seen import ALL_CHANGED, believable, held, next_command, seen_notes, tried, what_if
 
@@ -23,6 +24,33 @@ def run(policy, mean_s, vcs=None, cluster=None, **more):
     record = {"overrides": ["policy=fifo", "workload.path=my trace.csv"]}
     summary = {"policy": policy, **counts, "seen": seen | more, "run": record}
     return Run(Path(policy), summary, {"cluster": cluster or {"more": 0}})
+
+
+@pytest.mark.parametrize("site", [True, False])
+def test_means_over_seeds_of_a_site_have_no_interval(site):
+    """Mean JCTs of 9, 10 and 11 s: 10 s, within 2.48 s (4.30 / sqrt 3), unless users' waits are known."""
+    rows = []
+    for name, factor in (("fifo", 1), ("srtf", 2)):
+        for seed in range(3):
+            of_seed = run(name, 80.0)
+            summary = of_seed.summary | {
+                "seed": seed,
+                "jct_s": {"mean": factor * (9.0 + seed) + (factor == 2) * seed},
+            }
+            summary |= {} if site else {"seen": None}
+            rows.append(
+                Run(
+                    Path(f"{name}{seed}"), {k: v for k, v in summary.items() if v is not None}, of_seed.config
+                )
+            )
+    fifo, srtf = compare(rows).groups
+    metric = BY_NAME["jct_mean_s"]
+    found = estimate(metric, [of_seed.summary for of_seed in fifo.runs]), comparable(metric, fifo)
+    for one in (*found, change(metric, srtf, fifo)):
+        assert one.mean is not None
+        assert (one.half is None) == site
+    assert found[0].mean == 10
+    assert site or found[0].half == pytest.approx(4.303 / 3**0.5, abs=1e-3)
 
 
 def test_the_nearest_rule_stands_for_the_site():
