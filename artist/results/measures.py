@@ -281,9 +281,9 @@ def change(metric: Metric, row: Replicates, other: Replicates) -> Estimate:
     return _certain(estimated(differences), summaries) if differences else Estimate()
 
 
-def _certain(found: Estimate, summaries: Sequence[Mapping[str, Any]]) -> Estimate:
+def _certain(numbers: Estimate, summaries: Sequence[Mapping[str, Any]]) -> Estimate:
     """Return the estimate; the mean alone of a site's runs, since seeds draw no other site."""
-    return Estimate(found.mean) if any(SEEN in summary for summary in summaries) else found
+    return Estimate(numbers.mean) if any(SEEN in summary for summary in summaries) else numbers
 
 
 def changes(metric: Metric, row: Replicates, other: Replicates) -> list[float]:
