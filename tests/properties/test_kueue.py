@@ -72,7 +72,7 @@ def test_quotas_are_never_exceeded(tmp_path):
     for seed in range(200):
         rng = random.Random(seed)
         queues, jobs, at = drawn(rng), [], 0
-        for number in range(24):
+        for number in range(16):
             at += rng.choice((0, 0, 1, 3))
             name = rng.choice(list(queues))
             gpus = rng.randint(1, queues[name][0])
