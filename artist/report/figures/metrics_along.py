@@ -1,6 +1,6 @@
 """The figures of metrics along a swept number, as they are and against the baseline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -63,11 +63,7 @@ def along(comparison: Comparison, contest: Contest) -> Along | None:
     names = _line_names(comparison, swept, list(value_of))
     lines = tuple(dict.fromkeys(names.values()))
     rest = [i for i, key in enumerate(comparison.keys) if i != swept and not of_policy(key)]
-    rows: dict[tuple[str, ...], dict[tuple[str, str], int]] = {}
-    for row, value in value_of.items():
-        scenario = tuple(groups[row].shown[i] for i in rest)
-        rows.setdefault(scenario, {})[names[row], value] = row
-    rows = {scenario: of_set for scenario, of_set in rows.items() if len({value for _, value in of_set}) > 1}
+    rows = _by_scenario(comparison, rest, value_of, names)
     if not rows or len(rows) > _MAX_SETS or len(lines) > _MAX_LINES or not 2 <= len(at) <= _MAX_VALUES:
         return None
     titles = _set_titles([comparison.keys[i] for i in rest], list(rows))
@@ -80,6 +76,17 @@ def along(comparison: Comparison, contest: Contest) -> Along | None:
     looks = tuple(contenders.index(line) if line in contenders else i for i, line in enumerate(lines))
     texts = tuple(shown[value] for value in at)
     return Along(comparison.keys[swept], texts, lines, looks, tuple(zip(titles, row_sets, strict=True)))
+
+
+def _by_scenario(
+    comparison: Comparison, rest: Sequence[int], value_of: Mapping[int, str], names: Mapping[int, str]
+) -> dict[tuple[str, ...], dict[tuple[str, str], int]]:
+    """Return rows by line and value, by their values in the other columns; without scenarios of one value."""
+    rows: dict[tuple[str, ...], dict[tuple[str, str], int]] = {}
+    for row, value in value_of.items():
+        scenario = tuple(comparison.groups[row].shown[i] for i in rest)
+        rows.setdefault(scenario, {})[names[row], value] = row
+    return {scenario: of for scenario, of in rows.items() if len({value for _, value in of}) > 1}
 
 
 def _swept(comparison: Comparison) -> int | None:
