@@ -6,7 +6,7 @@ from pydantic import Field
 from artist.bad_input.records import Strict
 from artist.tables.rows import Table
 from artist.units import MAX_S
-from artist.workload.table import work_s
+from artist.workload.table import MEASURED_AT, work_s
 
 
 class Limits(Strict):
@@ -31,7 +31,10 @@ def with_limits(table: Table, limits: Limits) -> Table:
     """Return the table with a limit of each job, where the trace has none, by the factor."""
     if limits.factor is None:
         return table
-    limit_s = limits.factor * work_s(table)
+    measured_s = work_s(table)
+    if MEASURED_AT in table:  # the run time as in the trace, whose GPUs are faster or slower
+        measured_s = measured_s * table["measured_speed"] / table[MEASURED_AT]
+    limit_s = limits.factor * measured_s
     if limits.round_s:
         limit_s = np.ceil(limit_s / limits.round_s) * limits.round_s
     known = table["limit_s"] if "limit_s" in table else np.full(len(table), np.nan)

@@ -91,7 +91,7 @@ def load_table(
     if isinstance(source.parameters, FileParameters):
         _log_drawn_models(table, source.parameters.models, source.parameters.seed)
     table = assign_models(table, source.parameters.models, source.parameters.seed)
-    table = with_limits(on_cluster_share(table, stretch, price), source.parameters.limits)
+    table = on_cluster_share(with_limits(table, source.parameters.limits), stretch, price)
     return arrived(table, arrivals, cluster_gpus)
 
 

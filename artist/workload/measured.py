@@ -13,7 +13,7 @@ from artist.errors import InputError
 from artist.tables.rows import Column, Table, coded
 from artist.units import MAX_S
 from artist.workload.api import SPEEDS, JobSource, is_speed
-from artist.workload.table import refuse, work_s
+from artist.workload.table import MEASURED_AT, refuse, work_s
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +27,6 @@ the GPU types that a job may use, as a table has them, and the number of machine
 
 _FIELD = "workload.measured_on"
 _SCALED = ("duration_s", "compute_s", "storage_s", "cpu_s", "gpu_s")  # the network is no faster beside a GPU
-_MEASURED_AT = "measured_at"  # speed of the GPUs that times held for, if not all are default GPUs
 
 
 def on_cluster_gpus(table: Table, source: JobSource, gpus: Gpus, where: str) -> Table:
@@ -74,7 +73,7 @@ def on_cluster_gpus(table: Table, source: JobSource, gpus: Gpus, where: str) -> 
     }
     if (ratio != 1.0).any():
         columns |= {name: table[name] * ratio for name in _SCALED if name in table}
-        columns[_MEASURED_AT] = columns["measured_speed"] * ratio
+        columns[MEASURED_AT] = columns["measured_speed"] * ratio
     result = table.assign(**columns)
     fault, allowed = f"is too long on {gpus.default.name or 'these GPUs'}", f"up to {MAX_S:g} s"
     refuse(result, work_s(result) > MAX_S, where, "run time", fault, allowed, column="duration_s")
@@ -106,10 +105,10 @@ def on_cluster_share(table: Table, stretch: Stretch | None, price: Price | None 
     price
         None if run times include no communication.
     """
-    if _MEASURED_AT not in table:
+    if MEASURED_AT not in table:
         return table
-    speed = table[_MEASURED_AT]
-    result = table.without(_MEASURED_AT)
+    speed = table[MEASURED_AT]
+    result = table.without(MEASURED_AT)
     if stretch is None and price is None:
         return result
     now, then = (stretched(table, one, stretch) + priced(table, one, price)

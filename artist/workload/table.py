@@ -22,6 +22,8 @@ from artist.workload.missing import is_missing, known_texts, without_fillers
 if TYPE_CHECKING:
     import pandas as pd
 
+MEASURED_AT = "measured_at"  # speed of the GPUs that times held for, if not all are default GPUs
+
 
 def typed(rows: "Table | pd.DataFrame", where: str, fields: Mapping[str, str] | None = None) -> Table:
     """Return the table with its canonical columns as numbers and text, without checking ranges.

@@ -99,3 +99,20 @@ def test_venus_takes_as_long_on_every_fabric(traces: Path) -> None:
     path = traces / "helios-venus/venus_gpu_jobs_2020-03-18_2020-07-31.csv.gz"
     means = [jct_s(run(path, fabric, "policy=fifo", machines=64)).mean() for fabric in FABRICS]
     assert max(means) - min(means) < 1
+
+
+def test_limits_by_a_factor_follow_the_run_time_in_the_trace(tmp_path: Path) -> None:
+    """A job of 1,790 s for T4 alone has a limit of 1,800 s, rounded up, not of the 600 s for a V100.
+
+    It ended at 600 s: the speeds are 1 and 1/3.
+    """
+    path = tmp_path / "jobs.csv"
+    path.write_text("job_id,submit_s,duration_s,gpus,model,gpu_types\na,0,1790,1,ResNet50,T4\n")
+    machines = "[{type: v100_8gpu, count: 1}, {type: t4_8gpu, count: 1}]"
+    settings = ("topology=v100_t4_cloud", "workload=csv", f"workload.path={path}", "network=zero")
+    limits = ("workload.limits.factor=1", "workload.limits.enforced=true", f"cluster.machines={machines}")
+    raw = json.loads(composed(*settings, *limits, "policy=fifo"))
+    result = build(check_config(raw)).run(())
+    assert result.jobs[0].limit_ns == 1800 * 10**9
+    assert jct_s(result).tolist() == pytest.approx([1790], abs=1e-3)
+    assert result.columns["iterations"][0] == result.jobs[0].iterations

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,23 @@ def test_partitions_accounts_and_qos_are_columns_where_the_trace_has_them(artist
     assert jobs["account"].tolist() == ["red", "blue"]
     assert jobs["qos"].tolist() == ["high", ""]
     assert "partition" not in jobs
+
+
+def test_a_job_that_timed_out_holds_no_cpus_afterwards(artist: Artist) -> None:
+    """Job a ends at its limit of 3,000 s: its mean is over these, not until b ends at 9,000 s."""
+    Path("trace.csv").write_text(
+        "job_id,submit_s,duration_s,gpus,model,limit_s\na,0,9000,1,ResNet50,3000\nb,0,9000,1,ResNet50,\n"
+    )
+    settings = ("policy=coda", "workload=csv", "workload.path=trace.csv", "workload.limits.enforced=true")
+    assert artist(*settings, "performance.sensitivity=coda", "cluster.machines=1").code == 0
+    events = pd.read_parquet(only_run() / "events.parquet").query("job_id == 'a' and cpus.notna()")
+    held = [*events["time_s"], 3000.0]
+    spans = [until - since for since, until in pairwise(held)]
+    mean = sum(span * int(cpus) for span, cpus in zip(spans, events["cpus"], strict=True)) / 3000
+    jobs = pd.read_parquet(only_run() / "jobs.parquet").set_index("job_id")
+    assert jobs.loc["a", "timed_out"] == 1
+    assert len(set(events["cpus"])) > 1
+    assert jobs.loc["a", "cpus_held"] == pytest.approx(mean)
 
 
 def test_options_may_be_anywhere_on_the_command_line(artist: Artist) -> None:
