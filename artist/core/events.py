@@ -68,6 +68,15 @@ class Finish:
 
 
 @record
+class Pending:
+    """The reason for which a job waits, as its policy names it, changed; it is empty for none."""
+
+    time_ns: int
+    job: int
+    reason: str
+
+
+@record
 class Reprice:
     """The iteration time of a running job was set."""
 
@@ -105,7 +114,7 @@ class Wake:
     time_ns: int
 
 
-Event = Arrival | Start | Change | Stop | Finish | Reprice | MachineEvent | Wake
+Event = Arrival | Start | Change | Stop | Finish | Pending | Reprice | MachineEvent | Wake
 
 
 class Gauges(NamedTuple):

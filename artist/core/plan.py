@@ -32,6 +32,8 @@ class Plan:
     awaited_gpus
         Arrivals and finishes need no call while fewer GPUs are free, on machines that take new work; they
         are news of the next one, after anything else that calls it.
+    reasons
+        New reason for which a job waits, for events.parquet, by job; empty for none.
     """
 
     changes: Mapping[int, Allocation | None]
@@ -39,17 +41,19 @@ class Plan:
     wake_ns: int | None = None
     shifts: Mapping[int, int] = field(default_factory=lambda: _NOTHING)
     awaited_gpus: int = 0
+    reasons: Mapping[int, str] = field(default_factory=lambda: _NOTHING)
 
 
 class PlanBuilder:
     """Collects a plan on top of the running jobs; the last entry for a job counts."""
 
-    __slots__ = ("_assigns", "_awaited_gpus", "_changes", "_shifts", "_wake_ns")
+    __slots__ = ("_assigns", "_awaited_gpus", "_changes", "_reasons", "_shifts", "_wake_ns")
 
     def __init__(self) -> None:
         self._changes: dict[int, Allocation | None] = {}
         self._assigns: dict[int, str] = {}
         self._shifts: dict[int, int] = {}
+        self._reasons: dict[int, str] = {}
         self._wake_ns: int | None = None
         self._awaited_gpus = 0
 
@@ -83,6 +87,10 @@ class PlanBuilder:
         """Shift the iterations of a job that runs after this plan, by 0 ns or more; see `Plan.shifts`."""
         self._shifts[job] = shift_ns
 
+    def note_reason(self, job: int, reason: str) -> None:
+        """Write the reason for which a job waits to events.parquet, empty for none; note it as it changes."""
+        self._reasons[job] = reason
+
     def wake_at(self, time_ns: int) -> None:
         """Call the policy at a time in ns, also if something else calls it earlier.
 
@@ -106,4 +114,5 @@ class PlanBuilder:
             self._wake_ns,
             MappingProxyType(self._shifts.copy()) if self._shifts else _NOTHING,
             self._awaited_gpus,
+            MappingProxyType(self._reasons.copy()) if self._reasons else _NOTHING,
         )

@@ -40,6 +40,9 @@ class PlanCheck:
             )
         if plan.shifts:
             self._check_shifts(plan)
+        for job, reason in plan.reasons.items():
+            if not self._is_known(job) or not isinstance(reason, str):
+                raise PlanError(f"job number {job!r} waits for {reason!r}{self._at()}; allowed: a text")
         if not plan.changes and not plan.assigns:
             return
         if len(plan.changes) == 1 and not plan.assigns:
@@ -104,8 +107,7 @@ class PlanCheck:
         return not left and last >= 0
 
     def _check_job(self, job: int, after: Allocation | None) -> None:
-        known = _whole_numbers([job]) and 0 <= job < self._jobs.n and self._jobs.status[job] != PENDING
-        if not known:
+        if not self._is_known(job):
             raise PlanError(f"job number {job!r} is unknown{self._at()}")
         if after is not None and not isinstance(after, Allocation):
             raise self._error(job, f"gets {after!r}; allowed: an Allocation")
@@ -115,6 +117,9 @@ class PlanCheck:
             raise self._error(job, "has finished")
         if after is None and self._jobs.status[job] != RUNNING:
             raise self._error(job, "is stopped but does not run")
+
+    def _is_known(self, job: int) -> bool:
+        return _whole_numbers([job]) and 0 <= job < self._jobs.n and self._jobs.status[job] != PENDING
 
     def _check_allocation(self, job: int, before: Allocation | None, after: Allocation) -> None:
         demand = self._jobs.template[job].demand

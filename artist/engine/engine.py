@@ -14,7 +14,7 @@ from operator import index
 
 from artist.core.cluster import TIERS, CapacityEvent, Cluster
 from artist.core.compact_jobs import CompactJobs, of_templates, ran_at_first
-from artist.core.events import Arrival, Event, Finish, Gauges, Observer, Reprice, Wake
+from artist.core.events import Arrival, Event, Finish, Gauges, Observer, Pending, Reprice, Wake
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
@@ -272,6 +272,7 @@ class Engine:
             raise PlanError(f"policy {name} returned {plan!r}; allowed: view.plan()...done()")
         self._check.check(plan, now)
         changed = bool(plan.changes or plan.assigns or plan.shifts) and self._transitions.carry_out(plan, now)
+        self._events += [Pending(now, job, reason) for job, reason in plan.reasons.items()]
         self._fruitless = 0 if changed else self._fruitless + 1
         if changed and self._futile.many():
             self._check_futile(now)

@@ -18,7 +18,19 @@ from artist.core.job import JobSpec
 from artist.core.result import JOB_COLUMNS, RunResult
 from artist.recording import arrow
 from artist.recording.names import SCHEDULER_TEXTS
-from artist.recording.recorder import ASSIGN, EVENT_TYPES, FAIL, MIGRATE, REPRICE, SLOW, START, WAKE, Recorder
+from artist.recording.recorder import (
+    ASSIGN,
+    EVENT_TYPES,
+    FAIL,
+    MIGRATE,
+    PENDING,
+    REPRICE,
+    SLOW,
+    SPARE,
+    START,
+    WAKE,
+    Recorder,
+)
 from artist.recording.topic import Table
 from artist.units import NS_PER_S
 
@@ -108,7 +120,8 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     members: busy GPUs are those of the allocations without a group and those of the groups. `cpus` and
     `memory_bytes` are held on each machine of the job's `allocation`, in that order: `14+7`.
     An event of a machine has the machine's name as its `allocation`, and as its `reason` the new pool if it
-    is an `assign`, the cause if it is a `fail` at random, and cause and factor if it is `slow`.
+    is an `assign`, the cause if it is a `fail` at random, and cause and factor if it is `slow`. A
+    `pending` job has the reason for which it waits from then on, empty for none.
     """
     names = _Names(recorder)
     time_ns, event_type, subject, detail = recorder.events()
@@ -214,10 +227,11 @@ def _events(
     detail: Ints,
 ) -> Any:
     job = subject.astype(np.int64)
-    of_machine = (event_type >= FAIL) & (event_type <= ASSIGN) | (event_type >= SLOW)
+    of_machine = (event_type >= FAIL) & (event_type <= ASSIGN) | (event_type >= SLOW) & (event_type <= SPARE)
+    noted = (of_machine | (event_type == PENDING)) & (detail >= 0)
     placing = (event_type >= START) & (event_type <= MIGRATE)
     place = np.where(of_machine, names.first_machine + job, detail)
-    reason = np.where(of_machine & (detail >= 0), names.first_reason + detail, event_type)
+    reason = np.where(noted, names.first_reason + detail, event_type)
     depth = names.depths[np.where(placing, place, -1)]
     return pa.table(
         {

@@ -9,7 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.cluster import Allocation, Cluster, Slice
-from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
+from artist.core.events import (
+    Arrival,
+    Change,
+    Event,
+    Finish,
+    Gauges,
+    MachineEvent,
+    Pending,
+    Reprice,
+    Start,
+    Stop,
+)
 from artist.core.job import JobSpec
 
 _AT_ONCE = 1 << 8  # events that wait for their columns: a row is quicker to keep than four entries
@@ -36,10 +47,12 @@ EVENT_TYPES: tuple[tuple[str, str | None], ...] = (
     ("finish", "timeout"),
     ("slow", None),
     ("spare", None),
+    ("pending", None),
 )
 CODES = {reason or event_type: code for code, (event_type, reason) in enumerate(EVENT_TYPES)}
-ARRIVAL, FINISH, TIMEOUT, REPRICE, FAIL, ASSIGN, WAKE, SLOW = (
-    CODES[name] for name in ("arrival", "finish", "timeout", "reprice", "fail", "assign", "wake", "slow")
+ARRIVAL, FINISH, TIMEOUT, REPRICE, FAIL, ASSIGN, WAKE, SLOW, SPARE, PENDING = map(
+    CODES.__getitem__,
+    ("arrival", "finish", "timeout", "reprice", "fail", "assign", "wake", "slow", "spare", "pending"),
 )
 START, MIGRATE = CODES["start"], CODES["migrate"]  # the codes between them carry an allocation
 
@@ -61,7 +74,8 @@ class Recorder:
     allocations
         The distinct allocations of the run; a plain one (own GPUs, no cap) as its slices alone.
     reasons
-        The distinct pools that machines were assigned to, and causes of their failures and slowness.
+        The distinct pools that machines were assigned to, causes of their failures and slowness, and reasons
+        for which jobs waited.
     """
 
     def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster, rates: bool = False) -> None:
@@ -82,7 +96,7 @@ class Recorder:
 
     @property
     def reasons(self) -> list[str]:
-        """The distinct reasons of events of machines, in order of first use."""
+        """The distinct reasons of machines and waiting jobs, in order of first use."""
         return list(self._reasons)
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
@@ -108,6 +122,9 @@ class Recorder:
                 event_type, subject = CODES[event.type], event.machine
                 if event.type == "assign" or event.cause:
                     detail = self._reasons.setdefault(_reason(event), len(self._reasons))
+            elif type(event) is Pending:
+                event_type, subject = PENDING, event.job
+                detail = self._reasons.setdefault(event.reason, len(self._reasons))
             else:
                 event_type, subject = WAKE, _NOTHING
             note((time_ns, event_type, subject, detail))

@@ -79,16 +79,19 @@ def run_under(tmp_path_factory: pytest.TempPathFactory) -> Run:
     register_topologies()
     scratch = tmp_path_factory.mktemp("golden")
     frames: dict[tuple[str, ...], DictConfig] = {}
+    runs: dict[tuple[str, ...], int] = {}
 
     def run(policy: str, *overrides: str) -> Path:
+        own = [one for one in overrides if one.startswith("policy.")]
+        overrides = tuple(one for one in overrides if one not in own)
         overrides = (*overrides, *next((more for start, more in OWN.items() if policy.startswith(start)), ()))
         if overrides not in frames:
             frames[overrides] = composed("config", *SETTING, f"network.cache={scratch / 'cache'}", *overrides)
         frame = frames[overrides]
-        frame.policy = composed(f"policy/{policy}", *PACE.get(policy, ())).policy
+        frame.policy = composed(f"policy/{policy}", *PACE.get(policy, ()), *own).policy
         config: Any = OmegaConf.to_container(frame, resolve=True)
         config["output"]["dir"] = str(scratch)
-        folder = scratch / f"{policy}-{list(frames).index(overrides)}"
+        folder = scratch / f"{policy}-{runs.setdefault((policy, *overrides, *own), len(runs))}"
         outcome = run_point(Request(config, policy, folder))
         assert outcome.status in ("finished", "kept"), outcome.message
         return folder

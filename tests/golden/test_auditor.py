@@ -462,6 +462,27 @@ def test_another_end_or_another_wait_of_the_site_is_a_fault(limited, table, colu
     assert _faults(limited)
 
 
+def test_pending_reasons_under_slurm_are_those_of_waiting_jobs(run_under, tmp_path):
+    """The QOS has 16 GPUs: a holds all to 100 s, b waits for that from 10 s, and c behind it, to 300 s.
+
+    A reason of a job that runs, as at a late change, is a fault.
+    """
+    (tmp_path / "jobs.csv").write_text(JOBS.replace("a,0,8", "a,0,16").replace("b,0,8", "b,10,16"))
+    jobs = pd.read_csv(tmp_path / "jobs.csv").assign(qos="q")
+    jobs.to_csv(tmp_path / "jobs.csv", index=False)
+    quota = ("policy.qos=[{Name: q, GrpTRES: {gres/gpu: 16}}]", "cluster.machines=3", "network=zero")
+    folder = run_under("slurm", f"workload.path={tmp_path / 'jobs.csv'}", "cluster.events=null", *quota)
+    events = pd.read_parquet(folder / "events.parquet")
+    noted = events[events["kind"] == "pending"]
+    assert noted[["time_s", "job_id", "reason"]].values.tolist() == [
+        [10, "b", "QOSGrpGRES"],
+        [10, "c", "QOSGrpGRES"],
+    ]
+    assert not _faults(folder)
+    _changed(folder, "events", "job_id", int(noted.index[0]), "a")
+    assert _faults(folder)
+
+
 FAILING = (
     "cluster.events=null",
     "cluster.machines=9",

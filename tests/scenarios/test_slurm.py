@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from artist.core.buckets import members_of, set_of
 from artist.core.cluster import CapacityEvent, Cluster, Machine, Slice
-from artist.core.events import Start, Stop
+from artist.core.events import Pending, Start, Stop
 from artist.engine.overheads import Overheads
 from artist.errors import InputError
 from artist.policies.slurm.configuration import Association, Partition, Qos, time_ns
@@ -462,8 +462,26 @@ def test_limits_of_associations_and_qos(settings, start, reason):
     """A second job of the user, at 1, waits for the end of the first at 10, with Slurm's reason for it."""
     policy = slurm(**settings)
     jobs = [job(name, 1, 10, at=at, account="red", user="u", qos="q") for name, at in (("a", 0), ("b", 1))]
-    assert run(jobs, policy)[0] == [0, start]
+    starts, _, events = run(jobs, policy)
+    assert starts == [0, start]
     assert [name for _, name, value in policy.series if value] == ([reason] if reason else [])
+    noted = [(e.time_ns // NS_PER_S, e.job, e.reason) for e in events if isinstance(e, Pending)]
+    assert noted == ([(1, 1, reason)] if reason else [])
+
+
+def test_a_reason_is_noted_as_it_changes_and_as_it_ends():
+    """Of u's jobs on 4 GPUs a (1, to 10) and r (3 of v, to 30) run; b (4) waits for MaxJobs from 1 on.
+
+    At 10 the limit is kept, at 20 u's own c is submitted and waits behind b without a reason; b starts at 30,
+    and from then on c waits for MaxJobs.
+    """
+    policy = slurm(associations=(Association("red"), Association("red", "u", MaxJobs=1)))
+    jobs = [job("a", 1, 10, account="red", user="u"), job("r", 3, 30, account="red", user="v")]
+    jobs += [job(name, 4, 10, at=at, account="red", user="u") for name, at in (("b", 1), ("c", 20))]
+    starts, _, events = run(jobs, policy)
+    assert starts == [0, 0, 30, 40]
+    noted = [(e.time_ns // NS_PER_S, e.job, e.reason) for e in events if isinstance(e, Pending)]
+    assert noted == [(1, 2, "AssocMaxJobsLimit"), (10, 2, ""), (30, 3, "AssocMaxJobsLimit")]
 
 
 @pytest.mark.parametrize(

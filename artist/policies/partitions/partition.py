@@ -93,8 +93,14 @@ class Partition:
             self.awaited_gpus = 0
             self.news.append(event)
 
-    def carry(self, plan: Plan, changes: dict[int, Allocation | None], shifts: dict[int, int]) -> None:
-        """Add a plan of the policy to changes and shifts by number in the whole cluster."""
+    def carry(
+        self,
+        plan: Plan,
+        changes: dict[int, Allocation | None],
+        shifts: dict[int, int],
+        reasons: dict[int, str],
+    ) -> None:
+        """Add a plan of the policy to changes, shifts and reasons by number in the whole cluster."""
         self.news.clear()
         if not isinstance(plan, Plan):
             raise self._error(f"returned {plan!r}; allowed: view.plan()...done()")
@@ -112,6 +118,7 @@ class Partition:
                 self._placed[job] = after
         for job, shift_ns in plan.shifts.items():
             shifts[self.whole_job(job)] = shift_ns
+        reasons |= {self.whole_job(job): reason for job, reason in plan.reasons.items()}
 
     def mean_unfinished(self, jobs: Ints, columns: JobColumns) -> Floats:
         """Return the column of `artist.core.view.JobColumns`, as in a cluster of its own."""

@@ -58,13 +58,14 @@ class Partitions(Around):
             self._divide(view.cluster)
         if not (called := self._due(view)) and not self._waking:
             return _NOTHING
-        changes, shifts = dict[int, Allocation | None](), dict[int, int]()
+        changes, shifts, reasons = dict[int, Allocation | None](), dict[int, int](), dict[int, str]()
         for partition in called:
-            partition.carry(partition.policy.decide(PartitionView(view, partition)), changes, shifts)
+            plan = partition.policy.decide(PartitionView(view, partition))
+            partition.carry(plan, changes, shifts, reasons)
             if partition.wake_ns is not None:
                 self._waking[partition] = None
         wakes_ns = [p.wake_ns for p in self._waking if p.wake_ns is not None]
-        return Plan(changes, {}, min(wakes_ns, default=None), shifts)
+        return Plan(changes, {}, min(wakes_ns, default=None), shifts, reasons=reasons)
 
     def concerns(self, news: Sequence[Event]) -> bool:
         """Return whether events call the policy of a partition, rather than wait for its next call."""

@@ -123,7 +123,7 @@ class Slurm:
         self._shapes: dict[tuple[Demand, str], Shape] = {}
         self._calculated_ns = self._filled_ns = -UNLIMITED_NS
         self._changed = False
-        self._reasons: Counter[str] = Counter()
+        self._reasons: dict[int, str] = {}  # for which jobs wait
 
     def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> list[str]:
         """Return notes for the log.
@@ -201,7 +201,7 @@ class Slurm:
         if backfills and self._changed and now_ns >= self._filled_ns + self._interval_ns:
             self._changed, self._filled_ns = False, now_ns
             self._carry_out(scheduler.backfill(now_ns), scheduler, now_ns, plan)
-        self._note_reasons(scheduler, now_ns)
+        self._note_reasons(scheduler, now_ns, plan)
         self._wake(scheduler, plan, now_ns)
         return plan.done()
 
@@ -305,15 +305,19 @@ class Slurm:
             plan.place(job.number, Allocation(scheduler.nodes.use_of(job.number).slices))
         self._changed = self._changed or bool(decision.starts)
 
-    def _note_reasons(self, scheduler: Scheduler, now_ns: int) -> None:
-        """Append to `series` the number of jobs that wait for each reason, where it changed."""
+    def _note_reasons(self, scheduler: Scheduler, now_ns: int, plan: PlanBuilder) -> None:
+        """Note the reasons for which jobs wait where they changed, and in `series` the jobs by reason."""
         if not (self.associations or self.qos):
             return
-        reasons = Counter(reason for job in scheduler.waiting.values() if (reason := scheduler.reason(job)))
-        for name in sorted({*reasons, *self._reasons}):
-            if reasons[name] != self._reasons[name]:
-                self.series.append((now_ns, name, float(reasons[name])))
-        self._reasons = reasons
+        before, waiting = self._reasons, scheduler.waiting.values()
+        self._reasons = {job.number: reason for job in waiting if (reason := scheduler.reason(job))}
+        for number in scheduler.waiting if before or self._reasons else ():
+            if (reason := self._reasons.get(number, "")) != before.get(number, ""):
+                plan.note_reason(number, reason)
+        counts, counted = Counter(self._reasons.values()), Counter(before.values())
+        for name in sorted({*counts, *counted}):
+            if counts[name] != counted[name]:
+                self.series.append((now_ns, name, float(counts[name])))
 
     def _wake(self, scheduler: Scheduler, plan: PlanBuilder, now_ns: int) -> None:
         """Ask to be called when a loop is due next, or a time passes that it waits for."""

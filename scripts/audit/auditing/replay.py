@@ -141,7 +141,9 @@ class Replay:
             account.state, account.since_ns = "waiting", now
             self._waiting += 1
             return
-        self._legal(now, kind, account, "running")
+        self._legal(now, kind, account, "waiting" if kind == "pending" else "running")
+        if kind == "pending":
+            return
         if kind == "reprice":
             factor = max((self.slow.get(name, 1.0) for name in account.held), default=1.0)
             account.price(now, to_ns(iteration_s or 0), factor)

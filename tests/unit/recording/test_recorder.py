@@ -14,6 +14,7 @@ from artist.core.events import (
     Finish,
     Gauges,
     MachineEvent,
+    Pending,
     Reprice,
     Start,
     Stop,
@@ -106,6 +107,9 @@ def test_every_kind_has_its_row(jobs: list[JobSpec], cluster: Cluster) -> None:
         MachineEvent(0, 0, "assign", "training"),
         MachineEvent(0, 0, "assign", "loan"),
         Wake(0),
+        Pending(0, 1, "QOSGrpGRES"),
+        Pending(0, 1, ""),
+        MachineEvent(0, 1, "spare"),
     ]
     recorder = Recorder(jobs, cluster, rates=True)
     recorder.observe(0, events, Gauges(0, 4, 0, 0))
@@ -131,6 +135,9 @@ def test_every_kind_has_its_row(jobs: list[JobSpec], cluster: Cluster) -> None:
         ("assign", None, "training", "m0", None),
         ("assign", None, "loan", "m0", None),
         ("wake", None, None, None, None),
+        ("pending", "b", "QOSGrpGRES", None, None),
+        ("pending", "b", "", None, None),
+        ("spare", None, None, "m1", None),
     ]
 
 
