@@ -60,11 +60,12 @@ class Stop:
 
 @record
 class Finish:
-    """A job has done all its iterations, or has reached its time limit before."""
+    """A job has done all its iterations, or has reached its time limit or was cancelled before."""
 
     time_ns: int
     job: int
     timed_out: bool = False
+    cancelled: bool = False
 
 
 @record

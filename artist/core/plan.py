@@ -34,6 +34,8 @@ class Plan:
         are news of the next one, after anything else that calls it.
     reasons
         New reason for which a job waits, for events.parquet, by job; empty for none.
+    cancels
+        Jobs of `changes` that end as they stop, done or not; their ends are news of the next call.
     """
 
     changes: Mapping[int, Allocation | None]
@@ -42,18 +44,20 @@ class Plan:
     shifts: Mapping[int, int] = field(default_factory=lambda: _NOTHING)
     awaited_gpus: int = 0
     reasons: Mapping[int, str] = field(default_factory=lambda: _NOTHING)
+    cancels: tuple[int, ...] = ()
 
 
 class PlanBuilder:
     """Collects a plan on top of the running jobs; the last entry for a job counts."""
 
-    __slots__ = ("_assigns", "_awaited_gpus", "_changes", "_reasons", "_shifts", "_wake_ns")
+    __slots__ = ("_assigns", "_awaited_gpus", "_cancels", "_changes", "_reasons", "_shifts", "_wake_ns")
 
     def __init__(self) -> None:
         self._changes: dict[int, Allocation | None] = {}
         self._assigns: dict[int, str] = {}
         self._shifts: dict[int, int] = {}
         self._reasons: dict[int, str] = {}
+        self._cancels: dict[int, None] = {}
         self._wake_ns: int | None = None
         self._awaited_gpus = 0
 
@@ -74,6 +78,12 @@ class PlanBuilder:
     def stop(self, job: int) -> None:
         """Take a running job's allocation away; it waits again."""
         self._changes[job] = None
+        self._cancels.pop(job, None)
+
+    def cancel(self, job: int) -> None:
+        """End a running job, done or not."""
+        self._changes[job] = None
+        self._cancels[job] = None
 
     def keep(self, job: int) -> None:
         """Remove a job from this plan."""
@@ -115,4 +125,5 @@ class PlanBuilder:
             MappingProxyType(self._shifts.copy()) if self._shifts else _NOTHING,
             self._awaited_gpus,
             MappingProxyType(self._reasons.copy()) if self._reasons else _NOTHING,
+            tuple(job for job in self._cancels if self._changes.get(job, job) is None),
         )

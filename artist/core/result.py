@@ -72,6 +72,8 @@ class RunResult:
         Number of typed events.
     window
         Range of job numbers, first <= number < last, over which times are averaged; None for all.
+    cancelled
+        Jobs that the policy ended before they were done.
     """
 
     jobs: Sequence[JobSpec]
@@ -86,3 +88,4 @@ class RunResult:
     placements: Mapping[str, int]
     events: int
     window: tuple[int, int] | None = None
+    cancelled: tuple[int, ...] = ()

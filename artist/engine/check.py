@@ -43,6 +43,9 @@ class PlanCheck:
         for job, reason in plan.reasons.items():
             if not self._is_known(job) or not isinstance(reason, str):
                 raise PlanError(f"job number {job!r} waits for {reason!r}{self._at()}; allowed: a text")
+        for job in plan.cancels:
+            if plan.changes.get(job, job) is not None:
+                raise PlanError(f"job number {job!r} is cancelled and goes on{self._at()}")
         if not plan.changes and not plan.assigns:
             return
         if len(plan.changes) == 1 and not plan.assigns:

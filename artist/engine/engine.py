@@ -139,6 +139,7 @@ class Engine:
         limits = of_templates(specs, lambda spec: spec.limit_ns or 0) if enforce_limits else None
         self._limits_ns = limits.tolist() if limits is not None and limits.any() else None
         self._timeouts: dict[int, None] = {}  # jobs that reach their limit before they are done
+        self._cancelled: list[int] = []
         self._n_events = 0
         self._last_tick = -1
         self._awaited_gpus = 0  # for which arrivals and finishes wait, by the last plan
@@ -273,6 +274,10 @@ class Engine:
         self._check.check(plan, now)
         changed = bool(plan.changes or plan.assigns or plan.shifts) and self._transitions.carry_out(plan, now)
         self._events += [Pending(now, job, reason) for job, reason in plan.reasons.items()]
+        if plan.cancels:
+            self._cancelled += plan.cancels
+            self._news += [Finish(now, job, cancelled=True) for job in plan.cancels]
+            self._window_left -= sum(job in self._window for job in plan.cancels)
         self._fruitless = 0 if changed else self._fruitless + 1
         if changed and self._futile.many():
             self._check_futile(now)
@@ -372,6 +377,7 @@ class Engine:
             placements=dict(zip(TIERS, self._transitions.placements, strict=True)),
             events=self._n_events,
             window=(self._window.start, self._window.stop) if self._window else None,
+            cancelled=tuple(self._cancelled),
         )
 
 

@@ -339,9 +339,9 @@ class JobTable:
         self.waiting_gpus += self.gpus[job]
         self.waiting_since_ns[job] = now
 
-    def end(self, job: int, now: int, unnoticed_ns: int = 0, *, timed_out: bool = False) -> None:
-        """Close the accounts of a job that finishes now, with the delay until that is noticed."""
-        if timed_out:
+    def end(self, job: int, now: int, unnoticed_ns: int = 0, *, early: bool = False) -> None:
+        """Close the accounts of a job that ends now, early or done, with the delay until that is noticed."""
+        if early:
             self.settle(job, now)
         else:
             self._book(job, now)

@@ -60,12 +60,14 @@ class Transitions:
         todo = [(j, was, new) for j, new in plan.changes.items() if (was := held[j]) is None or was != new]
         changed = bool(todo)
         for job, before, _ in todo:
-            if before is not None:
+            if job in plan.cancels:
+                self._note(self.finish(job, now, cancelled=True))
+            elif before is not None:
                 self._jobs.settle(job, now)
                 self._give_back(job, before)
                 self.changed.setdefault(job, before)
         for job, before, after in todo:
-            if after is None and before is not None:
+            if after is None and before is not None and job not in plan.cancels:
                 lost_ns = self._stop(job, before, now, failed=False)
                 self._jobs.preemptions[job] += 1
                 self._note(Stop(now, job, "preempted", self._jobs.done[job], lost_ns))
@@ -87,15 +89,16 @@ class Transitions:
         self._jobs.settle(job, now)
         self.changed.setdefault(job, self._jobs.held[job])
 
-    def finish(self, job: int, now: int, *, timed_out: bool = False) -> Finish:
-        """Close a job that is done, or has reached its limit; its GPUs are free now, noticed or not."""
+    def finish(self, job: int, now: int, *, timed_out: bool = False, cancelled: bool = False) -> Finish:
+        """Close a job that is done, has reached its limit, or is cancelled; its GPUs are free now."""
         before = self._jobs.held[job]
         assert before is not None
         self._give_back(job, before)
-        if not self._only_groups or before.group is not None:
+        if not self._only_groups or before.group is not None or cancelled:
             self.changed.setdefault(job, before)
-        self._jobs.end(job, now, self._overheads.unnoticed_ns(now), timed_out=timed_out)
-        return Finish(now, job, timed_out)
+        self._jobs.preemptions[job] += cancelled
+        self._jobs.end(job, now, self._overheads.unnoticed_ns(now), early=timed_out or cancelled)
+        return Finish(now, job, timed_out, cancelled)
 
     def evict(self, job: int, now: int, cause: str = "") -> Stop:
         """Stop a job because its machine fails, by a cause, or leaves; a failed machine saves nothing."""

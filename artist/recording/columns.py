@@ -105,12 +105,17 @@ def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, Ints]:
     }
 
 
-def timeout_columns(result: RunResult) -> dict[str, Ints]:
-    """Return 1 for each job that reached its limit before it was done, shape (n_jobs,), if any did."""
+def end_columns(result: RunResult) -> dict[str, Ints]:
+    """Return 1 for each job that reached its limit, or was cancelled, before it was done, if any was.
+
+    Of shape (n_jobs,).
+    """
     columns = result.columns
     short = columns["iterations"] < array_of(result.jobs, "iterations")
-    timed_out = short & (columns["finish_ns"] != _UNKNOWN)
-    return {"timed_out": timed_out.astype(np.int64)} if timed_out.any() else {}
+    cancelled = np.isin(np.arange(len(short)), result.cancelled)
+    timed_out = short & (columns["finish_ns"] != _UNKNOWN) & ~cancelled
+    ends = {"timed_out": timed_out, "cancelled": cancelled}
+    return {name: of_jobs.astype(np.int64) for name, of_jobs in ends.items() if of_jobs.any()}
 
 
 def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:

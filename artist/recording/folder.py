@@ -38,7 +38,7 @@ def write_run(
 
     more: dict[str, npt.NDArray[Any]] = {
         **columns.elastic_columns(result.jobs),
-        **columns.timeout_columns(result),
+        **columns.end_columns(result),
     }
     for topic in topics:
         more.update(topic.job_columns(result))

@@ -12,7 +12,7 @@ from artist.core.job import JobSpec
 from artist.core.result import RunResult
 from artist.recording.metrics import distribution
 from artist.recording.names import INPUT_COLUMNS
-from artist.recording.recorder import FINISH, MIGRATE, START, TIMEOUT, Recorder
+from artist.recording.recorder import CANCELLED, FINISH, MIGRATE, START, TIMEOUT, Recorder
 from artist.recording.topic import Topic
 from artist.units import seconds_to_ns
 
@@ -58,7 +58,9 @@ def mean_held(recorder: Recorder, end_ns: int) -> tuple[Floats, Floats]:
     """Return the CPUs and the bytes of memory that each job held, means over the time held; NaN if never."""
     time_ns, event_type, job, code = recorder.events()
     n_jobs = len(recorder.jobs)
-    changes = (event_type >= START) & (event_type <= FINISH) | (event_type == TIMEOUT)  # of allocations
+    changes = (event_type >= START) & (event_type <= FINISH) | np.isin(
+        event_type, (TIMEOUT, CANCELLED)
+    )  # of allocations
     rows = np.flatnonzero(changes)
     job = job[rows]
     order = np.argsort(job, kind="stable")

@@ -48,12 +48,13 @@ EVENT_TYPES: tuple[tuple[str, str | None], ...] = (
     ("slow", None),
     ("spare", None),
     ("pending", None),
+    ("finish", "cancelled"),
 )
 CODES = {reason or event_type: code for code, (event_type, reason) in enumerate(EVENT_TYPES)}
-ARRIVAL, FINISH, TIMEOUT, REPRICE, FAIL, ASSIGN, WAKE, SLOW, SPARE, PENDING = map(
-    CODES.__getitem__,
-    ("arrival", "finish", "timeout", "reprice", "fail", "assign", "wake", "slow", "spare", "pending"),
+ARRIVAL, FINISH, TIMEOUT, REPRICE, FAIL, ASSIGN, WAKE, SLOW = (
+    CODES[name] for name in ("arrival", "finish", "timeout", "reprice", "fail", "assign", "wake", "slow")
 )
+SPARE, PENDING, CANCELLED = CODES["spare"], CODES["pending"], CODES["cancelled"]
 START, MIGRATE = CODES["start"], CODES["migrate"]  # the codes between them carry an allocation
 
 _NOTHING = -1
@@ -109,6 +110,8 @@ class Recorder:
                 event_type, subject = ARRIVAL, event.job
             elif type(event) is Finish:
                 event_type, subject = TIMEOUT if event.timed_out else FINISH, event.job
+                if event.cancelled:
+                    event_type = CANCELLED
             elif type(event) is Start or type(event) is Change:
                 event_type, subject = CODES[event.type], event.job
                 detail = self._allocation_code(event.allocation)

@@ -169,9 +169,9 @@ def _check_iterations(row: dict[Any, Any], account: Account, findings: Findings)
     findings.hold("iterations done, by the rates", good, text, account.done, iterations, job=name)
     if account.finish_ns is None:
         return
-    if account.timed_out:
-        good = iterations < (asked.iterations or iterations + 1)
-        findings.hold("a job that times out is not done", good, "has done {}", iterations, job=name)
+    if account.timed_out or account.cancelled:
+        good, check = iterations < (asked.iterations or iterations + 1), "a job that ends early is not done"
+        findings.hold(check, good, "has done {}", iterations, job=name)
         return
     ahead_ns = (account.done - iterations + 1) * account.iteration_ns - account.left_ns
     good, text = abs(ahead_ns) <= slack_ns, "finishes {} ns after its last iteration"
@@ -203,7 +203,12 @@ def _check_ideal(
     name, asked = account.name, account.asked
     if account.finish_ns is None or not own_speed:
         return False
-    computed = rates and asked.delays_ns is not None and not account.lost_ns and not account.timed_out
+    computed = (
+        rates
+        and asked.delays_ns is not None
+        and not account.lost_ns
+        and not (account.timed_out or account.cancelled)
+    )
     computed = computed and list(account.gpus_held) == [asked.gpus] and asked.gpus > 0
     if computed:
         off_ns = to_ns(row["compute_s"]) - to_ns(row["ideal_s"])
@@ -211,7 +216,7 @@ def _check_ideal(
         good = abs(off_ns) <= slack_ns
         text = "computes {} ns longer than asked"
         findings.hold("compute time = iterations asked x compute time of one", good, text, off_ns, job=name)
-    if asked.work_ns is not None and not account.timed_out:
+    if asked.work_ns is not None and not (account.timed_out or account.cancelled):
         more_ns = to_ns(row["ideal_s"]) - asked.work_ns
         good = (more_ns if asked.observed else abs(more_ns)) <= int(row["iterations"])
         text = "ideal time {} s, {} s in the trace"

@@ -483,6 +483,29 @@ def test_pending_reasons_under_slurm_are_those_of_waiting_jobs(run_under, tmp_pa
     assert _faults(folder)
 
 
+def test_cancelled_jobs_are_recounted(run_under, tmp_path):
+    """Job a holds two machines, c the third; b, urgent, wants all three at 30 s, and a and c end there.
+
+    An end of a without its reason is a fault: it is not done.
+    """
+    (tmp_path / "jobs.csv").write_text(JOBS.replace("a,0,8", "a,0,16").replace("b,0,8", "b,30,24"))
+    jobs = pd.read_csv(tmp_path / "jobs.csv").assign(partition=["low", "urgent", "low"])
+    jobs.loc[2, "gpus"] = 8
+    jobs.to_csv(tmp_path / "jobs.csv", index=False)
+    tiers = "policy.partitions=[{PartitionName: low}, {PartitionName: urgent, PriorityTier: 9}]"
+    modes = ("policy.PreemptType=preempt/partition_prio", "policy.PreemptMode=CANCEL")
+    files = (f"workload.path={tmp_path / 'jobs.csv'}", "cluster.events=null", "cluster.machines=3")
+    folder = run_under("slurm", *files, "output.rates=true", "network=zero", tiers, *modes)
+    assert not _faults(folder)
+    jobs = pd.read_parquet(folder / "jobs.parquet")
+    assert jobs["cancelled"].tolist() == [1, 1, 0]
+    assert "timed_out" not in jobs
+    assert jobs["preemptions"].tolist() == [1, 1, 0]
+    assert jobs["finish_s"].tolist()[:2] == [30, 30]
+    _changed(folder, "events", "reason", ("finish", "a"), None)
+    assert _faults(folder)
+
+
 FAILING = (
     "cluster.events=null",
     "cluster.machines=9",

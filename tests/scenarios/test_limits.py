@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from artist.core.events import Finish
 from artist.core.job import UNLIMITED_NS
 from artist.engine.overheads import Overheads
+from artist.engine.stopping import StopRule
 from artist.errors import PlanError
 from artist.policies.basic.ordered import Ordered
 from artist.testing.tiny import Scripted, on, run_checked, seconds, tiny_cluster
@@ -59,6 +60,36 @@ def test_a_job_that_ends_as_its_limit_is_reached_is_done():
     result, events = run([job("a", 4, 4, 4)], Ordered(order="fifo"), enforce_limits=True)
     assert not events[-1].timed_out
     assert seconds(result, "finish_ns") == [4]
+
+
+def test_a_cancelled_job_ends_and_an_entry_after_it_counts_instead():
+    """A ends at 3 with 3 of 9 iterations done, and is news of the call at 4; b, stopped after it, goes on.
+
+    B has its GPU from 0 to 3, and for its other 6 s from 4 on; its `window` of one job is over with a.
+    """
+    heard = []
+    policy = Scripted(
+        {
+            0: lambda v, p: (p.place(0, on((0, 1))), p.place(1, on((0, 1)))),
+            3: lambda v, p: (p.cancel(0), p.cancel(1), p.stop(1)),
+            4: lambda v, p: (heard.extend(v.news), p.place(1, on((0, 1)))),
+        }
+    )
+    jobs = [job("a", 1, 9), job("b", 1, 9)]
+    result, _ = run(jobs, policy, overheads=Overheads(on_stop="keep"))
+    assert seconds(result, "finish_ns") == [3, 10]
+    assert (result.cancelled, result.columns["iterations"].tolist()) == ((0,), [3, 9])
+    assert Finish(3 * 10**9, 0, cancelled=True) in heard
+    policy = Scripted({0: lambda v, p: p.place(0, on((0, 1))), 3: lambda v, p: p.cancel(0)})
+    assert run(jobs, policy, stop=StopRule(jobs=(0, 1)))[0].stopped_by == "window"
+
+
+def test_a_job_that_does_not_run_cannot_be_cancelled():
+    """A waits at 0, and is not known before it arrives."""
+    for number in (0, 1):
+        policy = Scripted({0: lambda v, p, number=number: p.cancel(number)})
+        with pytest.raises(PlanError, match=r"does not run|is unknown"):
+            run([job("a", 1, 1), job("b", 1, 1, at=9)], policy)
 
 
 def test_limits_are_seen_by_those_that_declare_it():

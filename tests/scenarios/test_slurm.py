@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from artist.core.buckets import members_of, set_of
 from artist.core.cluster import CapacityEvent, Cluster, Machine, Slice
-from artist.core.events import Pending, Start, Stop
+from artist.core.events import Finish, Pending, Start, Stop
 from artist.engine.overheads import Overheads
 from artist.errors import InputError
 from artist.policies.slurm.configuration import Association, Partition, Qos, time_ns
@@ -643,6 +643,61 @@ def test_a_victim_goes_on_for_its_grace_time():
     starts, _, events = run(jobs, policy, overheads=Overheads(on_stop="lose_all"))
     assert [e.time_ns // NS_PER_S for e in events if isinstance(e, Stop)] == [7]
     assert starts == [0, 7]
+
+
+@pytest.mark.parametrize(
+    ("kind", "of_all", "own", "grace_s", "ends"),
+    [
+        ("partition_prio", "REQUEUE", "CANCEL", 0, (3, 8, 1)),
+        ("partition_prio", "CANCEL", None, 0, (3, 8, 1)),
+        ("partition_prio", "CANCEL", None, 4, (7, 12, 1)),
+        ("partition_prio", "CANCEL", "REQUEUE", 0, (131, 8, 1)),
+        ("partition_prio", "CANCEL", "OFF", 0, (10, 15, 0)),
+        ("qos", "REQUEUE", "CANCEL", 0, (3, 8, 1)),
+        ("qos", "CANCEL", None, 4, (7, 12, 1)),
+        ("qos", "CANCEL", "REQUEUE", 0, (131, 8, 1)),
+        ("qos", "CANCEL", "OFF", 0, (10, 15, 0)),
+    ],
+)
+def test_a_victim_with_mode_cancel_ends_as_it_stops(kind, of_all, own, grace_s, ends):
+    """A (4 GPUs, 10 s) runs from 0, u (5 s) may preempt it at 3: a ends at 3, u at 3 + 5, and a is gone.
+
+    With 4 s of grace a ends at 7 with 7 of 10 s done, u at 12. Requeued, with 3 s done, a ends at 124 + 7.
+    Partition and QOS have a mode of their own before that of all; a preemption is counted once.
+    """
+    partitions = [Partition("gpu", Default=True, PreemptMode=own, GraceTime=grace_s), TIERS[1]]
+    qos = [Qos("low", PreemptMode=own, GraceTime=grace_s), Qos("high", Preempt=("low",))]
+    more = {"partitions": partitions} if kind == "partition_prio" else {"qos": qos}
+    jobs = [job("a", 4, 10, qos="low"), job("u", 4, 5, at=3, partition="urgent", qos="high")]
+    policy = slurm(PreemptType=f"preempt/{kind}", PreemptMode=of_all, **more)
+    overheads = Overheads(on_stop="keep")
+    result, events = run_checked(jobs, tiny_cluster(1, 4, cpus=64), policy, overheads=overheads)
+    cancelled = ends[0] in (3, 7)
+    assert [*seconds(result, "finish_ns"), result.columns["preemptions"][0]] == [*ends]
+    assert result.cancelled == ((0,) if cancelled else ())
+    assert result.columns["iterations"].tolist() == [ends[0] if cancelled else 10, 5]
+    assert [e.job for e in events if isinstance(e, Finish) and e.cancelled] == [0] * cancelled
+    assert result.busy_gpu_ns == 4 * ((ends[0] if cancelled else 10) + 5) * NS_PER_S
+
+
+def test_the_usage_of_a_victim_counts_up_to_its_stop():
+    """Victim a of red holds a node, one CPU by Slurm's default, from 0 to 3: 3 CPU-seconds, once.
+
+    Both modes, with and without grace time (4 s more); no usage decays, and priorities are not set anew.
+    """
+    accounts = (Association("red"), Association("red", "u"))
+    for mode, grace_s, used in (("REQUEUE", 0, 3), ("CANCEL", 0, 3), ("REQUEUE", 4, 7), ("CANCEL", 4, 7)):
+        policy = slurm(
+            PreemptType="preempt/partition_prio",
+            PreemptMode=mode,
+            PriorityType="priority/multifactor",
+            PriorityDecayHalfLife=0,
+            partitions=(replace_grace(TIERS[0], grace_s), TIERS[1]),
+            associations=accounts,
+        )
+        jobs = [job("a", 4, 10, account="red", user="u"), job("b", 4, 90, at=3, partition="urgent")]
+        run(jobs, policy, overheads=Overheads(on_stop="lose_all"))
+        assert policy._multifactor._fair_share.usage["red", "u"] == used
 
 
 def replace_grace(partition, grace_s):

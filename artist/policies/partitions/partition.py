@@ -80,7 +80,7 @@ class Partition:
             del self.unfinished[job]
             self.waiting.pop(job, None)
             self._placed.pop(job, None)
-            self.news.append(Finish(event.time_ns, job))
+            self.news.append(replace(event, job=job))
         elif isinstance(event, Stop):
             job = self.here[event.job]
             self.waiting[job] = None
@@ -99,8 +99,9 @@ class Partition:
         changes: dict[int, Allocation | None],
         shifts: dict[int, int],
         reasons: dict[int, str],
+        cancels: list[int],
     ) -> None:
-        """Add a plan of the policy to changes, shifts and reasons by number in the whole cluster."""
+        """Add a plan of the policy to changes, shifts, reasons and cancels by number in the whole cluster."""
         self.news.clear()
         if not isinstance(plan, Plan):
             raise self._error(f"returned {plan!r}; allowed: view.plan()...done()")
@@ -116,6 +117,7 @@ class Partition:
             else:
                 self.waiting.pop(job, None)
                 self._placed[job] = after
+        cancels += map(self.whole_job, plan.cancels)
         for job, shift_ns in plan.shifts.items():
             shifts[self.whole_job(job)] = shift_ns
         reasons |= {self.whole_job(job): reason for job, reason in plan.reasons.items()}

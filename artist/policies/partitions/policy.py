@@ -59,13 +59,14 @@ class Partitions(Around):
         if not (called := self._due(view)) and not self._waking:
             return _NOTHING
         changes, shifts, reasons = dict[int, Allocation | None](), dict[int, int](), dict[int, str]()
+        cancels: list[int] = []
         for partition in called:
             plan = partition.policy.decide(PartitionView(view, partition))
-            partition.carry(plan, changes, shifts, reasons)
+            partition.carry(plan, changes, shifts, reasons, cancels)
             if partition.wake_ns is not None:
                 self._waking[partition] = None
         wakes_ns = [p.wake_ns for p in self._waking if p.wake_ns is not None]
-        return Plan(changes, {}, min(wakes_ns, default=None), shifts, reasons=reasons)
+        return Plan(changes, {}, min(wakes_ns, default=None), shifts, 0, reasons, tuple(cancels))
 
     def concerns(self, news: Sequence[Event]) -> bool:
         """Return whether events call the policy of a partition, rather than wait for its next call."""

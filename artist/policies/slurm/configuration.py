@@ -16,7 +16,7 @@ from artist.units import NS_PER_S
 
 _TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 Tres = dict[str, Annotated[float, Field(ge=0)]]
-Mode = Literal["OFF", "REQUEUE"]
+Mode = Literal["OFF", "REQUEUE", "CANCEL"]
 
 
 def time_ns(text: str | float) -> int:
@@ -69,7 +69,7 @@ class Partition:
     MaxTime, DefaultTime
         Limit of jobs: the most, and that of jobs without one.
     PreemptMode, GraceTime
-        Whether its jobs may be preempted; seconds until they stop.
+        Whether its jobs may be preempted, and then wait again or end; seconds until they stop.
     LLN
         Whether jobs get the nodes with the most free CPUs.
     TRESBillingWeights
@@ -98,7 +98,7 @@ class Qos:
     Priority, UsageFactor, GraceTime
         Of its jobs: priority over those of the other QOS, factor of their usage, seconds until they stop.
     Preempt, PreemptMode
-        The QOS that its jobs may preempt; whether its own jobs may be preempted.
+        The QOS that its jobs may preempt; whether its own may be preempted, and then wait again or end.
     GrpTRES, GrpJobs
         The most that its running jobs use together, by cpu, gres/gpu and node; the most running jobs.
     MaxTRESPerUser, MaxJobsPerUser

@@ -19,7 +19,7 @@ Differs from Slurm: loops take no time and find all events of their instant done
 time limits of the loops have no meaning; a victim without grace time stops at the start of the job that it
 makes room for, and nodes are free as soon as a job ends. The main loop has no pass over the whole queue every
 sched_interval. A job gets the fewest nodes that its GPUs need, with equal numbers of GPUs. Jobs that name no
-CPUs have those in proportion to their GPUs. PreemptMode has no CANCEL, SUSPEND and GANG, and there are no
+CPUs have those in proportion to their GPUs. PreemptMode has no SUSPEND and GANG, and there are no
 reservations, licenses, features, arrays and heterogeneous jobs.
 """
 
@@ -43,7 +43,7 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.errors import InputError, PlanError
 from artist.policies.parts.parameters import STRICT
-from artist.policies.slurm.configuration import Association, Names, Partition, Qos, Time, Tres, time_ns
+from artist.policies.slurm.configuration import Association, Mode, Names, Partition, Qos, Time, Tres, time_ns
 from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.job import Job, Need
 from artist.policies.slurm.limits import Limits
@@ -87,7 +87,7 @@ class Slurm:
     PriorityFavorSmall: bool = False
     PriorityFlags: tuple[Literal["NO_FAIR_TREE"], ...] = ()
     PreemptType: PreemptPlugin = "preempt/none"
-    PreemptMode: Literal["OFF", "REQUEUE"] = "OFF"
+    PreemptMode: Mode = "OFF"
     TopologyPlugin: Literal["topology/none", "topology/tree"] = "topology/none"
     Weight: dict[int, Names] = field(default_factory=dict)
     partitions: tuple[Partition, ...] = ()
@@ -193,7 +193,10 @@ class Slurm:
         self._take_in(view, scheduler)
         for number, stop_ns in list(self._leaving.items()):
             if stop_ns <= now_ns:
-                self._requeue(scheduler, number, now_ns, plan)
+                self._stop(plan, scheduler, scheduler.running[number])
+                del self._leaving[number]
+                scheduler.preempt(number, now_ns)
+                self._changed = True
         if self._multifactor is not None and now_ns >= self._calculated_ns + self._period_ns:
             self._recalculate(scheduler, now_ns)
         self._carry_out(scheduler.main(now_ns), scheduler, now_ns, plan)
@@ -249,7 +252,7 @@ class Slurm:
                 fair_share,
                 cluster,
             )
-        return Scheduler(cluster, nodes, depths, self._limits, preemption)
+        return Scheduler(cluster, nodes, depths, self._limits, preemption, self._bill)
 
     def _take_in(self, view: ClusterView, scheduler: Scheduler) -> None:
         """Follow the news: arrivals, ends, evictions, and machines that come and go."""
@@ -264,19 +267,16 @@ class Slurm:
                 self._bill(scheduler.end(event.job), event.time_ns)
                 self._leaving.pop(event.job, None)
             elif isinstance(event, Stop) and event.job in scheduler.running:
-                self._requeue(scheduler, event.job, event.time_ns, None)
+                self._bill(scheduler.running[event.job], event.time_ns)
+                self._leaving.pop(event.job, None)
+                scheduler.requeue(event.job, event.time_ns)
         if any(isinstance(event, MachineEvent) for event in view.news) or not view.all_open:
             scheduler.nodes.open = set_of([m for m, takes in enumerate(view.accepts.tolist()) if takes])
         self._changed = self._changed or bool(view.news)
 
-    def _requeue(self, scheduler: Scheduler, number: int, now_ns: int, plan: PlanBuilder | None) -> None:
-        """Let a victim wait again."""
-        if plan is not None:
-            plan.stop(number)
-        self._bill(scheduler.running[number], now_ns)
-        self._leaving.pop(number, None)
-        scheduler.requeue(number, now_ns)
-        self._changed = True
+    def _stop(self, plan: PlanBuilder, scheduler: Scheduler, victim: Job) -> None:
+        """Plan the stop of a victim, or its end."""
+        (plan.cancel if scheduler.cancels(victim) else plan.stop)(victim.number)
 
     def _bill(self, job: Job, ended_ns: int) -> None:
         """Add the usage of a job that ended."""
@@ -297,7 +297,7 @@ class Slurm:
         started = {job.number for job, _ in decision.starts}
         for victim, job in decision.victims:
             if job.number in started:
-                plan.stop(victim.number)
+                self._stop(plan, scheduler, victim)
             else:
                 grace_ns = seconds_to_ns(scheduler.grace_s(victim))
                 self._leaving.setdefault(victim.number, now_ns + grace_ns)

@@ -43,6 +43,10 @@ class Preemption:
             cmp_to_key(compare) if self._type == "preempt/qos" and self._mode != "OFF" else attrgetter("rank")
         )
 
+    def cancels(self, victim: Job) -> bool:
+        """Return whether a victim ends, rather than waits again."""
+        return self._mode_of(victim) == "CANCEL"
+
     def grace_s(self, victim: Job) -> float:
         """Return the grace time of a victim in s."""
         by_qos = self._type == "preempt/qos" and victim.qos is not None
@@ -87,11 +91,15 @@ class Preemption:
     def _is_candidate(self, job: Job, victim: Job) -> bool:
         if self._type == "preempt/partition_prio":
             lower = victim.partition.PriorityTier < job.partition.PriorityTier
-            return lower and (victim.partition.PreemptMode or self._mode) != "OFF"
+            return lower and self._mode_of(victim) != "OFF"
         if self._type == "preempt/qos" and job.qos is not None and victim.qos is not None:
             may = victim.qos.Name in job.qos.Preempt
-            return may and (victim.qos.PreemptMode or self._mode) != "OFF"
+            return may and self._mode_of(victim) != "OFF"
         return False
+
+    def _mode_of(self, victim: Job) -> str:
+        of = victim.qos if self._type == "preempt/qos" and victim.qos is not None else victim.partition
+        return of.PreemptMode or self._mode
 
     def _standing(self, victim: Job) -> int:
         if self._type == "preempt/qos":

@@ -2,7 +2,7 @@
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import islice
@@ -62,13 +62,24 @@ class Scheduler:
         Jobs by number.
     nodes
         The nodes, without the jobs that have ended.
+
+    Parameters
+    ----------
+    bill
+        Adds the usage of a victim up to its stop.
     """
 
     def __init__(
-        self, cluster: Cluster, nodes: Nodes, depths: Depths, limits: Limits, preemption: Preemption
+        self,
+        cluster: Cluster,
+        nodes: Nodes,
+        depths: Depths,
+        limits: Limits,
+        preemption: Preemption,
+        bill: Callable[[Job, int], None] = lambda job, ended_ns: None,
     ) -> None:
         self._cluster, self.nodes, self._depths = cluster, nodes, depths
-        self._limits, self._preemption = limits, preemption
+        self._limits, self._preemption, self._bill = limits, preemption, bill
         self.waiting: dict[int, Job] = {}
         self.running: dict[int, Job] = {}
         self.held_ns: dict[int, int] = {}  # requeued jobs that wait, and the time from which they may start
@@ -101,6 +112,18 @@ class Scheduler:
         job = self.waiting.pop(number)
         self._queue.remove(job)
         self.held_ns.pop(number, None)
+
+    def cancels(self, victim: Job) -> bool:
+        """Return whether a victim ends, rather than waits again."""
+        return self._preemption.cancels(victim)
+
+    def preempt(self, number: int, now_ns: int) -> None:
+        """Let a victim wait again, or end it, and bill it."""
+        self._bill(self.running[number], now_ns)
+        if self.cancels(self.running[number]):
+            self.end(number)
+        else:
+            self.requeue(number, now_ns)
 
     def requeue(self, number: int, now_ns: int) -> None:
         """Let a running job wait again."""
@@ -205,7 +228,7 @@ class Scheduler:
                 if any(self._preemption.grace_s(victim) for victim in victims):
                     return False
                 for victim in victims:
-                    self.requeue(victim.number, now_ns)
+                    self.preempt(victim.number, now_ns)
                 self.start(job, chosen, now_ns)
                 decision.starts.append((job, chosen))
                 return True

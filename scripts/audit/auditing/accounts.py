@@ -58,6 +58,7 @@ class Account:
     last_start_ns: int = 0
     finish_ns: int | None = None
     timed_out: bool = False
+    cancelled: bool = False
     queueing_ns: int = 0
     running_ns: int = 0
     overhead_ns: int = 0

@@ -152,7 +152,9 @@ class Replay:
         else:
             self._release(now, account)
             account.state = "finished"
-            account.timed_out = reason == "timeout"
+            account.timed_out, account.cancelled = reason == "timeout", reason == "cancelled"
+            if account.cancelled:
+                account.count("preempted")
             self._check_limit(now, account)
             account.finish(now, self._notice_ns)
 

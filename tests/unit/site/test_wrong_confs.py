@@ -78,7 +78,7 @@ WRONG = [  # text, and what both lines must have
     ("TopologyParam=Dragonfly", "would change", "Dragonfly"),
     (MULTIFACTOR + "PriorityFlags=MAX_TRES", "would change", "MAX_TRES"),
     (PREEMPTS + "PreemptParameters=youngest_first", "would change", "youngest_first"),
-    ("PreemptType=preempt/partition_prio\nPreemptMode=CANCEL", "PreemptMode: wrong value", "'CANCEL'"),
+    ("PreemptType=preempt/partition_prio\nPreemptMode=WITHIN", "PreemptMode: wrong value", "'CANCEL'"),
     (PREEMPTS + "PartitionName=a Nodes=ALL PreemptMode=SUSPEND", "PreemptMode: wrong value", "'SUSPEND'"),
     ("PreemptMode=SUSPEND,GANG", "PreemptMode: wrong value", "GANG"),
     ("PreemptType=preempt/job_prio", "PreemptType: wrong value", "'preempt/qos'"),
