@@ -14,13 +14,23 @@ from artist.report.images import all_drawn, drawn
 from artist.report.page.comparison_table import comparison_table
 from artist.report.page.gains_table import NOTE as GAINS_NOTE
 from artist.report.page.gains_table import gains_table
-from artist.report.page.grouped_tables import TOP_MEMBERS, links_table, members_table, seen_table, steps_table
+from artist.report.page.grouped_tables import (
+    TOP_MEMBERS,
+    causes_table,
+    links_table,
+    members_table,
+    seen_table,
+    sizes_table,
+    steps_table,
+)
 from artist.report.page.page import Glance, Section, report_page
 from artist.report.words.answers import answers
 from artist.report.words.cautions import cautions
 from artist.report.words.fabrics import waiting_for_network
 from artist.report.words.job_types import job_types
 from artist.report.words.notes import (
+    CAUSES,
+    JOB_SIZES,
     LINKS,
     MORE_COLUMNS,
     PROFILING,
@@ -75,6 +85,8 @@ def report_files(
     tables = [Section("comparison", "Comparison", table, tuple(notes), (MORE_COLUMNS,))]
     seen = seen_table(comparison)
     tables += [] if seen is None else [Section("seen", "Seen against simulated", seen, (SEEN_NOTE,))]
+    sizes = sizes_table(comparison.groups)
+    tables += [] if sizes is None else [Section("sizes", "Jobs by size", sizes, (JOB_SIZES,))]
     changes = gains(comparison, competing)
     if (by_group := gains_table(comparison, changes)) is not None:
         tables.append(Section("gains", "Who gains, who pays", by_group, (GAINS_NOTE,)))
@@ -119,7 +131,12 @@ def report_files(
         ),
         tables,
         figures,
-        [*_links_section(comparison), *_steps_section(comparison), *_member_sections(comparison, digests)],
+        [
+            *_causes_section(comparison),
+            *_links_section(comparison),
+            *_steps_section(comparison),
+            *_member_sections(comparison, digests),
+        ],
         lists,
         made_by(comparison),
     )
@@ -142,6 +159,11 @@ def _interference(comparison: Comparison) -> dict[int, float]:
     rows = [row for row, group in enumerate(comparison.groups) if all(map(has_job_types, group.runs))]
     shares = {row: read_interference(comparison.groups[row].runs) for row in rows}
     return {row: share for row, share in shares.items() if share is not None}
+
+
+def _causes_section(comparison: Comparison) -> list[Section]:
+    table = causes_table(comparison.groups)
+    return [] if table is None else [Section("causes", "Failures by cause", table, (CAUSES,))]
 
 
 def _links_section(comparison: Comparison) -> list[Section]:

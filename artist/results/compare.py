@@ -13,6 +13,7 @@ CODE = "code"  # a column only where runs of one config were made by different c
 _LONG_LABEL = 36
 _MAX_ALONG, _MAX_IDLE = 8, 4
 _PLAIN = 2  # obscurity of a setting
+_FAILURES = "cluster.failures"
 _NO_INPUT = ("hydra", "output", "network.cache")  # parts of a config that do not change results
 IDLE_SEEDS = "the seed changes nothing"
 _OF_ONE_RUN = ("seed", "run", "setting")  # parts of a summary that a seed may change without any result
@@ -132,9 +133,12 @@ def competing(
 ) -> tuple[list[int], dict[tuple[str, ...], list[int]]]:
     """Return the columns in which competing rows differ, and the rows of each scenario by their other values.
 
-    Where no two rows compete, all of them do.
+    Where no two rows compete, all of them do, but for failures, which nobody chooses.
     """
-    for at in ([i for i, key in enumerate(keys) if key in choices], list(range(len(keys)))):
+    for at in (
+        [i for i, key in enumerate(keys) if key in choices],
+        [i for i, key in enumerate(keys) if key != _FAILURES],
+    ):
         rows: dict[tuple[str, ...], list[int]] = {}
         for row, value in enumerate(values):
             rows.setdefault(tuple(text for i, text in enumerate(value) if i not in at), []).append(row)
@@ -147,9 +151,10 @@ def _choices(keys: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Return the keys among which the user chooses: those of the policy, and those named."""
     named = {name: key_index(keys, name) for name in names}
     for name, at in named.items():
-        if at is None:
-            allowed = ", ".join(map(short_key, keys))
-            raise InputError("no such key tells rows apart", where="--choose", found=name, allowed=allowed)
+        if at is None or keys[at] == _FAILURES:
+            allowed = ", ".join(short_key(key) for key in keys if key != _FAILURES)
+            fault = "no such key tells rows apart" if at is None else "failures are scenarios, not choices"
+            raise InputError(fault, where="--choose", found=name, allowed=allowed)
     return tuple(key for i, key in enumerate(keys) if of_policy(key) or key == VARIANT or i in named.values())
 
 

@@ -122,6 +122,26 @@ def test_failures_are_the_runs_own_whatever_other_causes_there_are():
     assert both == alone
 
 
+def test_all_policies_of_a_seed_meet_the_same_failures():
+    """FIFO and SRTF, whose runs differ, see one sequence of failures of machines up to the end of both."""
+    cluster = racks(2, 2)
+    jobs = [job(f"j{at}", 8 * (1 + at % 3), 40_000 // (1 + at), at=100 * at) for at in range(12)]
+    cause = {"cause": "gpu", "per_1000_days": 2000, "repair_h": 1}
+    runs = {}
+    for order in ("fifo", "srtf"):
+        result, log = run_checked(
+            jobs, cluster, Ordered(order=order), failures=endless(cluster, cause, seed=7)
+        )
+        failed = [(e.time_ns, e.type, e.machine) for e in log if isinstance(e, MachineEvent)]
+        runs[order] = (result.end_ns, seconds(result, "finish_ns"), failed)
+    end_ns = min(end for end, *_ in runs.values())
+    (_, fifo_s, fifo), (_, srtf_s, srtf) = runs.values()
+    assert fifo_s != srtf_s
+    met = [event for event in fifo if event[0] < end_ns]
+    assert len(met) > 5
+    assert met == [event for event in srtf if event[0] < end_ns]
+
+
 def slow(at, machine, factor):
     return CapacityEvent(seconds_to_ns(at), "slow", machine, cause="link", factor=factor)
 

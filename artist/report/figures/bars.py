@@ -14,8 +14,11 @@ from artist.results.scenarios import Contest, scenario_rows
 from artist.tables.grid import clip
 
 # From dark to light, so that stacked parts can be told apart in grey; hatches help neighbours.
-SHADES = ("#08306b", "#2f7ebc", "#f0a500", "#b35806", "#9ecae1", "#8c2d04", "#e8e8e8")
-HATCHES = ("", "", "//", "", "..", "xx", "\\\\")
+SHADES = (
+    "#08306b", "#2f7ebc", "#f0a500", "#b35806", "#9ecae1", "#8c2d04", "#e8e8e8",
+    "#d7301f", "#fdbb84", "#c994c7", "#a1d99b", "#888888", "#fafafa",
+)  # fmt: skip
+HATCHES = ("", "", "//", "", "..", "xx", "\\\\", "", "//", "..", "", "xx", "")
 _BAR_IN = 0.24
 
 

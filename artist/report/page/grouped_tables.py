@@ -6,8 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from artist.report.page.datatable import Cell, Column, DataTable
-from artist.results.compare import Comparison
+from artist.results.compare import Comparison, Replicates
 from artist.results.digest import Digest, Member
+from artist.results.failures import by_size, failures_by_cause, has_failures
+from artist.results.jobcolumns import DEMANDS
 from artist.results.links import SharedLink
 from artist.results.measures import column_unit, number_texts
 from artist.results.seen import Record, groups_of, have_seen, seen_of
@@ -73,6 +75,36 @@ def seen_table(comparison: Comparison) -> DataTable | None:
 def _of_group(of: Record) -> str:
     word = {"gpus": "GPUs:", "vc": "VC"}.get(of["by"], of["by"])
     return f"{word} {of['value']}".strip() or "all jobs"
+
+
+def causes_table(groups: Sequence[Replicates]) -> DataTable | None:
+    """Return the table of failures by cause; None if no machine failed."""
+    counts = {group.name: failures_by_cause(group) for group in groups}
+    causes = sorted({cause for of_row in counts.values() for cause in of_row})
+    pairs = [(cause, row) for cause in causes for row, of_row in counts.items() if cause in of_row]
+    numbers = [
+        Numbers(name, title, "count", [counts[row][cause][i] for cause, row in pairs])
+        for i, (name, title) in enumerate((("failures", "failures of machines"), ("stops", "jobs stopped")))
+    ]
+    return _grouped("causes", (("cause", "cause"), ("row", "row")), pairs, numbers, lines=True)
+
+
+def sizes_table(groups: Sequence[Replicates]) -> DataTable | None:
+    """Return the table of jobs by size, all of them first; None if machines fail in no row."""
+    if not any(map(has_failures, groups)):
+        return None
+    of_rows = [(group.name, of) for group in groups for of in by_size(group)]
+    rows = sorted(of_rows, key=lambda entry: ("", *DEMANDS).index(entry[1].size))
+    jct, mttf = [of.jct_s for _, of in rows], [of.mttf_s for _, of in rows]
+    numbers = (
+        Numbers("jobs", "jobs", "count", [of.jobs for _, of in rows]),
+        Numbers("jct", "JCT mean", "time", jct, *column_unit("time", jct)),
+        Numbers("stops", "stops by failures", "count", [of.stops for _, of in rows]),
+        Numbers("mttf", "MTTF", "time", mttf, *column_unit("time", mttf)),
+        Numbers("effective", "effective", "fraction", [of.effective for _, of in rows], "% of time", 100),
+    )
+    pairs = [(f"{of.size} GPU{'s' * (of.size != '1')}" if of.size else "all", row) for row, of in rows]
+    return _grouped("sizes", (("size", "jobs of"), ("row", "row")), pairs, numbers, lines=True)
 
 
 def members_table(name: str, title: str, digests: Sequence[Digest]) -> DataTable | None:

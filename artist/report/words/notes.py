@@ -77,6 +77,16 @@ PROFILING = (
     "Table II. CPUs per GPU: asked for, and held in the end; medians over finished jobs of the model, the "
     "shorter ones included."
 )
+CAUSES = (
+    "Failures of machines while the run lasted, slow ones not counted, and the jobs that they stopped; means "
+    "over replicates."
+)
+JOB_SIZES = (
+    "By the GPUs that jobs ask for; all jobs first. JCT is over finished jobs. MTTF: time for which jobs "
+    "hold GPUs, per failure that stopped one. Effective: useful work, of the GPU time held. An evicted large "
+    "job may wait while small ones pass, so the mean over all jobs can fall as failures grow. Replicates are "
+    "pooled; jobs and stops are means over them."
+)
 _MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
 _MAX_VALUES, _MAX_CHARS = 8, 90
 _MEMBERS = (
