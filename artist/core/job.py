@@ -155,6 +155,8 @@ class JobSpec:
         Of the site's scheduler, as in Slurm; empty if not known.
     priority
         Priority that the site's scheduler gave it, a higher one first; None if not known.
+    nice
+        By which its user lowered its priority, as by Slurm's --nice; negative if it was raised.
     started_ns
         Start on the site where the trace was recorded, from the start of the simulation; None if not known.
     first_shorter_ns
@@ -179,6 +181,7 @@ class JobSpec:
     account: str = ""
     qos: str = ""
     priority: float | None = None
+    nice: int = 0
     started_ns: int | None = None
     first_shorter_ns: int = 0
 

@@ -130,6 +130,10 @@ class JobColumns(Protocol):
         """Priority of the trace, None where it has none."""
 
     @property
+    def nice(self) -> npt.NDArray[np.object_]:
+        """By which jobs lower their priority, as by Slurm's --nice."""
+
+    @property
     def guaranteed(self) -> Bools:
         """True for jobs whose GPUs are guaranteed; the others take idle GPU time."""
 

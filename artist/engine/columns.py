@@ -194,6 +194,10 @@ class Columns:
         return self._known.of_all("priority")[self.job]
 
     @property
+    def nice(self) -> npt.NDArray[np.object_]:
+        return self._known.of_all("nice")[self.job]
+
+    @property
     def guaranteed(self) -> Bools:
         return self._known.of_all("guaranteed")[self.job].astype(np.bool_)
 

@@ -178,6 +178,7 @@ FIELDS: tuple[Field, ...] = (
     Text("qos", "qos", optional=True),
     Number("priority", -(2.0**31), 2.0**32 - 3, "priority",
            default=np.nan, value=float, optional=True),  # the site's, a higher one first
+    Number("nice", -(2.0**31) + 3, 2.0**31 - 3, "nice", whole=True, default=0, optional=True),  # Slurm's
     Number("nodes", 0, 1e6, whole=True, default=np.nan, optional=True),  # machines that it ran on
     Text("reservation", optional=True),
     Text("loop", optional=True),  # of the site's scheduler that started it: SchedMain, SchedBackfill ...

@@ -514,6 +514,23 @@ def test_a_job_that_can_never_start_is_refused_before_the_clock_starts(settings,
         assert policy.notes(cluster, [replace(wrong, demand=replace(wrong.demand, gpus=2))]) == []
 
 
+def test_nice_lowers_a_priority():
+    """Behind r, to 10, wait a (nice 100 at 1), b (0 at 2) and c (-100 at 3), 10 s each.
+
+    Basic: r has -1, a -2 - 100, b, below the lowest so far, -103, c -104 + 100: c, a, b. So a stays before
+    the jobs that come later, as in Slurm. Multifactor without weights: 0 - nice, at least 1, so 1, 1 and 100:
+    c, then a and b by submission; with 500 for the partition 400, 500 and 600: c, b, a.
+    """
+    jobs = [job("r", 4, 10)]
+    jobs += [
+        replace(job(n, 4, 10, at=at), nice=v) for n, at, v in (("a", 1, 100), ("b", 2, 0), ("c", 3, -100))
+    ]
+    assert run(jobs, slurm())[0] == [0, 20, 30, 10]
+    assert run(jobs, slurm(PriorityType="priority/multifactor"))[0] == [0, 20, 30, 10]
+    weighted = slurm(PriorityType="priority/multifactor", PriorityWeightPartition=500)
+    assert run(jobs, weighted)[0] == [0, 30, 20, 10]
+
+
 # --- preemption
 
 TIERS = (Partition("gpu", Default=True), Partition("urgent", PriorityTier=10, PreemptMode="OFF"))

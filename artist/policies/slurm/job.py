@@ -35,6 +35,8 @@ class Job:
         Time of its submission or last requeue; time from which it may start, and from which its age counts.
     priority
         A higher one first, after the tier of the partition.
+    nice
+        By which its user lowers it.
     start_ns
         Its start, while it runs; -1 for none.
     billing
@@ -56,6 +58,7 @@ class Job:
     account: str = ""
     user: str = ""
     priority: int = 0
+    nice: int = 0
     start_ns: int = -1
     billing: float = 1.0
 

@@ -9,7 +9,7 @@ them by their limits. Jobs of a higher tier or QOS may preempt others. A job abo
 or user waits and holds up none.
 
 Settings have the names of slurm.conf and sacctmgr; nodes are the machines, leaf switches of topology/tree the
-racks. A job's partition, account, QOS, user and limit are those of the trace.
+racks. A job's partition, account, QOS, user, limit and nice value are those of the trace.
 
 Source: Slurm's documentation (22.05): sched_config, slurm.conf(5), priority_multifactor, fair_tree, preempt,
 qos, resource_limits, topology; rules that it leaves open from its source (backfill.c, job_scheduler.c,
@@ -122,7 +122,7 @@ class Slurm:
         self._leaving: dict[int, int] = {}  # victims in their grace time, and its end
         self._shapes: dict[tuple[Demand, str], Shape] = {}
         self._calculated_ns = self._filled_ns = -UNLIMITED_NS
-        self._changed = False
+        self._changed, self._lowest = False, 0  # the lowest of priority/basic so far
         self._reasons: dict[int, str] = {}  # for which jobs wait
 
     def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> list[str]:
@@ -260,7 +260,11 @@ class Slurm:
         if arrived:
             for job in self._jobs(view, arrived):
                 multifactor = self._multifactor
-                job.priority = multifactor.priority(job, view.now_ns) if multifactor else -job.number
+                if multifactor:
+                    job.priority = multifactor.priority(job, view.now_ns)
+                else:
+                    job.priority = self._lowest - 1 - job.nice
+                    self._lowest = min(self._lowest, job.priority)
                 scheduler.submit(job)
         for event in view.news:
             if isinstance(event, Finish) and event.job in scheduler.running:
@@ -337,9 +341,13 @@ class Slurm:
         """Yield jobs that have arrived."""
         columns = view.columns(numbers)
         texts = (columns.partition, columns.account, columns.qos, columns.user)
-        rows = zip(numbers, columns.submit_ns.tolist(), columns.limit_ns.tolist(), *texts, strict=True)
-        for number, submit_ns, limit_ns, *names in rows:
-            yield self._job(number, view.demand(number), submit_ns, limit_ns, view.cluster, *names)
+        times = columns.submit_ns.tolist(), columns.limit_ns.tolist()
+        for number, submit_ns, limit_ns, nice, *names in zip(
+            numbers, *times, columns.nice.tolist(), *texts, strict=True
+        ):
+            job = self._job(number, view.demand(number), submit_ns, limit_ns, view.cluster, *names)
+            job.nice = nice
+            yield job
 
     def _job(
         self,

@@ -25,7 +25,7 @@ class Weights(NamedTuple):
 
 
 class Multifactor:
-    """priority/multifactor: the sum of weights x factors of 0 to 1.
+    """priority/multifactor: the sum of weights x factors of 0 to 1, less the nice value; at least 1.
 
     - age: time since the job became eligible / PriorityMaxAge;
     - fair share: `artist.policies.slurm.fair_share`;
@@ -73,7 +73,7 @@ class Multifactor:
             parts += weights.qos * job.qos.Priority / self._max_qos
         if weights.fair_share and self._fair_share is not None:
             parts += weights.fair_share * self._fair_share.factor(job.account, job.user)
-        return max(1, int(parts))
+        return max(1, int(parts - job.nice))
 
     def end(self, job: Job, now_ns: int) -> None:
         """Add the usage of a job that ends, or stops."""

@@ -17,7 +17,13 @@ from artist.workload.readers.canonical import CanonicalCsv
 from artist.workload.readers.columns import ColumnsCsv
 
 ROOT = Path(__file__).resolve().parents[3]
-MADE = {"job_id", "submit_ns", "iterations", "compute_ns"}  # of several columns, or of their own type
+MADE = {
+    "job_id",
+    "submit_ns",
+    "iterations",
+    "compute_ns",
+    "first_shorter_ns",
+}  # of several columns, or of their own type
 MADE |= {f"demand.measured_{what}" for what in ("speed", "worth")}  # of measured_on and the cluster
 CHANGES = ("start", "resume", "restart", "migrate", "resize", "retune")  # the costs of docs/architecture.md
 NAMES = [field.name for field in FIELDS]
@@ -79,6 +85,7 @@ GIVEN = {  # a value of each column that few traces have: as text, as the job's
     "account": ("physics", "physics"),
     "qos": ("high", "high"),
     "priority": ("-1", -1.0),  # as in Kubernetes, and no filler
+    "nice": ("-5", -5),
     "nodes": ("2", None),
     "reservation": ("course", None),
     "loop": ("SchedBackfill", None),
