@@ -42,7 +42,7 @@ def check_jobs(
             raise InputError("not a sound job", where=where, found=values, allowed="stages of 0 ns or more")
         demand = spec.demand
         if spec.ideal_ns > MAX_NS or spec.submit_ns > MAX_NS:
-            size = f"{spec.ideal_ns / 3.6e12:.0f} h from second {spec.submit_ns / 1e9:.0f}"
+            size = f"{spec.ideal_ns / 3.6e12:,.0f} h from second {spec.submit_ns / 1e9:.0f}"
             allowed = f"{MAX_NS / 3.6e12:,.0f} h"
             raise InputError("too long to count", where=where, found=size, allowed=allowed)
         if demand not in reasons:

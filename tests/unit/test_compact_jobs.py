@@ -100,5 +100,5 @@ def test_the_first_job_that_can_never_run_is_named():
         check_jobs(built(4, gpus=[1, 2, 9, 9]), tiny_cluster())
     numbers = (np.array(value) for value in ([0, 0, 0], [1, 1, MAX_NS // S + 1], [S] * 3))
     long = CompactJobs("abc", *numbers, [built(1)[0]], np.zeros(3))
-    with pytest.raises(InputError, match=r"job 'c': too large"):
+    with pytest.raises(InputError, match=r"job 'c': too long to count"):
         check_jobs(long, tiny_cluster())
