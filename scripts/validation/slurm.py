@@ -314,12 +314,12 @@ def _job_sized(self: NodeSpace, begin_ns: int, end_ns: int, nodes: int) -> None:
     """Reserve nothing."""
 
 
-def _exact(nodes: Nodes, job: Job, among: int, *_: object) -> tuple[int, int] | None:
+def _exact(nodes: Nodes, job: Job, among: int, *_: object) -> int | None:
     """Return the first end of a job after which one fits, without windows."""
     for end_ns in (0, *(use.end_ns for use in nodes.uses if use.nodes & among)):
         able = nodes.able_by(job.need, end_ns) & among
         if able.bit_count() >= job.nodes:
-            return end_ns, nodes.choose(able, job.nodes, end_ns)
+            return end_ns
     return None
 
 

@@ -16,7 +16,7 @@ from artist.policies.slurm.job import Job, Need
 from artist.policies.slurm.nodes import Nodes
 from artist.policies.slurm.policy import Slurm, _billing
 from artist.policies.slurm.priority import Multifactor, Weights
-from artist.policies.slurm.starts import NodeSpace, earliest
+from artist.policies.slurm.starts import NodeSpace, chosen_at, earliest
 from artist.testing.conformance import PolicyConformance
 from artist.testing.tiny import job as plain
 from artist.testing.tiny import run_checked, seconds, tiny_cluster
@@ -159,8 +159,8 @@ def planned(ends, count, among):
     for node, end_s in ends.items():
         nodes.take(node, end_s * NS_PER_S, (Slice(node, 1, 1),))
     one = Job(9, count, Need(1, 1, 0), count, count, 0, 1, (0b11111,), Partition("p"), 0, 0)
-    start_ns, chosen = earliest(nodes, one, set_of(among))
-    return start_ns / NS_PER_S, members_of(chosen)
+    start_ns = earliest(nodes, one, set_of(among))
+    return start_ns / NS_PER_S, members_of(chosen_at(start_ns, nodes, one, set_of(among)))
 
 
 @pytest.mark.parametrize(
@@ -203,18 +203,18 @@ def test_periods_of_the_table_of_reservations():
     space = NodeSpace(0, 100, 0b11)
     space.reserve(20, 40, 0b01)
     space.reserve(40, 60, 0b10)
-    assert space.free(10, 30) == (0b10, 40)
-    assert space.free(10, 19) == (0b11, 40)
-    assert space.free(10, 20) == (0b10, 40)  # both ends included
-    assert space.free(50, 70) == (0b01, 60)
-    assert space.free(60, 200) == (0b11, None)
+    assert (space.free(10, 30), space.later_ns(10, 30)) == (0b10, 40)
+    assert (space.free(10, 19), space.later_ns(10, 19)) == (0b11, 40)
+    assert (space.free(10, 20), space.later_ns(10, 20)) == (0b10, 40)  # both ends included
+    assert (space.free(50, 70), space.later_ns(50, 70)) == (0b01, 60)
+    assert (space.free(60, 200), space.later_ns(60, 200)) == (0b11, None)
     assert not space.overlaps(0, 20, 0b11)
     assert space.overlaps(0, 21, 0b01)
     assert not space.overlaps(0, 40, 0b10)
     assert space.records == 4
     space.reserve(20, 40, 0b10)
     space.reserve(40, 60, 0b01)
-    assert space.free(30, 30) == (0, 60)
+    assert (space.free(30, 30), space.later_ns(30, 30)) == (0, 60)
     space.reserve(40, 50, 0b01)
     assert space.records == 6
 

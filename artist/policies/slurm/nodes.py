@@ -4,7 +4,7 @@ Sets of nodes are integers with one bit per node (`artist.core.buckets`).
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import or_
@@ -39,6 +39,7 @@ class _Node:
     free: list[int]
     uses: dict[int, tuple[int, Slice]] = field(default_factory=dict)
     later: list[tuple[int, int, int, int]] = field(default_factory=list)  # end of each use, and the free then
+    able: dict[Need, int] = field(default_factory=dict)  # `able_ns` by need
 
     def free_by(self, end_ns: int) -> tuple[int, ...]:
         """Return GPUs, CPUs and memory that are free once the jobs that end by a time have ended."""
@@ -47,11 +48,15 @@ class _Node:
 
     def able_ns(self, need: Need) -> int:
         """Return the end of the job after which a node has room, `NEVER` if it is too small."""
-        gpus, cpus, memory = need
-        fits = (
-            end for end, *free in self._later() if free[0] >= gpus and free[1] >= cpus and free[2] >= memory
-        )
-        return next(fits, NEVER)
+        if need not in self.able:
+            gpus, cpus, memory = need
+            fits = (
+                end
+                for end, *free in self._later()
+                if free[0] >= gpus and free[1] >= cpus and free[2] >= memory
+            )
+            self.able[need] = next(fits, NEVER)
+        return self.able[need]
 
     def _later(self) -> list[tuple[int, int, int, int]]:
         if len(self.later) < len(self.uses):
@@ -64,6 +69,7 @@ class _Node:
 
 
 NEVER = 2**62
+Planned = tuple[Need, int, int, bool, tuple[int, ...]]  # need, nodes, places, LLN, those it may preempt
 
 
 class Nodes:
@@ -75,8 +81,8 @@ class Nodes:
         The nodes that take new work.
     uses
         Running jobs by planned end.
-    planned
-        Starts that were looked up since the last change.
+    planned, chosen
+        Starts, and the nodes then, that were looked up since the last change.
 
     Parameters
     ----------
@@ -97,7 +103,8 @@ class Nodes:
         self._able: dict[Need, int] = {}
         self._later: dict[Need, tuple[list[int], list[int]]] = {}  # ends, and the nodes that are able by then
         self._leaves = leaves
-        self.planned: dict[tuple[Need, int, int, bool, tuple[int, ...]], tuple[int, int] | None] = {}
+        self.planned: dict[Planned, int | None] = {}
+        self.chosen: dict[Planned, int] = {}
 
     # --- state
 
@@ -135,8 +142,10 @@ class Nodes:
         free[1] += sign * part.cpus
         free[2] += sign * part.memory_bytes
         node.later.clear()
+        node.able.clear()
         self._later.clear()
         self.planned.clear()
+        self.chosen.clear()
         for need, able in self._able.items():
             fits = free[0] >= need.gpus and free[1] >= need.cpus and free[2] >= need.memory_bytes
             self._able[need] = able | bit if fits else able & ~bit
@@ -159,16 +168,27 @@ class Nodes:
         if without:
             ended = [use.job for use in self.uses if use.end_ns <= end_ns or use.job in without]
             return self.able_without(need, ended)
+        times, masks = self._able_later(need)
+        return masks[bisect_right(times, end_ns)]
+
+    def _able_later(self, need: Need) -> tuple[list[int], list[int]]:
+        """Return the ends after which nodes become able, and the able nodes before and after each."""
         if need not in self._later:
             able = self.able(need)
             ends = sorted((node.able_ns(need), m) for m, node in enumerate(self._nodes) if not able >> m & 1)
             sets = accumulate((1 << m for _, m in ends), or_, initial=able)
             self._later[need] = [end for end, _ in ends], list(sets)
-        times, masks = self._later[need]
-        return masks[bisect_right(times, end_ns)]
+        return self._later[need]
 
     def soonest(self, need: Need, count: int, among: int, without: Collection[int] = ()) -> int:
-        """Return the end of a job from which on `count` of some nodes have room, `NEVER` if there is none."""
+        """Return the end of a job from which on `count` of some nodes have room, `NEVER` if there is none.
+
+        0 if they have it now.
+        """
+        if not without:
+            times, masks = self._able_later(need)
+            at = bisect_left(masks, True, key=lambda able: (able & among).bit_count() >= count)
+            return 0 if not at else times[at - 1] if at < len(masks) else NEVER
         enough = lambda use: (self.able_by(need, use.end_ns, without) & among).bit_count() >= count  # noqa: E731
         at = bisect_left(self.uses, True, key=enough)
         return self.uses[at].end_ns if at < len(self.uses) else NEVER
@@ -244,20 +264,19 @@ class Nodes:
         if spread:
             machines = self.cluster.machines
             return set_of(sorted(cpus, key=lambda m: (-cpus[m] / (machines[m].cpus or 1), m))[:count])
-        sets, chosen = _consecutive(able), 0
+        sets, chosen = [(sum([cpus[m] for m in nodes]), nodes) for nodes in _consecutive(cpus)], 0
         while True:
-            best = best_cpus = 0
-            for nodes in sets:
-                size = sum(cpus[m] for m in members_of(nodes))
-                enough, had_enough = nodes.bit_count() >= count, best.bit_count() >= count
-                better = (size < best_cpus or not had_enough) if enough else size > best_cpus
-                if not best or better:
-                    best, best_cpus = nodes, size
+            best = sets[0]
+            for one in sets[1:]:
+                enough, had_enough = len(one[1]) >= count, len(best[1]) >= count
+                if (one[0] < best[0] or not had_enough) if enough else one[0] > best[0]:
+                    best = one
+            nodes = best[1]
             if count == 1:
-                return chosen | 1 << min(members_of(best), key=lambda m: (cpus[m], m))
-            if best.bit_count() >= count:
-                return chosen | set_of(members_of(best)[:count])
-            chosen, count = chosen | best, count - best.bit_count()
+                return chosen | 1 << min(nodes, key=cpus.__getitem__)
+            if len(nodes) >= count:
+                return chosen | set_of(nodes[:count])
+            chosen, count = chosen | set_of(nodes), count - len(nodes)
             sets.remove(best)
 
 
@@ -273,16 +292,17 @@ def _in_leaves(leaves: list[int], count: int) -> int:
         leaves.remove(largest)
 
 
-def _consecutive(nodes: int) -> list[int]:
-    """Return the maximal sets of consecutive nodes, lowest first.
+def _consecutive(nodes: Iterable[int]) -> list[list[int]]:
+    """Return the maximal lists of consecutive nodes, of which the lowest is first.
 
-    >>> [bin(run) for run in _consecutive(0b1101)]
-    ['0b1', '0b1100']
+    >>> _consecutive([0, 2, 3])
+    [[0], [2, 3]]
     """
-    runs = []
-    while nodes:
-        lowest = nodes & -nodes
-        run = nodes & ~(nodes + lowest)
-        runs.append(run)
-        nodes ^= run
+    runs, after = list[list[int]](), -1
+    for node in nodes:
+        if node == after:
+            runs[-1].append(node)
+        else:
+            runs.append([node])
+        after = node + 1
     return runs

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from artist.core.cluster import Cluster
 from artist.policies.slurm.job import Job
 from artist.policies.slurm.limits import Limits
-from artist.policies.slurm.nodes import Nodes
+from artist.policies.slurm.nodes import Nodes, Planned
 from artist.policies.slurm.preemption import Preemption
-from artist.policies.slurm.starts import NodeSpace, earliest
+from artist.policies.slurm.starts import NodeSpace, chosen_at, earliest
 from artist.units import NS_PER_S
 
 REQUEUE_NS = 121 * NS_PER_S  # for which a requeued job may not start
@@ -85,6 +85,7 @@ class Scheduler:
         self.held_ns: dict[int, int] = {}  # requeued jobs that wait, and the time from which they may start
         self._queue: list[Job] = []  # those that wait, the first one first
         self._key = preemption.queue_key()
+        self._reasons: dict[tuple[str | int, ...], str] = {}  # of alike jobs, since the last start or end
 
     # --- events
 
@@ -98,6 +99,7 @@ class Scheduler:
         self.drop(job.number)
         job.start_ns = now_ns
         self.running[job.number] = job
+        self._reasons.clear()
         slices = tuple(map(self.nodes.fitting, job.slices(chosen, self._cluster)))
         self.nodes.take(job.number, job.end_ns(now_ns), slices)
 
@@ -105,6 +107,7 @@ class Scheduler:
         """Remove a running job."""
         job = self.running.pop(number)
         self.nodes.give(number)
+        self._reasons.clear()
         return job
 
     def drop(self, number: int) -> None:
@@ -138,8 +141,13 @@ class Scheduler:
 
     def reason(self, job: Job) -> str:
         """Return the limit for which a job has to wait, empty for none."""
-        limited = job.qos is not None or self._limits.any
-        return self._limits.reason(job, self.running.values()) if limited else ""
+        if job.qos is None and not self._limits.any:
+            return ""
+        qos = job.qos.Name if job.qos else ""
+        alike = qos, job.account, job.user, job.nodes, job.gpus, job.cpus, job.memory_bytes
+        if alike not in self._reasons:
+            self._reasons[alike] = self._limits.reason(job, self.running.values())
+        return self._reasons[alike]
 
     def grace_s(self, victim: Job) -> float:
         """Return the grace time of a victim in s."""
@@ -204,7 +212,7 @@ class Scheduler:
             return True
         able = self.nodes.able(job.need) & self.nodes.open
         if space is not None:
-            able &= space.free(now_ns, job.end_ns(now_ns))[0]
+            able = space.free(now_ns, job.end_ns(now_ns), able)
         return any((able & places).bit_count() >= job.nodes for places in job.places)
 
     def _start_now(self, job: Job, places: Iterable[int], now_ns: int, decision: Decision) -> bool:
@@ -240,17 +248,22 @@ class Scheduler:
         among = reduce(or_, job.places) & self.nodes.open
         time_ns: int | None = now_ns
         while time_ns is not None:
-            free, later_ns = space.free(time_ns, job.end_ns(time_ns), among)
-            places = [nodes & free for nodes in job.places if (nodes & free).bit_count() >= job.nodes]
-            starts = [one for nodes in places if (one := self._earliest(job, nodes, now_ns)) is not None]
+            end_ns = job.end_ns(time_ns)
+            later_ns = space.later_ns(time_ns, end_ns, among)
+            free = space.free(time_ns, end_ns, among)
+            places = [here for nodes in job.places if (here := nodes & free).bit_count() >= job.nodes]
+            starts = [(one, n) for n in places if (one := self._earliest(job, n, now_ns)) is not None]
             if starts:
-                start_ns, chosen = min(starts)
-                start_ns = max(start_ns, time_ns)
+                first_ns = min(starts)[0]
+                start_ns = max(first_ns, time_ns)
                 if start_ns <= now_ns:
                     if self._start_now(job, places, now_ns, decision):
                         return
                     later_ns = None
+                elif start_ns >= space.end_ns and later_ns is None:
+                    return
                 if later_ns is None or start_ns <= later_ns:
+                    chosen = min([self._chosen(job, n) for one, n in starts if one == first_ns])
                     begin_ns = start_ns // step_ns * step_ns
                     end_ns = max(job.end_ns(start_ns) // step_ns * step_ns, begin_ns + step_ns)
                     if start_ns <= now_ns or not space.overlaps(begin_ns, end_ns, chosen):
@@ -263,18 +276,27 @@ class Scheduler:
         """Return the last start for which nodes are reserved."""
         return now_ns + self._depths.bf_window_ns
 
-    def _earliest(self, job: Job, among: int, now_ns: int) -> tuple[int, int] | None:
-        """Return the start of a job by the running ones alone, now if it may preempt them, and its nodes."""
+    def _state_key(self, job: Job, among: int) -> Planned:
+        """Return the key of a start on some nodes: all that it depends on while no job starts or ends."""
         victims: tuple[int, ...] = ()
         if self._preemption.may_preempt(job):
             candidates = self._preemption.candidates(job, self.running.values())
             victims = tuple(one.number for one in candidates)
-        known, key = self.nodes.planned, (job.need, job.nodes, among, job.partition.LLN, victims)
+        return job.need, job.nodes, among, job.partition.LLN, victims
+
+    def _earliest(self, job: Job, among: int, now_ns: int) -> int | None:
+        """Return the start of a job by the running ones alone, now if it may preempt them."""
+        known, key = self.nodes.planned, self._state_key(job, among)
         if key not in known:
-            known[key] = earliest(self.nodes, job, among, victims)
-        planned = known[key]
-        if planned is None or planned[0] > now_ns:
-            return planned
-        start_ns, chosen = planned
-        beyond_ns = max(start_ns + self._depths.over_limit_ns, now_ns + NS_PER_S)
-        return beyond_ns if start_ns else now_ns, chosen
+            known[key] = earliest(self.nodes, job, among, key[-1])
+        start_ns = known[key]
+        if start_ns is None or start_ns > now_ns:
+            return start_ns
+        return max(start_ns + self._depths.over_limit_ns, now_ns + NS_PER_S) if start_ns else now_ns
+
+    def _chosen(self, job: Job, among: int) -> int:
+        """Return the nodes of a job that has a start on some nodes."""
+        known, key = self.nodes.chosen, self._state_key(job, among)
+        if key not in known:
+            known[key] = chosen_at(self.nodes.planned[key] or 0, self.nodes, job, among, key[-1])
+        return known[key]

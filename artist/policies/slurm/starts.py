@@ -2,6 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
+from functools import reduce
+from operator import and_
 
 from artist.core.job import UNLIMITED_NS
 from artist.policies.slurm.job import Job
@@ -11,8 +13,8 @@ from artist.units import NS_PER_S
 _WINDOW_NS = 30 * NS_PER_S
 
 
-def earliest(nodes: Nodes, job: Job, among: int, without: Collection[int] = ()) -> tuple[int, int] | None:
-    """Return the start of a job by the limits of the running ones, 0 for now, and its nodes.
+def earliest(nodes: Nodes, job: Job, among: int, without: Collection[int] = ()) -> int | None:
+    """Return the start of a job by the limits of the running ones, 0 for now; None for never.
 
     Running jobs on the nodes `among` are removed in order of their ends, until the job fits. It is tried at
     the end of each window only. The first window ends 30 s after the first end, rounded up to 30 s of
@@ -24,11 +26,8 @@ def earliest(nodes: Nodes, job: Job, among: int, without: Collection[int] = ()) 
     without
         Running jobs that may be preempted: the job may start now once they are gone.
     """
-    spread = job.partition.LLN
-    for gone in ((), without):
-        able = nodes.able_by(job.need, 0, gone) & among
-        if able.bit_count() >= job.nodes:
-            return 0, nodes.choose(able, job.nodes, 0, gone, spread=spread)
+    if any((nodes.able_by(job.need, 0, gone) & among).bit_count() >= job.nodes for gone in ((), without)):
+        return 0
     uses = [use for use in nodes.uses if use.job not in without] if without else nodes.uses
     soonest_ns = nodes.soonest(job.need, job.nodes, among, without)
     if soonest_ns >= UNLIMITED_NS:
@@ -47,12 +46,18 @@ def earliest(nodes: Nodes, job: Job, among: int, without: Collection[int] = ()) 
             if at < len(uses) and uses[at].end_ns > anchor_ns + window_ns:
                 break
         if last_ns >= soonest_ns:
-            able = nodes.able_by(job.need, last_ns, without) & among
-            chosen = nodes.choose(able, job.nodes, last_ns, without, spread=spread)
-            return (last_ns, chosen) if last_ns < UNLIMITED_NS else None
+            return last_ns if last_ns < UNLIMITED_NS else None
         while at < len(uses) and uses[at].end_ns > anchor_ns + window_ns:
             window_ns *= 2
     return None
+
+
+def chosen_at(start_ns: int, nodes: Nodes, job: Job, among: int, without: Collection[int] = ()) -> int:
+    """Return the nodes of a job that starts at its `earliest`."""
+    able = nodes.able_by(job.need, start_ns) & among
+    gone = without if start_ns or able.bit_count() < job.nodes else ()
+    able = nodes.able_by(job.need, start_ns, gone) & among
+    return nodes.choose(able, job.nodes, start_ns, gone, spread=job.partition.LLN)
 
 
 class NodeSpace:
@@ -67,7 +72,7 @@ class NodeSpace:
     """
 
     def __init__(self, begin_ns: int, end_ns: int, nodes: int) -> None:
-        self._begin_ns = begin_ns
+        self._begin_ns, self.end_ns = begin_ns, end_ns
         self._ends, self._free = [end_ns], [nodes]  # by period
         self.records = 1
 
@@ -95,21 +100,22 @@ class NodeSpace:
             self._free.insert(period, self._free[period])
             self.records += 1
 
-    def free(self, begin_ns: int, end_ns: int, among: int = -1) -> tuple[int, int | None]:
-        """Return the nodes of a set without a reservation from a time to another, both included.
+    def free(self, begin_ns: int, end_ns: int, among: int = -1) -> int:
+        """Return the nodes of a set without a reservation from a time to another, both included."""
+        ends = self._ends
+        return reduce(and_, self._free[bisect_right(ends, begin_ns) : bisect_right(ends, end_ns) + 1], among)
 
-        And the end of the first period after the former time that is followed by one with other nodes; None
-        if there is none.
+    def later_ns(self, begin_ns: int, end_ns: int, among: int = -1) -> int | None:
+        """Return the end of the first period after a time that is followed by one with other nodes of a set.
+
+        None if there is none, up to the period after that in which `end_ns` lies.
         """
-        ends, free, nodes, later_ns = self._ends, self._free, among, None
-        for period in range(bisect_right(ends, begin_ns), len(ends)):
-            here = nodes & free[period]
-            if later_ns is None and period + 1 < len(ends) and among & free[period + 1] & ~here:
-                later_ns = ends[period]
-            if period and ends[period - 1] > end_ns:
-                break
-            nodes = here
-        return nodes, later_ns
+        ends, free = self._ends, self._free
+        until = min(bisect_right(ends, end_ns) + 2, len(ends) - 1)
+        for period in range(bisect_right(ends, begin_ns), until):
+            if among & free[period + 1] & ~free[period]:
+                return ends[period]
+        return None
 
     def overlaps(self, begin_ns: int, end_ns: int, nodes: int) -> bool:
         """Return whether some of the nodes are reserved between two times."""
