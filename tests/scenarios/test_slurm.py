@@ -845,3 +845,23 @@ def test_unknown_names_are_refused_before_the_clock_starts():
         slurm(partitions=(Partition("p"), Partition("p")))
     with pytest.raises(ValidationError, match="not a time"):
         slurm(PriorityMaxAge="soon")
+
+
+@pytest.mark.parametrize(
+    ("associations", "problem"),
+    [
+        ([("",)], "at least 1 character"),
+        ([("a",), ("a",)], "associations has a twice"),
+        ([("a",), ("a", "u"), ("a", "u")], "associations has u a twice"),
+        ([("a", "u")], "has user u of a, which is not there"),
+        ([("a", "", "b")], "has a below b, which is not there"),
+        ([("a", "", "a")], "has a below a, which is below itself"),
+        ([("root", "", "root")], "has root below root, which is below itself"),
+        ([("a", "", "root"), ("root", "", "a")], "which is below itself"),
+        ([("c", "", "a"), ("a", "", "b"), ("b", "", "a")], "has b below a, which is below itself"),
+    ],
+)
+def test_accounts_that_are_no_tree_are_refused(associations, problem):
+    """Limits and shares go from an account to those above it, which would not end, or not begin."""
+    with pytest.raises(ValidationError, match=problem):
+        slurm(associations=tuple(Association(*one) for one in associations))

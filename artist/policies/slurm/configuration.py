@@ -4,6 +4,7 @@ Source: the manual pages slurm.conf(5) and sacctmgr(1) of Slurm 22.05.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import field
 from typing import Annotated, Literal
 
@@ -135,10 +136,26 @@ class Association:
         The most running jobs of the user; of an account: of each of its users.
     """
 
-    Account: str
+    Account: str = Field(min_length=1)
     User: str = ""
     Parent: str = ""
     Fairshare: int = Field(default=1, ge=1)
     GrpTRES: Tres = field(default_factory=dict)
     GrpJobs: int | None = Field(default=None, ge=0)
     MaxJobs: int | None = Field(default=None, ge=0)
+
+
+def check_associations(associations: Iterable[Association]) -> None:
+    """Refuse accounts that are no tree below root, and users in an account that is not there."""
+    above = {"root": ""} | {one.Account: one.Parent for one in associations if not one.User}
+    for one in associations:
+        if one.User and one.Account not in above:
+            raise ValueError(f"associations has user {one.User} of {one.Account}, which is not there")
+    for account in above:
+        passed, parent = [account], above[account]
+        while parent:
+            if parent not in above or parent in passed:
+                problem = "is below itself" if parent in above else "is not there"
+                raise ValueError(f"associations has {passed[-1]} below {parent}, which {problem}")
+            passed.append(parent)
+            parent = above[parent]

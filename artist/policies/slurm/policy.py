@@ -43,7 +43,17 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.errors import InputError, PlanError
 from artist.policies.parts.parameters import STRICT
-from artist.policies.slurm.configuration import Association, Mode, Names, Partition, Qos, Time, Tres, time_ns
+from artist.policies.slurm.configuration import (
+    Association,
+    Mode,
+    Names,
+    Partition,
+    Qos,
+    Time,
+    Tres,
+    check_associations,
+    time_ns,
+)
 from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.job import Job, Need
 from artist.policies.slurm.limits import Limits
@@ -111,9 +121,11 @@ class Slurm:
         for names, what in (
             ([one.PartitionName for one in self._partitions], "partitions"),
             ([one.Name for one in self.qos], "qos"),
+            ([f"{one.User} {one.Account}".strip() for one in self.associations], "associations"),
         ):
             if twice := [name for name, count in Counter(names).items() if count > 1]:
                 raise ValueError(f"{what} has {twice[0]} twice; one entry each")
+        check_associations(self.associations)
         self._limits = Limits(self.associations)
         self._period_ns = max(time_ns(self.PriorityCalcPeriod), NS_PER_S)
         self._interval_ns = seconds_to_ns(self.bf_interval)
