@@ -365,6 +365,20 @@ def test_the_fair_tree_ranks_accounts_then_users():
     assert shares.factor("red", "u") == pytest.approx(1 / 3)
 
 
+def test_users_of_root_are_beside_its_accounts_and_root_itself_has_no_shares():
+    """Shares: root 1, red 1, blue 3, w 5. w has used 10 of 40, so its factor is 2^-((10/40) / (5/10))."""
+    users = Association("root"), Association("root", "w", Fairshare=5)
+    shares = FairShare((*users, *RED, *BLUE), 0, tree=False)
+    shares.add(billed("root", "w"), 10 * NS_PER_S)
+    shares.add(billed("blue", "v"), 30 * NS_PER_S)
+    shares.decay(0)
+    assert shares.factor("root", "w") == pytest.approx(2**-0.5)
+    ranked = FairShare((*users, *RED, *BLUE), 0, tree=True)
+    ranked.add(billed("root", "w"), 10 * NS_PER_S)
+    ranked.decay(0)
+    assert ranked.factor("root", "w") == pytest.approx(1 / 4)  # the only one with usage is last of four
+
+
 def test_usage_of_a_job_counts_from_its_end_and_that_of_qos_by_usage_factor():
     """Two jobs of u end at 10: 10 s, and 20 s of a QOS with UsageFactor 2; a third runs to 20: 50 s at 20.
 

@@ -34,9 +34,9 @@ class FairShare:
         self._parent: dict[Key, Key] = {}
         self._shares: dict[Key, int] = {("root", "root"): 1}
         for one in associations:
-            key = one.Account, one.User
-            above = one.Account if one.User else "" if one.Parent == "root" else one.Parent
-            self._parent[key], self._shares[key] = (above, ""), one.Fairshare
+            key, above = (one.Account, one.User), one.Account if one.User else one.Parent
+            if key != ("root", ""):
+                self._parent[key], self._shares[key] = ("" if above == "root" else above, ""), one.Fairshare
         self._parent["root", "root"] = _ROOT
         self._siblings: dict[Key, int] = {}
         for child, parent in self._parent.items():
