@@ -73,6 +73,7 @@ def test_the_run_folder_holds_its_six_files(artist: Artist) -> None:
         "version",
         "code",
         "host",
+        "overrides",
     }
 
 
