@@ -44,7 +44,7 @@ class OverheadParameters(BaseModel):
     `table` is a CSV file with columns model, gpus and any of the delays; its rows replace the
     constants for that model and number of GPUs. `on_stop` holds for jobs without their own value;
     `cpu_on_stop`, if given, for the CPU-only ones among them. With `on_preemption=save` a job that is
-    preempted, or leaves a machine that leaves, writes a checkpoint first. `recover_s`, if given, is the delay
+    preempted, or has to leave its machine, writes a checkpoint first. `recover_s`, if given, is the delay
     of the first start after a failure. Writing a checkpoint takes `checkpoint_write_s`.
     With `notice_s` the scheduler polls its jobs at that interval, and notices a finish at the next multiple.
     """

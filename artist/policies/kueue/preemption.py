@@ -126,7 +126,7 @@ def _borrowing(node: Node, visited: Node, contested: Collection[Key]) -> Iterato
 
 
 def _allowed(job: Job, queue: Queue, policy: str) -> list[Job]:
-    """Return the admitted jobs of a queue that a policy lets a job preempt."""
+    """Return the admitted jobs of a queue that a job may preempt under a preemption policy."""
 
     def allowed(other: Job) -> bool:
         if policy in ("Never", "Any"):

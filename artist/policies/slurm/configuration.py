@@ -64,7 +64,7 @@ class Partition:
     Attributes
     ----------
     Nodes
-        Names of machines, also in one text with commas; ALL for every one.
+        Names of machines, as a list or separated by commas; ALL for all machines.
     PriorityTier, PriorityJobFactor
         Tier, before any priority; factor of the priority.
     MaxTime, DefaultTime

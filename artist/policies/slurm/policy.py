@@ -143,8 +143,8 @@ class Slurm:
         Raises
         ------
         InputError
-            If a partition names a machine that is not there, a job a partition or QOS, or if a job never fits
-            its partition, or is above a limit by itself.
+            If a partition names an unknown machine, or a job an unknown partition or QOS, or if a job never
+            fits its partition or exceeds a limit by itself.
         """
         self._check_machines(cluster)
         self._check_jobs(cluster, jobs)

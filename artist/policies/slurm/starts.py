@@ -18,7 +18,7 @@ def earliest(nodes: Nodes, job: Job, among: int, without: Collection[int] = ()) 
 
     Running jobs on the nodes `among` are removed in order of their ends, until the job fits. It is tried at
     the end of each window only. The first window ends 30 s after the first end, rounded up to 30 s of
-    absolute time; each later one lasts twice as long from there, or as many doublings as reach the next end.
+    absolute time; each later one is twice as long, and is doubled further until it reaches the next end.
     A window is over when the next job of all, wherever it runs, ends later. The start is the last end in it.
 
     Parameters
