@@ -14,6 +14,9 @@ Shapes
 Profiles
     `get_profile` by name (`profile_names`), or a `Profile` of `Layer`s of your own; `calibrate` fits one to a
     measured overhead, and `too_large` compares one with the memory of GPUs.
+Language models
+    A `Plan` (`tp8 pp4 vp5 mb1`) divides the training of an `Architecture` over GPUs: `get_architecture` by
+    name, if `is_architecture` knows it.
 Models
     A `NetworkModel` answers with an `IterationTime` and its `Span`s: `AnalyticalModel`, `ZeroModel`,
     `MeasuredModel` (logs of nccl-tests), `AstraSim`, `Ns3Model`; `CachedModel` remembers answers of any.
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
     from netmodels.fabric.system import SystemSettings, merge_system
     from netmodels.fabric.topology import load_topology
     from netmodels.inputs.errors import InputError
+    from netmodels.llm.architecture import Architecture, get_architecture, is_architecture
+    from netmodels.llm.plan import Plan
     from netmodels.models.analytical import AnalyticalModel
     from netmodels.models.cache import CachedModel
     from netmodels.models.measured import MeasuredModel
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
     from netmodels.profiles.profile import get_profile, profile_names
 
 __all__ = ["FULL", "MAX_JOBS", "TIERS"]
+__all__ += ["Architecture", "Plan", "get_architecture", "is_architecture"]
 __all__ += ["AnalyticalModel", "AstraSim", "CachedModel", "Contention", "Dimension", "Fabric", "InputError"]
 __all__ += [
     "IterationTime",
@@ -90,6 +96,8 @@ _HOMES = {
     "netmodels.fabric.system": "SystemSettings merge_system",
     "netmodels.fabric.topology": "load_topology",
     "netmodels.inputs.errors": "InputError",
+    "netmodels.llm.architecture": "Architecture get_architecture is_architecture",
+    "netmodels.llm.plan": "Plan",
     "netmodels.models.analytical": "AnalyticalModel",
     "netmodels.models.cache": "CachedModel",
     "netmodels.models.measured": "MeasuredModel",
