@@ -62,7 +62,7 @@ _MAX = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a language model's training is divided.
+    """Division of a language model's training over GPUs.
 
     Parameters
     ----------
@@ -235,11 +235,11 @@ class Plan:
         self.groups(gpus)
         stages, layers = self.pp * self.vp, architecture.layers
         if not _places(architecture, stages):
-            found = f"{layers} layers on pp{self.pp} x vp{self.vp} = {stages} stages"
+            value = f"{layers} layers on pp{self.pp} x vp{self.vp} = {stages} stages"
             counts = (
                 f"divisors of {layers}, or of {_padded(architecture)} with embedding and output as layers"
             )
-            raise _wrong(self, f"the layers of {name} do not divide", found, counts)
+            raise _wrong(self, f"the layers of {name} do not divide", value, counts)
         divided = [("heads", architecture.heads, "tp", self.tp), ("width", architecture.ffn, "tp", self.tp)]
         if self.ep * self.etp > 1:
             if not architecture.experts:
@@ -261,12 +261,12 @@ class Plan:
     def _check_batch(self, gpus: int) -> None:
         share = self.dp(gpus) * self.micro_batch
         if self.batch % share:
-            found = f"batch {self.batch} on dp{self.dp(gpus)} x mb{self.micro_batch}"
-            raise _wrong(self, "the batch does not divide", found, f"multiples of {share}")
+            value = f"batch {self.batch} on dp{self.dp(gpus)} x mb{self.micro_batch}"
+            raise _wrong(self, "the batch does not divide", value, f"multiples of {share}")
         if self.vp > 1 and self.micro_batches(gpus) % self.pp:
-            found = f"{self.micro_batches(gpus)} on pp{self.pp}"
+            value = f"{self.micro_batches(gpus)} on pp{self.pp}"
             allowed = "a multiple of pp with virtual stages"
-            raise _wrong(self, "the micro batches of a replica do not divide", found, allowed)
+            raise _wrong(self, "the micro batches of a replica do not divide", value, allowed)
 
 
 def plan_record(plan: Plan) -> list[object]:
@@ -274,12 +274,12 @@ def plan_record(plan: Plan) -> list[object]:
     return [getattr(plan, field.name) for field in fields(plan)]
 
 
-def _wrong(plan: Plan, what: str, found: object, allowed: str) -> InputError:
+def _wrong(plan: Plan, what: str, value: object, allowed: str) -> InputError:
     try:
         where = f"plan {str(plan)!r}"
     except TypeError:
         where = "plan"
-    return InputError(what, where=where, found=found, allowed=allowed)
+    return InputError(what, where=where, found=value, allowed=allowed)
 
 
 def _padded(architecture: Architecture) -> int:
@@ -306,9 +306,9 @@ def _groups(plan: Plan, gpus: int) -> MappingProxyType[Role, Ints]:
     ):
         product = prod(sizes)
         if gpus < 1 or gpus % product:
-            found = f"{' x '.join(map(str, sizes))} = {product} on {gpus} GPUs"
+            value = f"{' x '.join(map(str, sizes))} = {product} on {gpus} GPUs"
             allowed = f"multiples of {plan.replica} GPUs"
-            raise _wrong(plan, f"{names} does not divide the GPUs", found, allowed)
+            raise _wrong(plan, f"{names} does not divide the GPUs", value, allowed)
     layers = {"tp": plan.tp, "cp": plan.cp, "ep": 1, "dp": plan.dp(gpus), "pp": plan.pp}
     experts = {**layers, "tp": plan.etp, "cp": 1, "ep": plan.ep}
     experts["dp"] = gpus // (plan.etp * plan.ep * plan.pp)
