@@ -1,7 +1,8 @@
 """Closed forms of NCCL's collectives, over arrays of sizes.
 
 With n GPUs on m machines in r racks, at most g on one machine, S bytes (as nccl-tests counts them), and the
-parameters of `netmodels.nccl.parameters`,
+parameters of `netmodels.nccl.parameters`; where `rack` has the parameters of `machine`, as in an NVLink
+domain of several machines, the GPUs of a rack count as one machine, and racks are joined by the network,
 
     W       bandwidth out of the machine with the least (`sends_gb_s`): NCCL gives all machines the number
             of channels of the one with the fewest (src/init.cc). A ring leaves a rack once, and of trees a
@@ -57,7 +58,7 @@ are not: measured times then jump, and even fall as sizes grow. These forms grow
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import log2
 from typing import Literal
@@ -90,6 +91,8 @@ def collective_us(collective: NcclCollective, sizes_bytes: Floats, place: Place,
     nccl
         The fabric.
     """
+    if nccl.rack == nccl.machine:
+        place, nccl = tuple((sum(rack),) for rack in place), replace(nccl, rack=nccl.network)
     return _FORMS[collective](sizes_bytes, _seen(place), nccl)
 
 

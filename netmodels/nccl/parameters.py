@@ -30,18 +30,19 @@ def derived(tiers: Tiers) -> NcclFabric:
     """Return parameters from the dimensions of the tiers and NCCL's constants.
 
     A tier's latency counts as a ring's step of LL, which NCCL's constants put at 2.7 us on the network, and
-    steps of rings and messages grow with that of the rack tier.
+    steps of rings and messages grow with that of the rack tier; messages between racks that are NVLink
+    domains with that of the network.
     """
-    machine, rack, network = (
-        _tier(dimensions, step) for dimensions, step in zip(tiers, (1.0, _TREE_STEP, _TREE_STEP), strict=True)
-    )
+    joined = tiers[1] == tiers[0]
+    steps = (1.0, 1.0 if joined else _TREE_STEP, _TREE_STEP)
+    machine, rack, network = (_tier(dimensions, step) for dimensions, step in zip(tiers, steps, strict=True))
     slower = rack.step_us / _NETWORK_STEP_US
     usual = NcclFabric(machine, rack, network)
     return replace(
         usual,
         round_us=slower * usual.round_us,
         bulk_round_us=slower * usual.bulk_round_us,
-        message_us=slower * usual.message_us,
+        message_us=(network if joined else rack).step_us / _NETWORK_STEP_US * usual.message_us,
     )
 
 
