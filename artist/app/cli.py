@@ -45,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises instead of printing and leaving
     try:
+        if not {"--help", "-h"}.isdisjoint(arguments) or arguments[:1] == ["list"]:
+            print(_help(arguments), end="")
+            return SUCCESS
         register_topologies()
         prefer_our_defaults()
         compose_once()
@@ -204,6 +207,19 @@ def _in_two_lines(error: Exception) -> str:
 
 
 # --- around hydra.main
+
+
+def _help(arguments: Sequence[str]) -> str:
+    from artist.app.help import help_text
+
+    words = [word for word in arguments if word != "list"]
+    parser = ArgumentParser(add_help=False)
+    for names in (["--help", "-h"], ["--multirun", "-m"]):
+        parser.add_argument(*names, action="store_true")
+    parser.add_argument("--config-dir", "-cd", type=Path, action="append", default=[])
+    parser.add_argument("topics", nargs="*")
+    known, _ = parser.parse_known_intermixed_args(words)
+    return help_text(known.topics, known.config_dir)
 
 
 def _checked_arguments(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:

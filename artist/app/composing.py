@@ -131,10 +131,9 @@ class _CheckedFiles(FileConfigSource):
 
 
 class _ComposingOnce(Hydra):
-    """Composes once what decides between a run and a sweep, and lists the groups once."""
+    """Composes once what decides between a run and a sweep."""
 
     _composed: DictConfig | Exception | None = None
-    _groups: Sequence[str] | None = None
 
     def get_mode(self, config_name: str | None, overrides: list[str]) -> Any:
         """Return `hydra.mode`; a wrong configuration is reported when it runs."""
@@ -171,14 +170,6 @@ class _ComposingOnce(Hydra):
             return super().compose_config(config_name, overrides, run_mode, *args, **kwargs)
         configure_log(composed.hydra.hydra_logging)
         return composed
-
-    def list_all_config_groups(self, parent: str = "") -> Sequence[str]:
-        """Return the groups, listed once: help asks for those of Hydra, then for all others."""
-        if parent:
-            return super().list_all_config_groups(parent)
-        if self._groups is None:
-            self._groups = super().list_all_config_groups()
-        return self._groups
 
 
 def compose_once() -> None:

@@ -310,17 +310,6 @@ def test_help_needs_no_pandas(room: str, tmp_path: Path) -> None:
     assert not {"pandas", "matplotlib", "scipy", "networkx"} & _modules_after(work, tmp_path)
 
 
-def test_help_lists_the_groups_once(tmp_path: Path) -> None:
-    """Hydra lists them for its own groups, and again for all others: a quarter of the time of help."""
-    work = (
-        "from artist.app.cli import main\nfrom hydra._internal.hydra import Hydra\n"
-        "listed, groups_of = [], Hydra.list_all_config_groups\n"
-        "Hydra.list_all_config_groups = lambda self, of='': listed.append(of) or groups_of(self, of)\n"
-        "main(['--help'])\nsys.modules[f'listed/{listed.count(str())}'] = None"
-    )
-    assert "listed/1" in _modules_after(work, tmp_path)
-
-
 def test_help_of_the_command_checks_nothing(tmp_path: Path) -> None:
     """Half of its time would go to what checks and simulates a run: pydantic, numpy, models of networks."""
     work = "from artist.app.cli import main; main(['--help'])"

@@ -1,0 +1,145 @@
+"""Help of the command `artist`: the parts, their choices and their settings, with the comments of conf/."""
+
+import re
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from artist.data import data_path
+from artist.errors import InputError
+
+_HEAD = """\
+artist simulates GPU clusters that train deep-learning jobs: the scheduler and the network.
+
+  artist                                   the demo
+  artist policy=srtf cluster.racks=8       other parts, other values
+  artist -m policy=fifo,srtf seed=0,1,2    a sweep
+  artist-report FOLDER ...                 tables and plots of what was run
+"""
+_OPTIONS = """\
+Options
+  -m                    a sweep: values a,b,c are points of their own
+  --config-dir FOLDER   parts of your own, as FOLDER/GROUP/NAME.yaml
+  --cfg job             print the configuration, do not run it
+  --version
+  --hydra-help          Hydra's own options
+"""
+_PART = re.compile(r"^  - (\w+): (\S+)  # ([^;\n]+)", re.MULTILINE)
+_PARENTS = re.compile(r"^defaults: \[(.*)\]$", re.MULTILINE)
+_FIELD = re.compile(r"^(\w+):", re.MULTILINE)
+_SENTENCE = re.compile(r"(.+?)(?:\.(?=\s)|\.?$)")
+_WIDEST = 100
+
+
+def help_text(topics: Sequence[str], folders: Sequence[Path] = ()) -> str:
+    """Return the help on some topics, or on the command.
+
+    Parameters
+    ----------
+    topics
+        Groups (`policy`), their choices (`policy=dally`), settings outside groups (`performance`).
+    folders
+        The user's, with choices of their own.
+
+    Raises
+    ------
+    InputError
+        If there is no such topic.
+    """
+    main = data_path("conf", "config.yaml").read_text(encoding="utf-8")
+    parts = {group: (default, text) for group, default, text in _PART.findall(main)}
+    fields = _fields(main)
+    texts = [_on(one, parts, fields, folders) for topic in topics for one in _each(topic)]
+    return "\n".join(dict.fromkeys(texts)) or _overview(parts, fields)
+
+
+def _each(topic: str) -> list[str]:
+    """Return the topics of an argument: `policy=a,b` has two, and that of `policy.x=1` is `policy`."""
+    name, is_choice, choices = topic.lstrip("+~").partition("=")
+    group, is_field, _ = name.partition(".")
+    return [f"{group}={choice}" for choice in choices.split(",")] if is_choice and not is_field else [group]
+
+
+def _on(
+    topic: str, parts: dict[str, tuple[str, str]], fields: dict[str, str], folders: Sequence[Path]
+) -> str:
+    group, _, choice = topic.partition("=")
+    group = group if group in parts else re.sub("ies$", "y", group).removesuffix("s")
+    if group not in parts and topic in fields:
+        return fields[topic]
+    files = _files(group, folders) if group in parts else {}
+    known = [f"{group}={name}" for name in files] if files and choice else [*parts, *fields]
+    if not files or (choice and choice not in files):
+        near = get_close_matches(topic, known, 3) or known
+        raise InputError("no such topic", where="--help", found=topic, allowed=", ".join(near))
+    if choice:
+        return _settings(group, choice, files)
+    default, text = parts[group]
+    rows = {name: _first_sentence(path) for name, path in sorted(files.items())}
+    chosen = default.replace("null", "none")
+    return f"{group}: {text}; {chosen} unless chosen\n\n{_list(rows)}\nSettings: artist --help {group}=NAME\n"
+
+
+def _overview(parts: dict[str, tuple[str, str]], fields: dict[str, str]) -> str:
+    rows = {group: f"{text} ({len(_files(group))})" for group, (_, text) in parts.items()}
+    others = ", ".join(fields)
+    return (
+        f"{_HEAD}\nParts: group=NAME chooses one\n{_list(rows)}\n"
+        f"Choices: artist --help GROUP. Settings: artist --help GROUP=NAME, also {others}.\n\n{_OPTIONS}"
+    )
+
+
+def _settings(group: str, choice: str, files: dict[str, Path]) -> str:
+    """Return the file of a choice, and those that it begins from, without what it replaces."""
+    texts, names, replaced = list[str](), [choice], set[str]()
+    for name in names:
+        text = files[name].read_text(encoding="utf-8").strip()
+        if match := _PARENTS.search(text):
+            names += [one.strip() for one in match[1].split(",") if one.strip() in files]
+        kept = {field: part for field, part in _fields(text).items() if field not in replaced}
+        replaced |= kept.keys()
+        begin = _FIELD.search(text)
+        head = text[: begin.start()] if begin and name == choice else f"# as {group}={name}\n"
+        texts.append(text + "\n" if group == "experiment" else head + "".join(kept.values()))
+    return "\n".join(texts)
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return the settings at the top of a file, each with its lines, without those for Hydra."""
+    starts = [match.start() for match in _FIELD.finditer(text)]
+    pieces = (text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True))
+    named = {piece.partition(":")[0]: piece.strip() + "\n" for piece in pieces}
+    return {name: piece for name, piece in named.items() if name not in ("defaults", "hydra", "_convert_")}
+
+
+def _files(group: str, folders: Sequence[Path] = ()) -> dict[str, Path]:
+    shipped = data_path("topologies") if group == "topology" else data_path("conf", group)
+    places = [shipped, *(folder / group for folder in folders)]
+    return {path.stem: path for place in places for path in place.glob("*.yaml")}
+
+
+def _first_sentence(path: Path) -> str:
+    """Return the first sentence of the comment with which a file begins."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    comment = " ".join(_comment(line for line in lines if not line.startswith("# @")))
+    match = _SENTENCE.match(comment)
+    return match[1] if match else ""
+
+
+def _comment(lines: Iterator[str]) -> Iterator[str]:
+    for line in lines:
+        if not line.startswith("# "):
+            return
+        yield line.removeprefix("# ").strip()
+
+
+def _list(rows: dict[str, str]) -> str:
+    """Return names with their texts beside them, as wide as the terminal."""
+    width = min(_WIDEST, shutil.get_terminal_size().columns)
+    indent = max(map(len, rows)) + 4
+    return "".join(
+        textwrap.fill(f"  {name:{indent - 4}}  {text}", width, subsequent_indent=" " * indent) + "\n"
+        for name, text in rows.items()
+    )
