@@ -31,6 +31,11 @@ PUBLISHED: dict[str, list[dict[str, Any]]] = {
     "rsc2": [{"cause": "any", "per_1000_days": 2.34}],
 }
 
+_FORMS = (
+    f"{', '.join(PUBLISHED)}, 10*rsc1 for ten times its rate, "
+    "or a list of these and of causes such as {cause: gpu, per_1000_days: 24, repair_h: 12}"
+)
+
 
 class Lemons(Strict):
     """Units that fail more often than others.
@@ -99,17 +104,26 @@ class Cause(Strict):
 
 
 def _causes(value: Any) -> Any:
-    """Return the causes of a name; refuse the form of earlier versions with advice."""
+    """Return a list of causes, published ones in place of their names."""
     if isinstance(value, str):
-        if value not in PUBLISHED:
-            raise ValueError(f"no such published causes; {', '.join(PUBLISHED)}, or a list of causes")
-        return PUBLISHED[value]
+        return _published(value)
     if not isinstance(value, list | tuple) or not value:
-        raise ValueError(
-            "cluster.failures is a list of causes; [{cause: any, per_1000_days: 24, repair_h: 12}] for "
-            f"mtbf_h: 1000 of earlier versions, the seed being the run's; or {', '.join(PUBLISHED)}"
-        )
-    return value
+        raise ValueError(f"cluster.failures is a list of causes; {_FORMS}")
+    mappings = [item for item in value if not isinstance(item, str | Cause)]
+    if not all(isinstance(item, dict) and "cause" in item for item in mappings):
+        raise ValueError(f"cluster.failures has an item that is no cause; {_FORMS}")
+    return [cause for item in value for cause in (_published(item) if isinstance(item, str) else [item])]
+
+
+def _published(text: str) -> list[dict[str, Any]]:
+    """Return published causes, their rates times a factor: `rsc1`, `10*rsc1`."""
+    times, _, name = text.rpartition("*")
+    try:
+        factor = float(times or 1)
+        causes = PUBLISHED[name.strip()]
+    except (KeyError, ValueError):
+        raise ValueError(f"no such published causes; {_FORMS}") from None
+    return [cause | {"per_1000_days": factor * cause["per_1000_days"]} for cause in causes]
 
 
 Causes = Annotated[tuple[Cause, ...], BeforeValidator(_causes)]

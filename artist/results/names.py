@@ -2,6 +2,7 @@
 
 import math
 import re
+from ast import literal_eval
 from collections.abc import Sequence
 
 from artist.tables.grid import clip
@@ -136,9 +137,9 @@ def _phrase(key: str, value: str) -> str:
 def _short(key: str, value: str, parts: int) -> str:
     if key.rsplit(".", 1)[-1] == _CLASS:
         return _class_word(key, value) if parts == 1 else ".".join(value.split(".")[-parts:])
-    if parts == 1 and (causes := re.findall(r"'cause': '([^']*)'", value)):  # of failures
-        rates = re.findall(r"'per_1000_days': ([\d.e+-]+)", value)
-        return ", ".join(f"{cause} {float(rate):g}" for cause, rate in zip(causes, rates, strict=True))
+    if parts == 1 and key == "cluster.failures" and value.startswith("["):
+        causes = literal_eval(value)
+        return ", ".join(c if isinstance(c, str) else f"{c['cause']} {c['per_1000_days']:g}" for c in causes)
     if "/" in value and value[0] not in "[{":
         return "/".join(value.rstrip("/").split("/")[-parts:])
     return value[:-2] if re.fullmatch(r"-?\d+\.0", value) else value

@@ -8,6 +8,7 @@ import pytest
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import MachineEvent
 from artist.datacenter.causes import PUBLISHED, Cause
+from artist.datacenter.config import ClusterConfig
 from artist.datacenter.failures import Failures
 from artist.engine.overheads import Overheads
 from artist.errors import StuckError
@@ -40,6 +41,26 @@ def test_published_causes_have_the_published_rates():
     cluster = racks(*[16] * 128)
     fails = [e for e in until(endless(cluster, *PUBLISHED["llama3"]), 54) if e.type == "fail"]
     assert abs(len(fails) - 419) < 3 * 419**0.5  # Poisson
+
+
+def test_a_published_name_may_have_a_factor_and_stand_among_causes():
+    """10 x 6.50 = 65 in 1000 days; a list holds the causes of its names, in order."""
+    ten = ClusterConfig(failures="10*rsc1").failures
+    assert [(c.cause, c.per_1000_days) for c in ten] == [("any", pytest.approx(65))]
+    link = {"cause": "link", "per_1000_days": 2}
+    mixed = ClusterConfig(failures=["0.5*rsc2", link]).failures
+    assert [(c.cause, c.per_1000_days) for c in mixed] == [("any", pytest.approx(1.17)), ("link", 2)]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["rsc3", "rsc1*10", "x*rsc1", {"rsc1": 10}, [{"rsc1": 10}], [["rsc1"]], [3], [], 3, ""]
+)
+def test_what_is_no_cause_is_refused_with_what_to_write(wrong):
+    """The form with a factor, and a list of names and causes."""
+    with pytest.raises(
+        ValueError, match=r"10\*rsc1 for ten times its rate, or a list of these and of causes"
+    ):
+        ClusterConfig(failures=wrong)
 
 
 @pytest.mark.parametrize(("scope", "together"), [("machine", 1), ("rack", 3), ("cluster", 6)])

@@ -7,6 +7,7 @@ repair; 0.5 are the other GPU of m1 while a waits, and 48 - 24 - 1 - 2 - 4 - 0.5
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -134,9 +135,26 @@ def test_failures_are_scenarios_and_no_choice(make: Make) -> None:
     assert len(contest(others).scenarios) == 2
 
 
+def test_variants_compete_among_equal_failures_alone(make: Make) -> None:
+    """Rows by name: both and harsh with failures, more and today without; harsh beside today is no choice."""
+    runs = []
+    for name, failing in {"today": False, "more": False, "harsh": True, "both": True}.items():
+        run = make(failing=failing, policy=name)
+        config = run.config | {"variant": name, "policy": {"name": "fifo"}}
+        runs.append(replace(run, config=config, summary=run.summary | {"policy": "fifo"}))
+    scenarios = contest(compare(runs)).scenarios
+    assert sorted(scenario.rows for scenario in scenarios) == [(0, 1), (2, 3)]
+    assert compare(runs).has_choice
+    harsh = compare([runs[0], runs[2]])
+    assert len(contest(harsh).scenarios) == 2
+    assert not harsh.has_choice
+
+
 def test_causes_and_rates_name_a_list_of_failures() -> None:
     """In any order of the fields; lists that differ in another field keep their text."""
     texts = ["[{'cause': 'gpu', 'per_1000_days': 65.0}, {'per_1000_days': 0.5, 'cause': 'link'}]", "rsc1"]
-    assert short_values("cluster.failures", texts) == ["gpu 65, link 0.5", "rsc1"]
+    texts += ["10*rsc1", "['10*rsc1', {'cause': 'link', 'per_1000_days': 2}]"]
+    shown = ["gpu 65, link 0.5", "rsc1", "10*rsc1", "10*rsc1, link 2"]
+    assert short_values("cluster.failures", texts) == shown
     alike = [f"[{{'cause': 'gpu', 'per_1000_days': 65, 'repair_h': {hours}}}]" for hours in (1, 2)]
     assert len(set(short_values("cluster.failures", alike))) == 2
