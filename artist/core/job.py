@@ -157,6 +157,8 @@ class JobSpec:
         Priority that the site's scheduler gave it, a higher one first; None if not known.
     nice
         By which its user lowered its priority, as by Slurm's --nice; negative if it was raised.
+    exclusive
+        True if it shares its machines with no other job, as by Slurm's --exclusive.
     started_ns
         Start on the site where the trace was recorded, from the start of the simulation; None if not known.
     first_shorter_ns
@@ -182,6 +184,7 @@ class JobSpec:
     qos: str = ""
     priority: float | None = None
     nice: int = 0
+    exclusive: bool = False
     started_ns: int | None = None
     first_shorter_ns: int = 0
 

@@ -134,6 +134,10 @@ class JobColumns(Protocol):
         """By which jobs lower their priority, as by Slurm's --nice."""
 
     @property
+    def exclusive(self) -> npt.NDArray[np.object_]:
+        """True for jobs that share their machines with no other, as by Slurm's --exclusive."""
+
+    @property
     def guaranteed(self) -> Bools:
         """True for jobs whose GPUs are guaranteed; the others take idle GPU time."""
 

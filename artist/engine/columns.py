@@ -198,6 +198,10 @@ class Columns:
         return self._known.of_all("nice")[self.job]
 
     @property
+    def exclusive(self) -> npt.NDArray[np.object_]:
+        return self._known.of_all("exclusive")[self.job]
+
+    @property
     def guaranteed(self) -> Bools:
         return self._known.of_all("guaranteed")[self.job].astype(np.bool_)
 

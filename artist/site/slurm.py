@@ -51,7 +51,7 @@ _REFUSED = {  # not followed by the policy: keys by feature, and their values th
     "partition": (
         "state exclusive exclusiveuser exclusivetopo qos maxcpuspernode maxcpuspersocket", _IDLE + "|up"
     ),
-    "sharing": ("oversubscribe shared", "no|yes.*|force:1"),
+    "sharing": ("oversubscribe shared", "no|yes.*|force:1|exclusive"),
     "accounts": (
         "grptresmins grptresrunmins grpwall maxtresrunminspa maxtresrunminspu maxtrespa maxjobspa usagethres"
         " maxtresperaccount maxjobsperaccount preemptexempttime partition grpcpus grpnodes grpmemory", _IDLE
@@ -61,7 +61,8 @@ _LISTS = (
     "schedulerparameters", "preemptparameters", "priorityflags", "selecttypeparameters", "topologyparam"
 )  # fmt: skip
 _ALIASES = {
-    "maxtrespu": "MaxTRESPerUser", "maxjobspu": "MaxJobsPerUser", "reorder_count": "preempt_reorder_count"
+    "maxtrespu": "MaxTRESPerUser", "maxjobspu": "MaxJobsPerUser", "shared": "OverSubscribe",
+    "reorder_count": "preempt_reorder_count",
 }  # fmt: skip
 _NOT_KEYS = ("conf", "Weight", "partitions", "qos", "associations", "Parent")  # of the records only
 _ELSEWHERE = ("no_fair_tree", "cr_lln", "accountingstoragetype", "accountingstorageenforce", "priority")
@@ -75,6 +76,10 @@ _READ = {  # of lines that are no record of the policy, by form
 }
 _ABSENT = re.compile(r"down|drain|fail|future", re.IGNORECASE)
 _LIMITS = {"GrpTRES", "GrpJobs", "MaxJobs", "MaxTRESPerUser", "MaxJobsPerUser"}
+_UNSET = {  # values that set nothing; a QOS with PreemptMode=cluster has that of the cluster
+    **{"PreemptMode": "cluster", "DefaultTime": "none", "OverSubscribe": "(?!exclusive$).*"},
+    **dict.fromkeys(_LIMITS, "-1"),
+}
 _GIB = {"K": 2**-20, "M": 2**-10, "": 2**-10, "G": 1.0, "T": 2.0**10, "P": 2.0**20}
 
 
@@ -384,7 +389,7 @@ def _check(make: Callable[..., Any], values: dict[str, Any], where: str) -> None
 
 def _value(name: str, text: str, where: str) -> Any:
     """Return a value in the policy's form; None where it sets nothing."""
-    if text in ("", "(null)") or (text == "-1" and name in _LIMITS):
+    if re.fullmatch(r"|\(null\)|" + _UNSET.get(name, ""), text, re.IGNORECASE):
         return None
     if name in ("Default", "LLN", "PriorityFavorSmall"):
         if text.lower() not in ("yes", "true", "up", "1", "no", "false", "down", "0"):
@@ -398,12 +403,10 @@ def _value(name: str, text: str, where: str) -> Any:
         return re.sub("topology/(default|flat)", "topology/none", value)
     if name == "Preempt":
         return text.split(",")
-    if name == "PreemptMode":
-        return text.upper() if text.lower() != "cluster" else None  # of a QOS: that of the cluster
+    if name in ("PreemptMode", "OverSubscribe"):
+        return text.upper()
     if name == "GraceTime" and re.fullmatch(r"\d+:\d+:\d+", text):
         return time_ns(text) // NS_PER_S
-    if name == "DefaultTime" and text.upper() == "NONE":
-        return None
     return int(text) if re.fullmatch(r"-?\d{1,18}", text) and name != "Account" else text
 
 

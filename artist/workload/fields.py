@@ -179,6 +179,8 @@ FIELDS: tuple[Field, ...] = (
     Number("priority", -(2.0**31), 2.0**32 - 3, "priority",
            default=np.nan, value=float, optional=True),  # the site's, a higher one first
     Number("nice", -(2.0**31) + 3, 2.0**31 - 3, "nice", whole=True, default=0, optional=True),  # Slurm's
+    Number("exclusive", 0, 1, "exclusive",
+           whole=True, default=0, value=bool, optional=True),  # 1: alone on its machines
     Number("nodes", 0, 1e6, whole=True, default=np.nan, optional=True),  # machines that it ran on
     Text("reservation", optional=True),
     Text("loop", optional=True),  # of the site's scheduler that started it: SchedMain, SchedBackfill ...

@@ -211,7 +211,7 @@ class Replay:
         need, all_nodes = Need(gpus // nodes, 1, 0), (1 << len(self._cluster)) - 1
         return Job(
             number, nodes, need, gpus, nodes, 0, limit_ns, (all_nodes,), partition, now_ns, now_ns, qos,
-            account, row["user"], billing=float(nodes),
+            account, row["user"],
         )  # fmt: skip
 
 

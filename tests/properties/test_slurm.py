@@ -27,7 +27,8 @@ def trace(rng, n_jobs):
         names = {"account": rng.choice(ACCOUNTS), "user": rng.choice(USERS), "qos": rng.choice(QOS)}
         limit_ns = seconds_to_ns(runs_s * rng.choice((1, 2, 0.5)))
         spec = job(str(number), rng.choice((1, 1, 2, 3, 4)), runs_s, at)
-        jobs.append(replace(spec, limit_ns=limit_ns, partition=rng.choice(("p", "q")), **names))
+        names |= {"partition": rng.choice(("p", "q")), "exclusive": rng.random() < 0.2}
+        jobs.append(replace(spec, limit_ns=limit_ns, **names))
     return jobs
 
 
@@ -75,19 +76,34 @@ def limited(rng):
         PriorityWeightFairshare=100,
         PreemptType=rng.choice(("preempt/none", "preempt/qos", "preempt/partition_prio")),
         PreemptMode="REQUEUE",
-        partitions=(Partition("p", Default=True), Partition("q", Nodes=("m1", "m2"), PriorityTier=2)),
+        partitions=(
+            Partition("p", Default=True),
+            Partition(
+                *("q", ("m1", "m2")), PriorityTier=2, OverSubscribe=rng.choice(("NO", "NO", "EXCLUSIVE"))
+            ),
+        ),
         qos=qos,
         associations=associations,
     )
 
 
 def check_limits(running, policy):
-    """Recount what runs, a mapping of jobs to GPUs and nodes, and hold it against every limit."""
+    """Recount what runs, a mapping of jobs to GPUs by node, and hold it against every limit.
+
+    An exclusive job counts for the 4 GPUs of each of its nodes, and has them alone.
+    """
+    (_, q) = policy.partitions
+    exclusive = [
+        spec for spec in running if spec.exclusive or (spec.partition, q.OverSubscribe) == ("q", "EXCLUSIVE")
+    ]
+    running = {spec: dict.fromkeys(held, 4) if spec in exclusive else held for spec, held in running.items()}
+    for spec in exclusive:
+        assert all(running[spec].keys().isdisjoint(held) for other, held in running.items() if other != spec)
 
     def check(of, most, jobs):
         held = {
-            "gres/gpu": sum(gpus for gpus, _ in of.values()),
-            "node": sum(nodes for _, nodes in of.values()),
+            "gres/gpu": sum(sum(gpus.values()) for gpus in of.values()),
+            "node": sum(map(len, of.values())),
         }
         assert all(held[name] <= value for name, value in most.items()), (of, most)
         assert jobs is None or len(of) <= jobs, (of, jobs)
@@ -133,8 +149,7 @@ def test_no_limit_is_ever_exceeded():
                 check_limits(running, policy)
             at_ns = event.time_ns
             if isinstance(event, Start):
-                slices = event.allocation.slices
-                running[jobs[event.job]] = sum(part.gpus for part in slices), len(slices)
+                running[jobs[event.job]] = {part.machine: part.gpus for part in event.allocation.slices}
             elif isinstance(event, Stop | Finish):
                 running.pop(jobs[event.job])
         reached += bool(policy.series)

@@ -14,7 +14,7 @@ from artist.policies.slurm.configuration import Association, Partition, Qos, tim
 from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.job import Job, Need
 from artist.policies.slurm.nodes import Nodes
-from artist.policies.slurm.policy import Slurm, _billing
+from artist.policies.slurm.policy import Slurm
 from artist.policies.slurm.priority import Multifactor, Weights
 from artist.policies.slurm.starts import NodeSpace, chosen_at, earliest
 from artist.testing.conformance import PolicyConformance
@@ -306,9 +306,9 @@ def test_job_size_is_the_mean_of_the_shares_of_nodes_and_cpus():
 
 def test_usage_is_billed_by_the_weights_of_the_partition():
     """8 CPUs and 2 GPUs: 8 a second by default, 8 x 0.5 + 2 x 10 with weights."""
-    one = Job(0, 1, Need(2, 8, 0), 2, 8, 0, 1, (0b1,), Partition("p"), 0, 0)
-    assert _billing(one, {}) == 8
-    assert _billing(one, {"cpu": 0.5, "gres/gpu": 10}) == 24
+    for weights, billing in (({}, 8), ({"cpu": 0.5, "gres/gpu": 10}, 24)):
+        partition = Partition("p", TRESBillingWeights=weights)
+        assert Job(0, 1, Need(2, 8, 0), 2, 8, 0, 1, (0b1,), partition, 0, 0).billing == billing
 
 
 RED = Association("red", Fairshare=1), Association("red", "u")
@@ -804,6 +804,108 @@ def test_lln_takes_the_nodes_with_the_most_free_cpus():
     jobs = [job("a", 1, 10, demand={"cpus": 2}), job("b", 1, 10, at=1, demand={"cpus": 2})]
     assert run(jobs, slurm(), machines=2)[1] == [[0], [0]]
     assert run(jobs, slurm(partitions=(Partition("p", LLN=True),)), machines=2)[1] == [[0], [1]]
+
+
+# --- exclusive
+
+ALONE = Partition("alone", OverSubscribe="EXCLUSIVE")
+EXCLUSIVE = ({"exclusive": True}, {"partition": "alone"})  # by the job, by its partition
+
+
+def alone(**settings):
+    """Return the policy with a partition of exclusive jobs."""
+    return slurm(partitions=(Partition("gpu", Default=True), ALONE), **settings)
+
+
+@pytest.mark.parametrize("texts", EXCLUSIVE)
+def test_an_exclusive_job_waits_for_an_empty_node_and_lets_none_join_it(texts):
+    """Four GPUs. A has one to 10; e (1 GPU, 5 s, at 1) waits for its end, c (1 GPU, 20 s, at 2) for e's.
+
+    Else three GPUs are free for both at once. In the trace c may be backfilled to 10: here it is too long.
+    """
+    jobs = [job("a", 1, 10), job("e", 1, 5, at=1, **texts), job("c", 1, 20, at=2)]
+    assert run(jobs, alone())[0] == [0, 10, 15]
+    assert run([replace(one, exclusive=False, partition="") for one in jobs], alone())[0] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("texts", EXCLUSIVE)
+def test_an_exclusive_job_gets_the_nodes_that_it_needs_and_no_part_of_another(texts):
+    """Two nodes of 4: e (5 GPUs, to 9) has both, so b (1) waits, though 3 are free."""
+    starts, places, _ = run([job("e", 5, 9, **texts), job("b", 1, 5, at=1)], alone(), machines=2)
+    assert (starts, places[0]) == ([0, 9], [0, 1])
+
+
+def test_the_start_of_an_exclusive_job_is_the_last_end_on_its_node():
+    """A (1 GPU) ends at 10, b (1) at 20: e may start at 20. C (15 s, at 2) is done by then, d (19 s) not."""
+    jobs = [job("a", 1, 10), job("b", 1, 20), job("e", 1, 5, at=1, exclusive=True)]
+    assert run([*jobs, job("c", 1, 15, at=2)], alone())[0] == [0, 0, 20, 2]
+    assert run([*jobs, job("d", 1, 19, at=2)], alone())[0] == [0, 0, 20, 25]
+
+
+def test_an_exclusive_job_preempts_all_jobs_of_its_node_and_leaves_all_of_it_as_a_victim():
+    """Urgent e (1 of 4 GPUs) stops a and b (1 each), though 2 GPUs are free; urgent u (1) stops e."""
+    jobs = [job("a", 1, 50), job("b", 1, 50), job("e", 1, 5, at=3, partition="urgent", exclusive=True)]
+    starts, _, events = run(jobs, preempting())
+    assert sorted(e.job for e in events if isinstance(e, Stop)) == [0, 1]
+    assert starts[2] == 3
+    jobs = [job("e", 1, 50, exclusive=True), job("u", 1, 5, at=3, partition="urgent")]
+    starts, _, events = run(jobs, preempting())
+    assert [e.job for e in events if isinstance(e, Stop)] == [0]
+    assert starts == [0, 3]
+
+
+@pytest.mark.parametrize("texts", EXCLUSIVE)
+def test_limits_count_all_gpus_and_cpus_of_the_nodes_of_an_exclusive_job(texts):
+    """Two nodes of 4 GPUs; red may hold 6. R1 (1 GPU, to 10) counts 4, so r2, exclusive too, waits for it.
+
+    R3 (2 GPUs), not exclusive, makes 6 and starts at once. With 3 of red's no exclusive job ever starts.
+    """
+    red = {"account": "red", "user": "u"}
+    policy = alone(associations=(Association("red", GrpTRES={"gres/gpu": 6}),))
+    jobs = [job("r1", 1, 10, **red, **texts), job("r2", 1, 5, at=1, **red, **texts)]
+    starts, _, events = run([*jobs, job("r3", 2, 3, at=2, **red)], policy, machines=2)
+    assert starts == [0, 10, 2]
+    noted = [(e.time_ns // NS_PER_S, e.job, e.reason) for e in events if isinstance(e, Pending)]
+    assert noted == [(1, 1, "AssocGrpGRES")]
+    policy = alone(associations=(Association("red", GrpTRES={"gres/gpu": 3}),))
+    with pytest.raises(InputError, match="can never start"):
+        policy.notes(tiny_cluster(2, 4, cpus=64), jobs)
+
+
+def test_resources_of_an_exclusive_job_are_those_of_the_largest_nodes_until_it_starts():
+    """A job of 1 GPU and 8 CPUs on m0 (2 GPUs, 16 CPUs) or m1 (8 and 96): 8 and 96, on m0 2 and 16."""
+    small, large = Machine("m0", 0, "t", 2, cpus=16), Machine("m1", 0, "t", 8, cpus=96)
+    partition = Partition("p", TRESBillingWeights={"gres/gpu": 10})
+    one = Job(0, 1, Need(1, 8, 0), 1, 8, 2**31, 1, (0b11,), partition, 0, 0, largest=(large,))
+    assert one.tres == {"cpu": 96, "gres/gpu": 8, "mem": 2, "node": 1}
+    one.held = (small,)
+    assert one.tres == {"cpu": 16, "gres/gpu": 2, "mem": 2, "node": 1}
+    assert one.billing == 20
+
+
+def test_usage_of_an_exclusive_job_is_that_of_its_whole_node():
+    """E (1 of 4 GPUs and 64 CPUs) runs for 10 s: 640 CPU-seconds, if nothing decays; else one CPU's 10."""
+    accounts = (Association("red"), Association("red", "u"))
+    for exclusive, used in ((True, 640), (False, 10)):
+        policy = slurm(PriorityType="priority/multifactor", PriorityDecayHalfLife=0, associations=accounts)
+        red = {"account": "red", "user": "u"}
+        run([job("e", 1, 10, exclusive=exclusive, **red), job("later", 1, 5, at=20)], policy)
+        assert policy._multifactor._fair_share.usage["red", "u"] == used
+
+
+def test_a_requeued_exclusive_job_counts_as_before_its_start():
+    """On m0 it counts for 2 GPUs; as it waits again for the 4 of m1, the most that it may get."""
+    cluster = Cluster([Machine("m0", 0, "t", 2, cpus=8), Machine("m1", 0, "t", 4, cpus=8)])
+    one = Job(
+        0, 1, Need(1, 1, 0, 1), 1, 1, 0, 10, (0b11,), Partition("p"), 0, 0, largest=(cluster.machines[1],)
+    )
+    policy = slurm()
+    scheduler = policy._built(cluster)
+    scheduler.submit(one)
+    scheduler.start(one, 0b01, 0)
+    assert one.tres["gres/gpu"] == 2
+    scheduler.requeue(0, 3)
+    assert one.tres["gres/gpu"] == 4
 
 
 # --- configuration

@@ -71,6 +71,8 @@ class Partition:
         Limit of jobs: the most, and that of jobs without one.
     PreemptMode, GraceTime
         Whether its jobs may be preempted, and then wait again or end; seconds until they stop.
+    OverSubscribe
+        EXCLUSIVE: jobs have their nodes for themselves.
     LLN
         Whether jobs get the nodes with the most free CPUs.
     TRESBillingWeights
@@ -86,6 +88,7 @@ class Partition:
     DefaultTime: Time | None = None
     PreemptMode: Mode | None = None
     GraceTime: float = Field(default=0, ge=0, le=4e9)
+    OverSubscribe: Literal["NO", "EXCLUSIVE"] = "NO"
     LLN: bool = False
     TRESBillingWeights: Tres = field(default_factory=dict)
 

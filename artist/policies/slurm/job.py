@@ -4,17 +4,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from artist.core.buckets import members_of
-from artist.core.cluster import Cluster, Slice
+from artist.core.cluster import Cluster, Machine, Slice
 from artist.core.job import UNLIMITED_NS
 from artist.policies.slurm.configuration import Partition, Qos
 
+SHARES = 1 << 20  # of a node: an exclusive job takes all, any other one
+
 
 class Need(NamedTuple):
-    """Resources on one node."""
+    """Resources on one node, and of its `SHARES`."""
 
     gpus: int
     cpus: int
     memory_bytes: int
+    shares: int = 1
 
 
 @dataclass(slots=True, eq=False)
@@ -39,8 +42,8 @@ class Job:
         By which its user lowers it.
     start_ns
         Its start, while it runs; -1 for none.
-    billing
-        Weighted resources, per second of its run.
+    largest, held
+        Of an exclusive job: the largest nodes that it may get, and, while it runs, those that it has.
     """
 
     number: int
@@ -60,12 +63,27 @@ class Job:
     priority: int = 0
     nice: int = 0
     start_ns: int = -1
-    billing: float = 1.0
+    largest: tuple[Machine, ...] = ()
+    held: tuple[Machine, ...] = ()
 
     @property
     def rank(self) -> tuple[int, int, int, int]:
         """Its rank in the queue, the smallest first."""
         return -self.partition.PriorityTier, -self.priority, self.queued_ns, self.number
+
+    @property
+    def tres(self) -> dict[str, float]:
+        """Its resources by their names in Slurm: all GPUs and CPUs of the nodes of an exclusive job."""
+        gpus, cpus = self.gpus, self.cpus or self.nodes
+        if whole := self.held or self.largest:
+            gpus, cpus = sum(node.gpus for node in whole), sum(node.cpus for node in whole)
+        return {"cpu": cpus, "gres/gpu": gpus, "mem": self.memory_bytes / 2**30, "node": self.nodes}
+
+    @property
+    def billing(self) -> float:
+        """Its resources by the weights of its partition, per second of its run: by default a CPU counts 1."""
+        weights, tres = self.partition.TRESBillingWeights, self.tres
+        return sum(weights.get(name, 0.0) * value for name, value in tres.items()) if weights else tres["cpu"]
 
     def end_ns(self, start_ns: int) -> int:
         """Return its end by the limit."""

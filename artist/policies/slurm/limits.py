@@ -1,17 +1,11 @@
 """Limits of QOS and associations: the reason for which a job has to wait, as Slurm names it."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 
 from artist.policies.slurm.configuration import Association, Qos, Tres
 from artist.policies.slurm.job import Job
 
 _SHORT = {"cpu": "Cpu", "gres/gpu": "GRES", "mem": "Mem", "node": "Node"}
-
-
-def tres_of(job: Job) -> Mapping[str, float]:
-    """Return the resources of a job by their names in Slurm."""
-    memory_gib = job.memory_bytes / 2**30
-    return {"cpu": job.cpus or job.nodes, "gres/gpu": job.gpus, "mem": memory_gib, "node": job.nodes}
 
 
 class Limits:
@@ -81,5 +75,5 @@ def _reached(count: int, limit: int | None) -> bool:
 
 def _exceeded(job: Job, running: Iterable[Job], most: Tres) -> str:
     """Return the first resource of which a job and the running ones would use more than the most."""
-    total: Callable[[str], float] = lambda name: sum(tres_of(one).get(name, 0) for one in (job, *running))  # noqa: E731
+    total: Callable[[str], float] = lambda name: sum(one.tres.get(name, 0) for one in (job, *running))  # noqa: E731
     return next((name for name, limit in most.items() if total(name) > limit), "")

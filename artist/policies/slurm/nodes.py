@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from artist.core.buckets import members_of, set_of
 from artist.core.cluster import Cluster, Slice
-from artist.policies.slurm.job import Need
+from artist.policies.slurm.job import SHARES, Need
 
 
 class Use(NamedTuple):
@@ -34,37 +34,38 @@ class Use(NamedTuple):
 
 @dataclass(slots=True)
 class _Node:
-    """Free resources of a node, and the uses of it by job."""
+    """Free resources of a node, and the ends and resources of its uses by job."""
 
     free: list[int]
-    uses: dict[int, tuple[int, Slice]] = field(default_factory=dict)
-    later: list[tuple[int, int, int, int]] = field(default_factory=list)  # end of each use, and the free then
+    uses: dict[int, tuple[int, Need]] = field(default_factory=dict)
+    later: list[tuple[int, ...]] = field(default_factory=list)  # end of each use, and the free then
     able: dict[Need, int] = field(default_factory=dict)  # `able_ns` by need
 
     def free_by(self, end_ns: int) -> tuple[int, ...]:
-        """Return GPUs, CPUs and memory that are free once the jobs that end by a time have ended."""
+        """Return the resources that are free once the jobs that end by a time have ended."""
         at = bisect_right(self._later(), (end_ns, NEVER))
         return self.later[at - 1][1:] if at else tuple(self.free)
 
     def able_ns(self, need: Need) -> int:
         """Return the end of the job after which a node has room, `NEVER` if it is too small."""
         if need not in self.able:
-            gpus, cpus, memory = need
+            gpus, cpus, memory, shares = need
             fits = (
                 end
                 for end, *free in self._later()
-                if free[0] >= gpus and free[1] >= cpus and free[2] >= memory
+                if free[0] >= gpus and free[1] >= cpus and free[2] >= memory and free[3] >= shares
             )
             self.able[need] = next(fits, NEVER)
         return self.able[need]
 
-    def _later(self) -> list[tuple[int, int, int, int]]:
+    def _later(self) -> list[tuple[int, ...]]:
         if len(self.later) < len(self.uses):
-            gpus, cpus, memory = self.free
+            gpus, cpus, memory, shares = self.free
             self.later.clear()
-            for end_ns, part in sorted(self.uses.values()):
-                gpus, cpus, memory = gpus + part.gpus, cpus + part.cpus, memory + part.memory_bytes
-                self.later.append((end_ns, gpus, cpus, memory))
+            for end_ns, held in sorted(self.uses.values()):
+                gpus, cpus, memory = gpus + held.gpus, cpus + held.cpus, memory + held.memory_bytes
+                shares += held.shares
+                self.later.append((end_ns, gpus, cpus, memory, shares))
         return self.later
 
 
@@ -96,7 +97,7 @@ class Nodes:
         self, cluster: Cluster, leaves: Sequence[int] | None = None, by_weight: Sequence[int] = ()
     ) -> None:
         self.cluster, self.by_weight = cluster, by_weight
-        self._nodes = [_Node([m.gpus, m.cpus, m.memory_bytes]) for m in cluster.machines]
+        self._nodes = [_Node([m.gpus, m.cpus, m.memory_bytes, SHARES]) for m in cluster.machines]
         self.open = (1 << len(self._nodes)) - 1
         self.uses: list[Use] = []
         self._of: dict[int, Use] = {}
@@ -108,18 +109,19 @@ class Nodes:
 
     # --- state
 
-    def take(self, job: int, end_ns: int, slices: tuple[Slice, ...]) -> None:
-        """Let a job run on its slices until `end_ns` at the latest."""
+    def take(self, job: int, end_ns: int, slices: tuple[Slice, ...], shares: int = 1) -> None:
+        """Let a job run on its slices until `end_ns` at the latest, with some shares of each node."""
         use = Use(end_ns, job, sum(1 << s.machine for s in slices), slices)
         insort(self.uses, use)
         self._of[job] = use
         for part in slices:
-            self._nodes[part.machine].uses[job] = (end_ns, part)
-            self._change(part, -1)
+            held = Need(part.gpus, part.cpus, part.memory_bytes, shares)
+            self._nodes[part.machine].uses[job] = (end_ns, held)
+            self._change(part.machine, held, -1)
 
     def fitting(self, part: Slice) -> Slice:
         """Return a slice with no more CPUs and memory than are free: those that its job did not name."""
-        _, cpus, memory = self._nodes[part.machine].free
+        _, cpus, memory, _ = self._nodes[part.machine].free
         return Slice(part.machine, part.gpus, min(part.cpus, cpus), min(part.memory_bytes, memory))
 
     def give(self, job: int) -> Use:
@@ -127,27 +129,27 @@ class Nodes:
         use = self._of.pop(job)
         self.uses.remove(use)
         for part in use.slices:
-            del self._nodes[part.machine].uses[job]
-            self._change(part, 1)
+            _, held = self._nodes[part.machine].uses.pop(job)
+            self._change(part.machine, held, 1)
         return use
 
     def use_of(self, job: int) -> Use:
         """Return the use of a running job."""
         return self._of[job]
 
-    def _change(self, part: Slice, sign: int) -> None:
-        node, bit = self._nodes[part.machine], 1 << part.machine
+    def _change(self, machine: int, held: Need, sign: int) -> None:
+        node, bit = self._nodes[machine], 1 << machine
         free = node.free
-        free[0] += sign * part.gpus
-        free[1] += sign * part.cpus
-        free[2] += sign * part.memory_bytes
+        for i, amount in enumerate(held):
+            free[i] += sign * amount
         node.later.clear()
         node.able.clear()
         self._later.clear()
         self.planned.clear()
         self.chosen.clear()
         for need, able in self._able.items():
-            fits = free[0] >= need.gpus and free[1] >= need.cpus and free[2] >= need.memory_bytes
+            gpus, cpus, memory, shares = need
+            fits = free[0] >= gpus and free[1] >= cpus and free[2] >= memory and free[3] >= shares
             self._able[need] = able | bit if fits else able & ~bit
 
     # --- nodes that are able
@@ -201,8 +203,7 @@ class Nodes:
             room = node.free[:]
             for job in jobs:
                 if job in node.uses:
-                    part = node.uses[job][1]
-                    room = [has + more for has, more in zip(room, part[1:], strict=True)]
+                    room = [has + more for has, more in zip(room, node.uses[job][1], strict=True)]
             if all(has >= wants for has, wants in zip(room, need, strict=True)):
                 able |= 1 << m
         return able
@@ -221,7 +222,7 @@ class Nodes:
         node = self._nodes[machine]
         if not without:
             return node.free_by(end_ns)[1]
-        gone = (p.cpus for job, (end, p) in node.uses.items() if end <= end_ns or job in without)
+        gone = (held.cpus for job, (end, held) in node.uses.items() if end <= end_ns or job in without)
         return node.free[1] + sum(gone)
 
     def choose(

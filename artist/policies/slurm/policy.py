@@ -9,7 +9,8 @@ them by their limits. Jobs of a higher tier or QOS may preempt others. A job abo
 or user waits and holds up none.
 
 Settings have the names of slurm.conf and sacctmgr; nodes are the machines, leaf switches of topology/tree the
-racks. A job's partition, account, QOS, user, limit and nice value are those of the trace.
+racks. A job's partition, account, QOS, user, limit, nice value and --exclusive are those of the trace. An
+exclusive job has whole nodes: none joins it, and limits, usage and preemption count all their GPUs and CPUs.
 
 Source: Slurm's documentation (22.05): sched_config, slurm.conf(5), priority_multifactor, fair_tree, preempt,
 qos, resource_limits, topology; rules that it leaves open from its source (backfill.c, job_scheduler.c,
@@ -19,7 +20,8 @@ Differs from Slurm: loops take no time and find all events of their instant done
 time limits of the loops have no meaning; a victim without grace time stops at the start of the job that it
 makes room for, and nodes are free as soon as a job ends. The main loop has no pass over the whole queue every
 sched_interval. A job gets the fewest nodes that its GPUs need, with equal numbers of GPUs. Jobs that name no
-CPUs have those in proportion to their GPUs. PreemptMode has no SUSPEND and GANG, and there are no
+CPUs have those in proportion to their GPUs. Limits count an exclusive job that waits as on the largest nodes
+of its partition. PreemptMode has no SUSPEND and GANG, and there are no
 reservations, licenses, features, arrays and heterogeneous jobs.
 """
 
@@ -34,7 +36,7 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic_core import ArgsKwargs
 
-from artist.core.buckets import set_of, sets_by
+from artist.core.buckets import members_of, set_of, sets_by
 from artist.core.cluster import Allocation, Cluster, Machine
 from artist.core.compact_jobs import templates_of
 from artist.core.events import Arrival, Finish, MachineEvent, Stop
@@ -50,12 +52,11 @@ from artist.policies.slurm.configuration import (
     Partition,
     Qos,
     Time,
-    Tres,
     check_associations,
     time_ns,
 )
 from artist.policies.slurm.fair_share import FairShare
-from artist.policies.slurm.job import Job, Need
+from artist.policies.slurm.job import SHARES, Job, Need
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.nodes import Nodes
 from artist.policies.slurm.preemption import Preemption, PreemptPlugin
@@ -64,7 +65,7 @@ from artist.policies.slurm.scheduler import Decision, Depths, Scheduler
 from artist.units import NS_PER_S, seconds_to_ns
 
 _MAX_S = 4e9
-Shape = tuple[int, Need, int, tuple[int, ...]]
+Shape = tuple[int, Need, int, tuple[int, ...], tuple[Machine, ...]]
 KILL_WAIT_NS = 30 * NS_PER_S  # Slurm's default
 
 
@@ -132,7 +133,7 @@ class Slurm:
         self._scheduler: Scheduler | None = None
         self._multifactor: Multifactor | None = None
         self._leaving: dict[int, int] = {}  # victims in their grace time, and its end
-        self._shapes: dict[tuple[Demand, str], Shape] = {}
+        self._shapes: dict[tuple[Demand, str, bool], Shape] = {}
         self._calculated_ns = self._filled_ns = -UNLIMITED_NS
         self._changed, self._lowest = False, 0  # the lowest of priority/basic so far
         self._reasons: dict[int, str] = {}  # for which jobs wait
@@ -181,7 +182,7 @@ class Slurm:
         for spec in templates_of(jobs):
             partition = self._by_name.get(spec.partition, self._default)
             try:
-                self._shape(spec.demand, partition, cluster)
+                self._shape(spec.demand, partition, cluster, spec.exclusive)
             except PlanError:
                 where = f"job {spec.job_id!r}, partition {partition.PartitionName}"
                 allowed = "leave such jobs out (workload.max_gpus), or give the partition more machines"
@@ -190,7 +191,7 @@ class Slurm:
                     "never fits its partition", where=where, found=size, allowed=allowed
                 ) from None
             names = spec.partition, spec.account, spec.qos, spec.user
-            job = self._job(0, spec.demand, 0, UNLIMITED_NS, cluster, *names)
+            job = self._job(0, spec.demand, 0, UNLIMITED_NS, cluster, spec.exclusive, *names)
             if reason := self._limits.reason(job, ()):
                 what, size = f"it can never start ({reason})", f"{job.gpus} GPUs, {job.cpus} CPUs"
                 allowed = "no more than its limits, or leave it out"
@@ -354,10 +355,12 @@ class Slurm:
         columns = view.columns(numbers)
         texts = (columns.partition, columns.account, columns.qos, columns.user)
         times = columns.submit_ns.tolist(), columns.limit_ns.tolist()
-        for number, submit_ns, limit_ns, nice, *names in zip(
-            numbers, *times, columns.nice.tolist(), *texts, strict=True
+        numeric = columns.nice.tolist(), columns.exclusive.tolist()
+        for number, submit_ns, limit_ns, nice, exclusive, *names in zip(
+            numbers, *times, *numeric, *texts, strict=True
         ):
-            job = self._job(number, view.demand(number), submit_ns, limit_ns, view.cluster, *names)
+            demand = view.demand(number)
+            job = self._job(number, demand, submit_ns, limit_ns, view.cluster, exclusive, *names)
             job.nice = nice
             yield job
 
@@ -368,16 +371,17 @@ class Slurm:
         submit_ns: int,
         limit_ns: int,
         cluster: Cluster,
+        exclusive: bool,
         partition_name: str,
         account: str,
         qos: str,
         user: str,
     ) -> Job:
         partition = self._by_name.get(partition_name, self._default)
-        nodes, need, gpus, places = self._shape(demand, partition, cluster)
+        nodes, need, gpus, places, largest = self._shape(demand, partition, cluster, exclusive)
         if limit_ns == UNLIMITED_NS and partition.DefaultTime is not None:
             limit_ns = time_ns(partition.DefaultTime)
-        job = Job(
+        return Job(
             number,
             nodes,
             need,
@@ -392,33 +396,37 @@ class Slurm:
             self._qos.get(qos),
             account,
             user,
+            largest=largest,
         )
-        job.billing = _billing(job, partition.TRESBillingWeights)
-        return job
 
-    def _shape(self, demand: Demand, partition: Partition, cluster: Cluster) -> Shape:
+    def _shape(self, demand: Demand, partition: Partition, cluster: Cluster, exclusive: bool) -> Shape:
         """Return `_shape`, computed once."""
-        key = demand, partition.PartitionName
+        key = demand, partition.PartitionName, exclusive
         if key not in self._shapes:
-            self._shapes[key] = _shape(demand, partition, cluster)
+            exclusive = exclusive or partition.OverSubscribe == "EXCLUSIVE"
+            self._shapes[key] = _shape(demand, partition, cluster, exclusive)
         return self._shapes[key]
 
 
-def _shape(demand: Demand, partition: Partition, cluster: Cluster) -> Shape:
+def _shape(demand: Demand, partition: Partition, cluster: Cluster, exclusive: bool) -> Shape:
     """Return a job's number of nodes, its need on each, its GPUs, and the sets of nodes that may serve.
 
-    The fewest nodes that are large enough, if all of the partition were free.
+    The fewest nodes that are large enough, if all of the partition were free. And, if it is exclusive, the
+    largest such nodes.
     """
     types = _types(demand, partition, cluster)
     for target in sorted((gpus for gpus in demand.targets() if gpus <= demand.gpus), reverse=True):
         for group in [[one] for one in types] if demand.fungible else [types]:
             gpus = demand.gpus_at(group[0][1], target)
             for count in range(1, (demand.max_machines or len(cluster)) + 1):
-                need = Need(*(-(-total // count) for total in (gpus, demand.cpus, demand.memory_bytes)))
+                parts = (-(-total // count) for total in (gpus, demand.cpus, demand.memory_bytes))
+                need = Need(*parts)._replace(shares=SHARES if exclusive else 1)
                 able = set_of(m for m, machine in enumerate(cluster.machines) if _holds(machine, need))
                 places = tuple(nodes for nodes, _ in group if (nodes & able).bit_count() >= count)
                 if places:
-                    return count, need, gpus, places
+                    machines = [cluster.machines[m] for m in members_of(reduce(or_, places) & able)]
+                    machines.sort(key=lambda machine: (machine.gpus, machine.cpus), reverse=True)
+                    return count, need, gpus, places, tuple(machines[: count * exclusive])
     raise PlanError(
         f"policy Slurm cannot place {demand.gpus} GPUs and {demand.cpus} CPUs in {partition.PartitionName}"
     )
@@ -441,16 +449,5 @@ def _types(demand: Demand, partition: Partition, cluster: Cluster) -> list[tuple
 
 def _holds(machine: Machine, need: Need) -> bool:
     """Return whether an empty machine has room for a need."""
-    has = machine.gpus, machine.cpus, machine.memory_bytes
+    has = machine.gpus, machine.cpus, machine.memory_bytes, SHARES
     return all(there >= wanted for there, wanted in zip(has, need, strict=True))
-
-
-def _billing(job: Job, weights: Tres) -> float:
-    """Return the weighted resources of a job: by default a CPU counts 1."""
-    has = {
-        "cpu": job.cpus or job.nodes,
-        "gres/gpu": job.gpus,
-        "mem": job.memory_bytes / 2**30,
-        "node": job.nodes,
-    }
-    return sum(weights.get(name, 0.0) * value for name, value in has.items()) if weights else has["cpu"]

@@ -9,6 +9,7 @@ from itertools import islice
 from operator import or_
 from typing import NamedTuple
 
+from artist.core.buckets import members_of
 from artist.core.cluster import Cluster
 from artist.policies.slurm.job import Job
 from artist.policies.slurm.limits import Limits
@@ -85,7 +86,7 @@ class Scheduler:
         self.held_ns: dict[int, int] = {}  # requeued jobs that wait, and the time from which they may start
         self._queue: list[Job] = []  # those that wait, the first one first
         self._key = preemption.queue_key()
-        self._reasons: dict[tuple[str | int, ...], str] = {}  # of alike jobs, since the last start or end
+        self._reasons: dict[tuple[object, ...], str] = {}  # of alike jobs, since the last start or end
 
     # --- events
 
@@ -101,7 +102,9 @@ class Scheduler:
         self.running[job.number] = job
         self._reasons.clear()
         slices = tuple(map(self.nodes.fitting, job.slices(chosen, self._cluster)))
-        self.nodes.take(job.number, job.end_ns(now_ns), slices)
+        if job.largest:
+            job.held = tuple(self._cluster.machines[m] for m in members_of(chosen))
+        self.nodes.take(job.number, job.end_ns(now_ns), slices, job.need.shares)
 
     def end(self, number: int) -> Job:
         """Remove a running job."""
@@ -131,6 +134,7 @@ class Scheduler:
     def requeue(self, number: int, now_ns: int) -> None:
         """Let a running job wait again."""
         job = self.end(number)
+        job.held = ()
         job.start_ns, job.queued_ns, job.eligible_ns = -1, now_ns, now_ns + REQUEUE_NS
         self.held_ns[number] = job.eligible_ns
         self.submit(job)
@@ -144,7 +148,7 @@ class Scheduler:
         if job.qos is None and not self._limits.any:
             return ""
         qos = job.qos.Name if job.qos else ""
-        alike = qos, job.account, job.user, job.nodes, job.gpus, job.cpus, job.memory_bytes
+        alike = qos, job.account, job.user, job.nodes, job.gpus, job.cpus, job.memory_bytes, job.largest
         if alike not in self._reasons:
             self._reasons[alike] = self._limits.reason(job, self.running.values())
         return self._reasons[alike]

@@ -1,6 +1,6 @@
 """Limits of Slurm's QOS and associations, recounted after every instant with a start."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from auditing.findings import Findings
 from auditing.inputs import RunFiles, to_ns
 
 CHECK = "Slurm: running jobs within the limits of QOS and associations"
+ALONE = "Slurm: exclusive jobs alone on their machines"
 AGAIN = "Slurm: a stopped job waits for 121 s"
 _TARGET = "artist.policies.slurm.policy.Slurm"
 _AGAIN_NS = to_ns(121)
@@ -18,6 +19,7 @@ class _Job(NamedTuple):
     account: str
     user: str
     qos: str
+    partition: str
 
 
 class Quotas:
@@ -31,7 +33,11 @@ class Quotas:
         qos, associations = ((policy.get(n) or []) if one else [] for n in ("qos", "associations"))
         self._qos = {str(one["Name"]): one for one in qos}
         self._associations = {(one["Account"], one.get("User") or ""): one for one in associations}
-        columns = [run.jobs[n] if n in run.jobs else [""] * len(run.jobs) for n in ("account", "user", "qos")]
+        partitions = (policy.get("partitions") or []) if self.is_slurm else []
+        first = next((one for one in partitions if one.get("Default")), partitions[0] if partitions else {})
+        self._alone = {p["PartitionName"] for p in partitions if p.get("OverSubscribe") == "EXCLUSIVE"}
+        self._alone |= {""} if first.get("PartitionName") in self._alone else set()
+        columns = [run.jobs[n] if n in run.jobs else [""] * len(run.jobs) for n in _Job._fields]
         self._jobs = dict(zip(run.jobs["job_id"], map(_Job, *columns), strict=True))
         self._found = findings
 
@@ -43,9 +49,14 @@ class Quotas:
 
     def check(self, at: int, accounts: Iterable[Account]) -> None:
         """Hold the running jobs against all limits."""
-        if not self._qos and not self._associations:
+        if not self._qos and not self._associations and not self._alone:
             return
         running = [account for account in accounts if account.state == "running"]
+        jobs_on = Counter(machine for account in running for machine in account.held)
+        for account in running if self._alone else ():
+            if self._jobs[account.name].partition in self._alone:
+                alone = all(jobs_on[machine] == 1 for machine in account.held)
+                self._found.hold(ALONE, alone, "shares a machine at {} s", at / 1e9, job=account.name)
         for name, one in self._qos.items():
             members = [account for account in running if self._jobs[account.name].qos == name]
             self._hold(at, f"QOS {name}", members, one.get("GrpTRES"), one.get("GrpJobs"))

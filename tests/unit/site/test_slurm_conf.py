@@ -163,6 +163,11 @@ def test_every_spelling_of_a_time(text: str, limit_s: int | None, read: Read) ->
         ("bf_max=1\nSchedulerParameters=defer,BF_MAX_JOB_TEST=7", "bf_max_job_test", 7),
         ("SelectTypeParameters=CR_Core,CR_LLN\nPartitionName=a Nodes=ALL", "partitions",
          [{"PartitionName": "a", "Nodes": "ALL", "LLN": True}]),
+        *((f"PartitionName=a Nodes=ALL {key}", "partitions",
+           [{"PartitionName": "a", "Nodes": "ALL", "OverSubscribe": "EXCLUSIVE"}])
+          for key in ("OverSubscribe=EXCLUSIVE", "Shared=exclusive")),
+        ("PartitionName=a Nodes=ALL OverSubscribe=YES:4", "partitions",
+         [{"PartitionName": "a", "Nodes": "ALL"}]),
         ("PartitionName=a Nodes=ALL Priority=50", "partitions",
          [{"PartitionName": "a", "Nodes": "ALL", "PriorityTier": 50, "PriorityJobFactor": 50}]),
         ("FairShareDampeningFactor=5\nPriorityType=multifactor", "PriorityType", "priority/multifactor"),
@@ -377,6 +382,35 @@ def test_the_layout_of_a_cloud_cluster(read: Read) -> None:
     first, second = conf.policy["partitions"]
     assert first["Nodes"] == "ALL", "a list of all nodes"
     assert second["Nodes"] == "gpu-st-p4d-1"
+
+
+def test_the_layout_of_a_cluster_that_gives_whole_nodes(fill: Fill) -> None:
+    """As of savio: names with dots and two ranges, keys of any case, partitions with and without sharing."""
+    config = fill(
+        "NodeName=n0[004-005,100].s[1] CPUs=20\nNodeName=n0[012-013].s[2] CPUs=8 Gres=gpu:4\n"
+        "PriorityWeightPartition=0\n"
+        "PartitionName=s   Nodes=n0[004-005,100].s[1] \t Oversubscribe=Exclusive DefMemPerNode=64000\n"
+        "PartitionName=gpu Nodes=n0[012-013].s[2] Default=yes Oversubscribe=Yes DefMemPerCPU=8000\n",
+        workload={"jobs": 3},
+    )
+    assert [one.OverSubscribe for one in Slurm(**_of_policy(config)).partitions] == ["EXCLUSIVE", "NO"]
+    names = [machine.name for machine in build(check_config(config)).cluster.machines]
+    assert names == ["n0004.s1", "n0005.s1", "n0012.s2", "n0013.s2", "n0100.s1"]
+
+
+def test_the_layout_of_a_factory_of_one_exclusive_partition(read: Read) -> None:
+    """As of generated files for training alone: the default partition gives whole nodes of eight GPUs."""
+    conf = read(
+        "NodeName=h1 CPUs=224 RealMemory=1800000 Gres=gpu:8 State=UNKNOWN\n"
+        "PartitionName=training Nodes=h1 Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE"
+    )
+    (partition,) = Slurm(**conf.policy).partitions
+    assert (partition.OverSubscribe, partition.Default) == ("EXCLUSIVE", True)
+
+
+def _of_policy(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of the policy."""
+    return {name: value for name, value in config["policy"].items() if name != "_target_"}
 
 
 # --- what a real Slurm ran with

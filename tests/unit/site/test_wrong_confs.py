@@ -85,7 +85,7 @@ WRONG = [  # text, and what both lines must have
     # partitions
     *(
         (f"PartitionName=a Nodes=ALL {key}", "line 1: would change", key)
-        for key in ("OverSubscribe=FORCE:4", "Shared=EXCLUSIVE", "State=DOWN", "QOS=p", "ExclusiveUser=YES")
+        for key in ("OverSubscribe=FORCE:4", "State=DOWN", "QOS=p", "ExclusiveUser=YES")
     ),
     (NODES + "PartitionName=a Nodes=n[1-9]", "no such node", "'n5'; allowed: n1, n2"),
     ("PartitionName=a Nodes=ALL\nPartitionName=a Nodes=ALL", "partitions has a twice", ""),

@@ -86,6 +86,7 @@ GIVEN = {  # a value of each column that few traces have: as text, as the job's
     "qos": ("high", "high"),
     "priority": ("-1", -1.0),  # as in Kubernetes, and no filler
     "nice": ("-5", -5),
+    "exclusive": ("1", True),
     "nodes": ("2", None),
     "reservation": ("course", None),
     "loop": ("SchedBackfill", None),
