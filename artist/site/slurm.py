@@ -18,7 +18,8 @@ from pydantic import ValidationError
 
 from artist.bad_input.explain import from_validation
 from artist.errors import InputError
-from artist.policies.slurm.configuration import Association, Partition, Qos, time_ns
+from artist.policies.parts.limits import Association, Qos
+from artist.policies.slurm.configuration import Partition, time_ns
 from artist.policies.slurm.policy import Slurm
 from artist.site.slurm_files import Line, line_of, names_in, read_lines
 from artist.units import NS_PER_S

@@ -34,10 +34,9 @@ from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.entry import script
 from artist.policies.basic.ordered import Ordered
+from artist.policies.parts.limits import Association, Limits, Qos
 from artist.policies.slurm import scheduler as scheduler_module
-from artist.policies.slurm.configuration import Association, Qos
 from artist.policies.slurm.job import Job, Need
-from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.nodes import Nodes
 from artist.policies.slurm.policy import Slurm
 from artist.policies.slurm.preemption import Preemption

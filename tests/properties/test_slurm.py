@@ -9,7 +9,8 @@ import pytest
 from artist.core.events import Finish, Start, Stop
 from artist.engine.engine import StopRule
 from artist.errors import InputError
-from artist.policies.slurm.configuration import Association, Partition, Qos
+from artist.policies.parts.limits import Association, Qos
+from artist.policies.slurm.configuration import Partition
 from artist.policies.slurm.policy import Slurm
 from artist.testing.tiny import job, run_checked, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns

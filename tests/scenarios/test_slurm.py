@@ -10,7 +10,8 @@ from artist.core.cluster import CapacityEvent, Cluster, Machine, Slice
 from artist.core.events import Finish, Pending, Start, Stop
 from artist.engine.overheads import Overheads
 from artist.errors import InputError
-from artist.policies.slurm.configuration import Association, Partition, Qos, time_ns
+from artist.policies.parts.limits import Association, Qos
+from artist.policies.slurm.configuration import Partition, time_ns
 from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.job import Job, Need
 from artist.policies.slurm.nodes import Nodes

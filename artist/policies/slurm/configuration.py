@@ -1,10 +1,9 @@
-"""Partitions, QOS and associations, and times as Slurm writes them; names are its own.
+"""Partitions, and times as Slurm writes them; names are its own.
 
-Source: the manual pages slurm.conf(5) and sacctmgr(1) of Slurm 22.05.
+Source: the manual page slurm.conf(5) of Slurm 22.05.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import field
 from typing import Annotated, Literal
 
@@ -12,12 +11,11 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from artist.core.job import UNLIMITED_NS
+from artist.policies.parts.limits import Mode, Tres
 from artist.policies.parts.parameters import STRICT
 from artist.units import NS_PER_S
 
 _TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
-Tres = dict[str, Annotated[float, Field(ge=0)]]
-Mode = Literal["OFF", "REQUEUE", "CANCEL"]
 
 
 def time_ns(text: str | float) -> int:
@@ -91,74 +89,3 @@ class Partition:
     OverSubscribe: Literal["NO", "EXCLUSIVE"] = "NO"
     LLN: bool = False
     TRESBillingWeights: Tres = field(default_factory=dict)
-
-
-@dataclass(config=STRICT, frozen=True)
-class Qos:
-    """A QOS, as sacctmgr has it.
-
-    Attributes
-    ----------
-    Priority, UsageFactor, GraceTime
-        Of its jobs: priority over those of the other QOS, factor of their usage, seconds until they stop.
-    Preempt, PreemptMode
-        The QOS that its jobs may preempt; whether its own may be preempted, and then wait again or end.
-    GrpTRES, GrpJobs
-        The most that its running jobs use together, by cpu, gres/gpu and node; the most running jobs.
-    MaxTRESPerUser, MaxJobsPerUser
-        The same per user.
-    """
-
-    Name: str
-    Priority: int = Field(default=0, ge=0)
-    Preempt: tuple[str, ...] = ()
-    PreemptMode: Mode | None = None
-    GraceTime: float = Field(default=0, ge=0, le=4e9)
-    UsageFactor: float = Field(default=1, ge=0, le=1e6)
-    GrpTRES: Tres = field(default_factory=dict)
-    GrpJobs: int | None = Field(default=None, ge=0)
-    MaxTRESPerUser: Tres = field(default_factory=dict)
-    MaxJobsPerUser: int | None = Field(default=None, ge=0)
-
-
-@dataclass(config=STRICT, frozen=True)
-class Association:
-    """An account, or a user in an account, as sacctmgr has it.
-
-    Attributes
-    ----------
-    User
-        Empty for the account itself.
-    Parent
-        Account above an account; empty for root.
-    Fairshare
-        Shares among those with the same parent.
-    GrpTRES, GrpJobs
-        The most that running jobs of the association, and of those below it, use together.
-    MaxJobs
-        The most running jobs of the user; of an account: of each of its users.
-    """
-
-    Account: str = Field(min_length=1)
-    User: str = ""
-    Parent: str = ""
-    Fairshare: int = Field(default=1, ge=1)
-    GrpTRES: Tres = field(default_factory=dict)
-    GrpJobs: int | None = Field(default=None, ge=0)
-    MaxJobs: int | None = Field(default=None, ge=0)
-
-
-def check_associations(associations: Iterable[Association]) -> None:
-    """Refuse accounts that are no tree below root, and users in an account that is not there."""
-    above = {"root": ""} | {one.Account: one.Parent for one in associations if not one.User}
-    for one in associations:
-        if one.User and one.Account not in above:
-            raise ValueError(f"associations has user {one.User} of {one.Account}, which is not there")
-    for account in above:
-        passed, parent = [account], above[account]
-        while parent:
-            if parent not in above or parent in passed:
-                problem = "is below itself" if parent in above else "is not there"
-                raise ValueError(f"associations has {passed[-1]} below {parent}, which {problem}")
-            passed.append(parent)
-            parent = above[parent]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from artist.policies.slurm.configuration import Association
+from artist.policies.parts.limits import Association
 from artist.policies.slurm.job import Job
 from artist.units import NS_PER_S
 

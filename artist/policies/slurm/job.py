@@ -6,7 +6,8 @@ from typing import NamedTuple
 from artist.core.buckets import members_of
 from artist.core.cluster import Cluster, Machine, Slice
 from artist.core.job import UNLIMITED_NS
-from artist.policies.slurm.configuration import Partition, Qos
+from artist.policies.parts.limits import Qos
+from artist.policies.slurm.configuration import Partition
 
 SHARES = 1 << 20  # of a node: an exclusive job takes all, any other one
 

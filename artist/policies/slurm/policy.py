@@ -44,20 +44,11 @@ from artist.core.job import UNLIMITED_NS, Demand, JobSpec
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.errors import InputError, PlanError
+from artist.policies.parts.limits import Association, Limits, Mode, Qos, check_limits, check_names
 from artist.policies.parts.parameters import STRICT
-from artist.policies.slurm.configuration import (
-    Association,
-    Mode,
-    Names,
-    Partition,
-    Qos,
-    Time,
-    check_associations,
-    time_ns,
-)
+from artist.policies.slurm.configuration import Names, Partition, Time, time_ns
 from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.job import SHARES, Job, Need
-from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.nodes import Nodes
 from artist.policies.slurm.preemption import Preemption, PreemptPlugin
 from artist.policies.slurm.priority import Multifactor, PriorityPlugin, Weights
@@ -119,14 +110,8 @@ class Slurm:
         self._default = next((one for one in self._partitions if one.Default), self._partitions[0])
         self._by_name = {one.PartitionName: one for one in self._partitions}
         self._qos = {one.Name: one for one in self.qos}
-        for names, what in (
-            ([one.PartitionName for one in self._partitions], "partitions"),
-            ([one.Name for one in self.qos], "qos"),
-            ([f"{one.User} {one.Account}".strip() for one in self.associations], "associations"),
-        ):
-            if twice := [name for name, count in Counter(names).items() if count > 1]:
-                raise ValueError(f"{what} has {twice[0]} twice; one entry each")
-        check_associations(self.associations)
+        check_names("partitions", [one.PartitionName for one in self._partitions])
+        check_limits(self.qos, self.associations)
         self._limits = Limits(self.associations)
         self._period_ns = max(time_ns(self.PriorityCalcPeriod), NS_PER_S)
         self._interval_ns = seconds_to_ns(self.bf_interval)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from artist.core.cluster import Cluster
-from artist.policies.slurm.configuration import Partition, Qos
+from artist.policies.parts.limits import Qos
+from artist.policies.slurm.configuration import Partition
 from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.job import Job
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from artist.core.buckets import members_of
 from artist.core.cluster import Cluster
+from artist.policies.parts.limits import Limits
 from artist.policies.slurm.job import Job
-from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.nodes import Nodes, Planned
 from artist.policies.slurm.preemption import Preemption
 from artist.policies.slurm.starts import NodeSpace, chosen_at, earliest

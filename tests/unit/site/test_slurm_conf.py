@@ -9,7 +9,8 @@ import pytest
 
 from artist.data import data_path
 from artist.errors import InputError
-from artist.policies.slurm.configuration import Association, Partition, Qos, time_ns
+from artist.policies.parts.limits import Association, Qos
+from artist.policies.slurm.configuration import Partition, time_ns
 from artist.policies.slurm.policy import Slurm
 from artist.run.build import build, check_config
 from artist.site.slurm import SlurmConf
