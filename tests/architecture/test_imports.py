@@ -59,8 +59,8 @@ ALLOWED = {
         "artist.site",
     ),
     "artist.site": (
-        *("artist.site", "artist.policies.slurm", "artist.workload.gpu_types", "artist.bad_input"),
-        *("netmodels.api", *BASIC),
+        *("artist.site", "artist.policies.slurm", "artist.policies.parts.limits", "artist.bad_input"),
+        *("artist.workload.gpu_types", "netmodels.api", *BASIC),
     ),
     "netmodels": ("netmodels",),
     "artist.pricing": (
