@@ -10,6 +10,7 @@ from pydantic import Field, NaiveDatetime, model_validator
 from artist.bad_input.records import Strict
 from artist.core.arrays import Ints
 from artist.datacenter.causes import Causes
+from artist.datacenter.costs import ByType, PowerOrName
 
 DEFAULT_RACKS = 2
 MAX_MACHINES = 100_000  # built in a second and 200 MB; more is a slip, and would eat all memory
@@ -85,6 +86,10 @@ class ClusterConfig(Strict):
         Causes of random failures, or the name of published ones, instead of a file.
     spares
         Machines of each rack that serve only in place of others that failed.
+    prices
+        Money per GPU-hour, by GPU type or for all; None where money is not counted.
+    power
+        Power of machines, or `data_sheets`; None where energy is not counted.
     """
 
     racks: Count | None = None
@@ -102,6 +107,8 @@ class ClusterConfig(Strict):
     events: Path | None = None
     failures: Causes | None = None
     spares: int = Field(0, ge=0, le=MAX_MACHINES, strict=True)
+    prices: ByType | None = None
+    power: PowerOrName | None = None
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -1,18 +1,19 @@
 """Observer that divides the time of all GPUs by cause: useful work, lost work, recovery, repairs, ..."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from artist.core.arrays import Floats
-from artist.core.cluster import Cluster
+from artist.core.cluster import Cluster, Group
 from artist.core.compact_jobs import of_templates
 from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
+from artist.core.rates import Intensity
 from artist.core.result import RunResult
 from artist.recording.names import FAILURES, GPU_CAUSES, JOB_CAUSES
 from artist.recording.topic import Topic
@@ -34,7 +35,10 @@ class _Span:
 
 @dataclass(slots=True)
 class _Account:
-    """A job: GPU-ns by cause, the time held, and the spans whose work may still be lost."""
+    """A job: GPU-ns by cause and in groups, the time held, and the spans whose work may still be lost.
+
+    `carbon` is the integral of carbon intensity over its GPU-ns, those in groups included.
+    """
 
     gpus: int = 0
     since_ns: int = 0
@@ -45,6 +49,9 @@ class _Account:
     gpu_ns: Counter[str] = field(default_factory=Counter)
     held_ns: int = 0
     failures: int = 0
+    group: Group | None = None
+    shared_ns: int = 0
+    carbon: float = 0.0
 
     def advance(self, now: int) -> None:
         held_ns, since_ns = now - self.since_ns, self.since_ns
@@ -82,33 +89,60 @@ class _Account:
         self.spans = []
 
 
+@dataclass(slots=True)
+class _Members:
+    """The jobs of a group, and the GPUs that it owns."""
+
+    gpus: int
+    since_ns: int
+    jobs: dict[int, None] = field(default_factory=dict)
+
+
 class FailureAccounts(Topic):
     """The GPU time of a run by cause, for runs in which machines fail.
 
-    GPUs of groups count once, as `shared`; the accounts of their members leave them out. Other GPUs are idle,
-    or wait for a replacement where jobs wait that were stopped by a failure; or their machine is spare, in
-    repair or absent. All causes sum to the GPUs of all machines x the time of the run, in whole nanoseconds.
+    GPUs of groups count once, as `shared`, in equal parts for their members. Other GPUs are idle, or wait for
+    a replacement where jobs wait that were stopped by a failure; or their machine is spare, in repair or
+    absent. All causes sum to the GPUs of all machines x the time of the run, in whole nanoseconds.
 
     Parameters
     ----------
     jobs, cluster
         The engine's; an event's job is an index into them.
+    machines
+        Those whose GPUs count; None for all.
+    intensity
+        Of carbon, to be integrated over GPU time.
+
+    Attributes
+    ----------
+    unused_carbon
+        That integral over GPUs that no job holds, but for absent machines.
     """
 
     rates = True  # asks the engine for changes of iteration time
 
-    def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster) -> None:
-        self._jobs, self._cluster = jobs, cluster
+    def __init__(
+        self,
+        jobs: Sequence[JobSpec],
+        cluster: Cluster,
+        machines: Collection[int] | None = None,
+        intensity: Intensity | None = None,
+    ) -> None:
+        self._jobs, self._intensity = jobs, intensity
+        counted = range(len(cluster)) if machines is None else machines
+        self._gpus_of = [m.gpus if at in counted else 0 for at, m in enumerate(cluster.machines)]
         self._accounts = defaultdict[int, _Account](_Account)
         self._stopped: dict[int, int] = {}  # GPUs asked for by jobs that wait since a failure
         self._running: dict[int, None] = {}
         self._states = ["present" if machine.present else "absent" for machine in cluster.machines]
         self._gpus = Counter[str]()  # by state of their machine
-        for machine, state in zip(cluster.machines, self._states, strict=True):
-            self._gpus[state] += machine.gpus
+        for gpus, state in zip(self._gpus_of, self._states, strict=True):
+            self._gpus[state] += gpus
+        self._groups: dict[Group, _Members] = {}
         self._gpu_ns = Counter[str]()
-        self._busy, self._busy_ns = 0, 0
-        self._now = 0
+        self._busy = self._now = 0
+        self.unused_carbon = 0.0
         self.failed, self.stopped = Counter[str](), Counter[str]()  # failures and stops of jobs, by cause
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
@@ -120,26 +154,34 @@ class FailureAccounts(Topic):
             elif isinstance(event, (Start, Change)):
                 self._hold(event)
             elif isinstance(event, Reprice):
-                account = self._accounts[event.job]
-                account.advance(time_ns)
-                account.parts = event.parts
+                self._advance(event.job, time_ns).parts = event.parts
             elif isinstance(event, (Stop, Finish)):
                 self._release(event)
-        self._busy = gauges.busy_gpus
 
     def close(self, end_ns: int) -> None:
         """Record the end of the run."""
         self._integrate(end_ns)
+        for group in self._groups:
+            self._share(group, end_ns)
         for job in self._running:
-            self._accounts[job].advance(end_ns)
+            self._advance(job, end_ns)
         for account in self._accounts.values():
             account.keep()
             self._gpu_ns.update(account.gpu_ns)
-        self._gpu_ns["shared"] = self._busy_ns - sum(self._gpu_ns[cause] for cause in JOB_CAUSES)
+            self._gpu_ns["shared"] += account.shared_ns
 
     def of_job(self, job: int) -> Mapping[str, int]:
-        """Return a job's GPU-nanoseconds by cause, of a closed run."""
+        """Return a job's GPU-nanoseconds outside of groups by cause, of a closed run."""
         return self._accounts[job].gpu_ns
+
+    def held(self, job: int) -> tuple[int, float]:
+        """Return all GPU-nanoseconds of a job, and the integral of carbon intensity over them."""
+        account = self._accounts.get(job, _Account())
+        return account.gpu_ns.total() + account.shared_ns, account.carbon
+
+    def total(self, cause: str) -> int:
+        """Return the GPU-nanoseconds of a cause, of a closed run."""
+        return self._gpu_ns[cause]
 
     def job_columns(self, result: RunResult) -> Mapping[str, Floats]:
         """Return the GPU time of each job by cause, in seconds, and its number of stops by failures."""
@@ -205,7 +247,8 @@ class FailureAccounts(Topic):
         span_ns, self._now = now - self._now, now
         idle = self._gpus["present"] - self._busy
         waited_for = min(idle, sum(self._stopped.values()))
-        self._busy_ns += self._busy * span_ns
+        unused = self._gpus.total() - self._gpus["absent"] - self._busy
+        self.unused_carbon += unused * self._carbon(now - span_ns, now)
         self._gpu_ns["replacement"] += waited_for * span_ns
         self._gpu_ns["idle"] += (idle - waited_for) * span_ns
         for state in ("spare", "repair", "absent"):
@@ -215,7 +258,7 @@ class FailureAccounts(Topic):
         if event.type == "fail":
             self.failed[event.cause or "failure"] += 1
         if (state := _STATES.get(event.type)) is not None:
-            gpus = self._cluster.machines[event.machine].gpus
+            gpus = self._gpus_of[event.machine]
             self._gpus[self._states[event.machine]] -= gpus
             self._gpus[state] += gpus
             self._states[event.machine] = state
@@ -227,16 +270,66 @@ class FailureAccounts(Topic):
             account.since_ns = account.ready_ns = now
             account.delay = "overhead" if self._stopped.pop(event.job, None) is None else "recovery"
         else:
-            account.advance(now)
+            self._advance(event.job, now)
             account.lose(event.lost_ns, "lost_by_preemption")
             if now + event.delay_ns > account.ready_ns:
                 account.delay = "overhead"
         account.ready_ns = max(account.ready_ns, now + event.delay_ns)
-        account.gpus = 0 if event.allocation.group is not None else int(event.allocation.gpus)
+        self._leave(event.job, now)
+        group, held = event.allocation.group, ((s.machine, s.gpus) for s in event.allocation.slices)
+        if group is None:
+            account.gpus = sum(self._gpus_of[machine] and gpus for machine, gpus in held)
+        else:
+            self._join(group, event.job, now)
+        self._busy += account.gpus
+
+    def _join(self, group: Group, job: int, now: int) -> None:
+        if group in self._groups:
+            self._share(group, now)
+        else:
+            gpus = sum(self._gpus_of[machine] and gpus for machine, gpus in group.gpus)
+            self._groups[group] = _Members(gpus, now)
+            self._busy += gpus
+        self._groups[group].jobs[job] = None
+        self._accounts[job].group = group
+
+    def _leave(self, job: int, now: int) -> None:
+        """Take its GPUs from a job."""
+        account = self._accounts[job]
+        self._busy -= account.gpus
+        group, account.group, account.gpus = account.group, None, 0
+        if group is None:
+            return
+        self._share(group, now)
+        members = self._groups[group]
+        del members.jobs[job]
+        if not members.jobs:
+            self._busy -= self._groups.pop(group).gpus
+
+    def _share(self, group: Group, now: int) -> None:
+        """Give the members of a group equal parts of its time so far."""
+        members = self._groups[group]
+        since_ns, members.since_ns = members.since_ns, now
+        whole, rest = divmod(members.gpus * (now - since_ns), len(members.jobs))
+        carbon = members.gpus * self._carbon(since_ns, now) / len(members.jobs)
+        for at, job in enumerate(members.jobs):
+            self._accounts[job].shared_ns += whole + (at < rest)
+            self._accounts[job].carbon += carbon
+
+    def _advance(self, job: int, now: int) -> _Account:
+        account = self._accounts[job]
+        account.carbon += account.gpus * self._carbon(account.since_ns, now)
+        account.advance(now)
+        return account
+
+    def _carbon(self, since_ns: int, now: int) -> float:
+        return (
+            0.0 if self._intensity is None else self._intensity.until(now) - self._intensity.until(since_ns)
+        )
 
     def _release(self, event: Stop | Finish) -> None:
-        account = self._accounts[event.job]
-        account.advance(event.time_ns)
+        account = self._advance(event.job, event.time_ns)
+        self._leave(event.job, event.time_ns)
         del self._running[event.job]
         if isinstance(event, Finish):
             account.keep()

@@ -43,6 +43,10 @@ GPU_CAUSES = JOB_CAUSES | {  # of the time of all GPUs
     "repair": "in repair",
     "absent": "absent",
 }
+COSTS = "costs"  # of the summary, where GPUs have prices or power
+COST_COLUMNS = ("energy_kwh", "money", "co2_kg")  # of jobs.parquet, there
+HELD_CAUSES = (*JOB_CAUSES, "shared")  # GPUs are busy
+COST_CAUSES = {cause: title for cause, title in GPU_CAUSES.items() if cause not in ("replacement", "absent")}
 LINK_USES = ("use", "highest", "contended")  # of the links of a tier: machine_use ... in tiers.parquet
 SLOWDOWN = "contention_slowdown"  # of jobs.parquet, there
 INPUT_COLUMNS = ("cpus_held", "cpus_best", "memory_bytes_held", "memory_bytes_best")  # of jobs.parquet, there

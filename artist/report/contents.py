@@ -17,6 +17,7 @@ from artist.report.page.gains_table import gains_table
 from artist.report.page.grouped_tables import (
     TOP_MEMBERS,
     causes_table,
+    costs_table,
     links_table,
     members_table,
     seen_table,
@@ -30,6 +31,7 @@ from artist.report.words.fabrics import waiting_for_network
 from artist.report.words.job_types import job_types
 from artist.report.words.notes import (
     CAUSES,
+    COST_NOTE,
     JOB_SIZES,
     LINKS,
     MORE_COLUMNS,
@@ -83,10 +85,12 @@ def report_files(
         files[CHANGES] = changes_csv(comparison, competing.baseline).encode()
     table, notes = comparison_table(comparison, competing), comparison_notes(comparison, competing)
     tables = [Section("comparison", "Comparison", table, tuple(notes), (MORE_COLUMNS,))]
-    seen = seen_table(comparison)
-    tables += [] if seen is None else [Section("seen", "Seen against simulated", seen, (SEEN_NOTE,))]
-    sizes = sizes_table(comparison.groups)
-    tables += [] if sizes is None else [Section("sizes", "Jobs by size", sizes, (JOB_SIZES,))]
+    optional = (
+        ("seen", "Seen against simulated", seen_table(comparison), SEEN_NOTE),
+        ("sizes", "Jobs by size", sizes_table(comparison.groups), JOB_SIZES),
+        ("costs", "Energy and money", costs_table(comparison.groups), COST_NOTE),
+    )
+    tables += [Section(key, head, of, (text,)) for key, head, of, text in optional if of is not None]
     changes = gains(comparison, competing)
     if (by_group := gains_table(comparison, changes)) is not None:
         tables.append(Section("gains", "Who gains, who pays", by_group, (GAINS_NOTE,)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any, Literal, NamedTuple
 
-from artist.recording.names import BLOCKING, FAILURES, GPU_CAUSES, RESOURCES, SHARES
+from artist.recording.names import BLOCKING, COST_CAUSES, COSTS, FAILURES, GPU_CAUSES, RESOURCES, SHARES
 from artist.results.compare import Replicates
 from artist.results.coverage import covered
 from artist.results.interval import interval_95
@@ -81,7 +81,7 @@ class Metric:
 # Of runs with a recording on request, jobs that need CPUs and memory, or machines in pools; or of later code.
 _OPTIONAL = {"measured", "resources", BLOCKING, "shares", "relative_throughput", "pools", "reclaims"} | {
     "inference_short", "jct_short_s", "jct_long_s", "kinds", "contention", "contention_answers", "above_port",
-    "comm_overhead.by_gpu_time", "seen", FAILURES,
+    "comm_overhead.by_gpu_time", "seen", FAILURES, COSTS,
 }  # fmt: skip
 _MEANS = ("mean", "median", "p95", "p99")
 SEEN = "seen"  # of a summary: the waits that users met
@@ -115,6 +115,9 @@ METRICS = (
     _row("comm_overhead_by_gpu_time", "by GPU|time", "comm_overhead.by_gpu_time", "fraction"),
     _row("contention_slowdown", "slowed by|contention", "contention.slowdown", "ratio", True),
     _row("preemptions", "preemp-|tions", "preemptions", "count"),
+    _row("energy_kwh", "energy|kWh", f"{COSTS}.total.energy_kwh", "ratio"),
+    _row("money", "|money", f"{COSTS}.total.money", "ratio"),
+    _row("co2_kg", "CO2|kg", f"{COSTS}.total.co2_kg", "ratio"),
 )
 
 
@@ -183,6 +186,11 @@ MORE_METRICS = (
     *(
         _row(f"{cause}_gpu_h", f"GPU-hours|{title}", f"{FAILURES}.gpu_h.{cause}", "count")
         for cause, title in GPU_CAUSES.items()
+    ),
+    *(
+        _row(f"{cause}_{name}", f"{title}|{words}", f"{COSTS}.causes.{cause}.{name}", "ratio")
+        for name, words in (("energy_kwh", "kWh"), ("money", "money"))
+        for cause, title in COST_CAUSES.items()
     ),
     _row("stops_by_failures", "stopped by|failures", f"{FAILURES}.stops", "count", True),
     _row("availability", "GPUs|available", f"{FAILURES}.availability", "fraction"),

@@ -17,9 +17,11 @@ from artist.core.events import Observer
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
 from artist.core.memory import release
+from artist.core.rates import Rates
 from artist.core.result import RunResult
 from artist.core.view import Signal
 from artist.data import data_path
+from artist.datacenter.costs import rates_of
 from artist.datacenter.failures import Failures
 from artist.datacenter.gpus import gpus_of
 from artist.engine.consolidated import Consolidated
@@ -93,6 +95,7 @@ class Simulation:
     estimates: Any
     stop: StopRule
     signals: Mapping[str, Signal]
+    rates: Rates | None
     enforce_limits: bool
     input_files: tuple[Path, ...]
     setting: Setting
@@ -275,6 +278,7 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
         estimates,
         stop,
         signals,
+        rates_of(config.cluster.prices, config.cluster.power, cluster, signals),
         source.parameters.limits.enforced,
         _files_of((*described.values(), *performance.own_parts), config.model_dump()),
         describe_run(config, described, jobs, cluster, topology, system, performance.own_parts),

@@ -24,6 +24,7 @@ from artist.core.events import Observer
 from artist.data import program_version
 from artist.errors import InputError, PlanError, Stopped, StuckError, out_of_memory
 from artist.performance.input_use import InputUse
+from artist.recording.costs import CostAccounts
 from artist.recording.failures import FailureAccounts
 from artist.recording.folder import write_run
 from artist.recording.inputs import InputColumns
@@ -270,6 +271,8 @@ def _topics(simulation: Simulation, recorder: Recorder) -> list[Topic]:
     fails = any(event.type == "fail" for event in simulation.capacity_events)
     if simulation.failures is not None or fails:
         topics.append(FailureAccounts(jobs, cluster))
+    if simulation.rates is not None:
+        topics.append(CostAccounts(jobs, cluster, simulation.rates))
     if (site := site_of(jobs)) is not None:
         topics.append(Seen(jobs, site, recorder))
     if simulation.config.performance.contention != "none":

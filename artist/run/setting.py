@@ -68,6 +68,7 @@ def describe_run(
             "machines": _machines(cluster, topology, config.cluster),
             "GPUs": f"{cluster.total_gpus} GPUs in all",
             "changes": _capacity_changes(config.cluster),
+            "costs": _costs(config.cluster),
             "signals": _described(parts["signals"], "signals by {}"),
         },
         "Network model": {
@@ -142,6 +143,11 @@ def _capacity_changes(config: ClusterConfig) -> str:
     if config.events is not None:
         return "machines fail, leave or join"
     return "machines fail at random" if config.failures is not None else ""
+
+
+def _costs(config: ClusterConfig) -> str:
+    counted = {"prices per GPU-hour": config.prices, "energy": config.power}
+    return " and ".join(words for words, setting in counted.items() if setting is not None)
 
 
 def _network(model: object, system: SystemSettings, has_parameters: bool) -> str:

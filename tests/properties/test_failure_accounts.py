@@ -7,6 +7,7 @@ import pytest
 
 from artist.core.cluster import Cluster, Machine
 from artist.core.job import JobSpec, Stages
+from artist.core.rates import Intensity, Rates, Watts
 from artist.core.result import RunResult
 from artist.datacenter.causes import Cause
 from artist.datacenter.failures import Failures
@@ -19,14 +20,17 @@ from artist.performance.placed import PlacedPerformance
 from artist.policies.basic.ordered import Ordered
 from artist.policies.dally.policy import Dally
 from artist.policies.muri.policy import Muri
+from artist.recording.costs import CostAccounts
 from artist.recording.failures import FailureAccounts
 from artist.recording.names import FAILURES
 from artist.testing.tiny import job
-from artist.units import seconds_to_ns
+from artist.units import NS_PER_S, seconds_to_ns
 from netmodels.api import ZeroModel
 from tests.scenarios.test_muri import FORMULA
 
 N_RUNS = 60
+KINDS = (("box", "A"), ("box", "B"))
+RATES = Rates(dict.fromkeys(KINDS, 3600.0), dict.fromkeys(KINDS, Watts(1e3, 1e3)), Intensity([0], [1]))
 POLICIES = (
     lambda: Ordered(order="fifo"),
     lambda: Ordered(order="srtf", preemptive=True),
@@ -66,14 +70,21 @@ def random_costs(rng: random.Random) -> Overheads:
     )
 
 
-def random_run(seed: int) -> tuple[FailureAccounts, RunResult, Cluster]:
+def random_run(seed: int) -> tuple[FailureAccounts, RunResult, Cluster, CostAccounts]:
     """Simulate jobs on 2 racks of 4 machines and a spare, under random failures, delays and checkpoints."""
     rng = random.Random(seed)
     there = [at < 4 for _ in range(2) for at in range(5)]
-    cluster = Cluster([Machine(f"m{i}", i // 5, "box", 2, present=p) for i, p in enumerate(there)])
+    types = [rng.choice("AB") for _ in there]
+    machines = [
+        Machine(f"m{i}", i // 5, "box", 2, t, present=p)
+        for i, (t, p) in enumerate(zip(types, there, strict=True))
+    ]
+    cluster = Cluster(machines)
     jobs = [random_job(number, rng) for number in range(rng.randint(1, 25))]
     clock = Interleaved(FORMULA)
-    accounts = FailureAccounts(sorted(jobs, key=lambda spec: spec.submit_ns), cluster)
+    by_arrival = sorted(jobs, key=lambda spec: spec.submit_ns)
+    accounts = FailureAccounts(by_arrival, cluster)
+    costs = CostAccounts(by_arrival, cluster, RATES)
     engine = Engine(
         jobs,
         cluster,
@@ -82,20 +93,21 @@ def random_run(seed: int) -> tuple[FailureAccounts, RunResult, Cluster]:
         overheads=random_costs(rng),
         failures=Failures(random_causes(rng), cluster, seed),
         stop=StopRule(time_ns=seconds_to_ns(rng.choice((600, 20_000)))),
-        observers=[accounts],
+        observers=[accounts, costs],
     )
     try:
         result = engine.run()
     except StuckError as error:
         result = error.result
     accounts.close(result.end_ns)
-    return accounts, result, cluster
+    costs.close(result.end_ns)
+    return accounts, result, cluster, costs
 
 
 @pytest.mark.parametrize("seed", range(N_RUNS))
 def test_gpu_time_by_cause_sums_exactly(seed: int) -> None:
     """All causes: 20 GPUs x the time of the run, none below 0; of a job: its GPU time outside of groups."""
-    accounts, result, cluster = random_run(seed)
+    accounts, result, cluster, _ = random_run(seed)
     gpu_ns = accounts.summary_entries(result)[FAILURES]["gpu_ns"]
     assert sum(gpu_ns.values()) == 2 * len(cluster) * result.end_ns
     assert min(gpu_ns.values()) >= 0
@@ -103,3 +115,18 @@ def test_gpu_time_by_cause_sums_exactly(seed: int) -> None:
     for number, alone_ns in enumerate(result.columns["gpu_held_alone_ns"].tolist()):
         assert sum(accounts.of_job(number).values()) == alone_ns
     assert sum(accounts.stopped.values()) <= result.columns["evictions"].sum()
+
+
+@pytest.mark.parametrize("seed", range(N_RUNS))
+def test_costs_of_jobs_and_causes_sum_to_all_gpu_time(seed: int) -> None:
+    """1 per GPU-s, 1 kW, 1 g per kWh at all times: jobs sum to the busy GPU time, all to that of all GPUs."""
+    accounts, result, cluster, costs = random_run(seed)
+    entry, jobs = costs.summary_entries(result)["costs"], costs.job_columns(result)
+    there_s = (2 * len(cluster) * result.end_ns - accounts.total("absent")) / NS_PER_S
+    held_s = result.busy_gpu_ns / NS_PER_S
+    for name, unit in (("money", 1), ("energy_kwh", 1 / 3600), ("co2_kg", 1e-3 / 3600)):
+        assert entry["total"][name] == pytest.approx(unit * there_s, rel=1e-12)
+        assert jobs[name].sum() == pytest.approx(unit * held_s, rel=1e-12)
+    for cause, amounts in entry["causes"].items():
+        gpu_ns = accounts.total(cause) + (accounts.total("replacement") if cause == "idle" else 0)
+        assert amounts["money"] == pytest.approx(gpu_ns / NS_PER_S, abs=1e-6)  # parts rounded down by type

@@ -7,6 +7,7 @@ import numpy as np
 
 from artist.report.page.datatable import Cell, Column, DataTable
 from artist.results.compare import Comparison, Replicates
+from artist.results.costs import AMOUNTS, costs
 from artist.results.digest import Digest, Member
 from artist.results.failures import by_size, failures_by_cause, has_failures
 from artist.results.jobcolumns import DEMANDS
@@ -105,6 +106,20 @@ def sizes_table(groups: Sequence[Replicates]) -> DataTable | None:
     )
     pairs = [(f"{of.size} GPU{'s' * (of.size != '1')}" if of.size else "all", row) for row, of in rows]
     return _grouped("sizes", (("size", "jobs of"), ("row", "row")), pairs, numbers, lines=True)
+
+
+def costs_table(groups: Sequence[Replicates]) -> DataTable | None:
+    """Return the table of energy, money and CO2 by cause, GPU type and user; None where none is counted."""
+    of_rows = {group.name: costs(group) for group in groups}
+    titles = dict.fromkeys(title for of_row in of_rows.values() for title in of_row)
+    pairs = [(title, row) for title in titles for row, of_row in of_rows.items() if title in of_row]
+    heads = ("GPU-hours", "energy, kWh", "money", "CO2, kg")
+    numbers = [
+        Numbers(name, head, "ratio", [of_rows[row][title][i] for title, row in pairs])
+        for i, (name, head) in enumerate(zip(AMOUNTS, heads, strict=True))
+    ]
+    counted = [column for column in numbers if any(value is not None for value in column.values)]
+    return _grouped("costs", (("of", "of"), ("row", "row")), pairs, counted, lines=True)
 
 
 def members_table(name: str, title: str, digests: Sequence[Digest]) -> DataTable | None:

@@ -87,6 +87,11 @@ JOB_SIZES = (
     "job may wait while small ones pass, so the mean over all jobs can fall as failures grow. Replicates are "
     "pooled; jobs and stops are means over them."
 )
+COST_NOTE = (
+    "Of all GPUs that are there: the causes sum to the first line, users to what jobs hold. A GPU draws its "
+    "busy power while a job holds it, else its idle power, also as a spare or in repair, and its part of the "
+    "host's; all times the PUE. Means over replicates."
+)
 _MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
 _MAX_VALUES, _MAX_CHARS = 8, 90
 _MEMBERS = (
