@@ -16,7 +16,8 @@ Profiles
     measured overhead, and `too_large` compares one with the memory of GPUs.
 Language models
     A `Plan` (`tp8 pp4 vp5 mb1`) divides the training of an `Architecture` over GPUs: `get_architecture` by
-    name, if `is_architecture` knows it.
+    name, if `is_architecture` knows it. `language_profile` is the `Profile` of a model and a plan, which
+    `AnalyticalModel` prices, with a `Program` in place of layers.
 Models
     A `NetworkModel` answers with an `IterationTime` and its `Span`s: `AnalyticalModel`, `ZeroModel`,
     `MeasuredModel` (logs of nccl-tests), `AstraSim`, `Ns3Model`; `CachedModel` remembers answers of any.
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from netmodels.inputs.errors import InputError
     from netmodels.llm.architecture import Architecture, get_architecture, is_architecture
     from netmodels.llm.plan import Plan
+    from netmodels.llm.program import Program, language_profile
     from netmodels.models.analytical import AnalyticalModel
     from netmodels.models.cache import CachedModel
     from netmodels.models.measured import MeasuredModel
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
     from netmodels.profiles.profile import get_profile, profile_names
 
 __all__ = ["FULL", "MAX_JOBS", "TIERS"]
-__all__ += ["Architecture", "Plan", "get_architecture", "is_architecture"]
+__all__ += ["Architecture", "Plan", "Program", "get_architecture", "is_architecture", "language_profile"]
 __all__ += ["AnalyticalModel", "AstraSim", "CachedModel", "Contention", "Dimension", "Fabric", "InputError"]
 __all__ += [
     "IterationTime",
@@ -98,6 +100,7 @@ _HOMES = {
     "netmodels.inputs.errors": "InputError",
     "netmodels.llm.architecture": "Architecture get_architecture is_architecture",
     "netmodels.llm.plan": "Plan",
+    "netmodels.llm.program": "Program language_profile",
     "netmodels.models.analytical": "AnalyticalModel",
     "netmodels.models.cache": "CachedModel",
     "netmodels.models.measured": "MeasuredModel",

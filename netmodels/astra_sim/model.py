@@ -25,7 +25,7 @@ from netmodels.fabric.system import SystemSettings
 from netmodels.inputs.errors import InputError
 from netmodels.models.analytical import AnalyticalModel, PortBound, iteration_in
 from netmodels.profiles.buckets import bucketed
-from netmodels.profiles.layers import Profile
+from netmodels.profiles.layers import Profile, refuse_program
 
 _log = logging.getLogger(__name__)
 _HTSIM = "ASTRA-sim's htsim back end was not usable when tried: 64 KiB took 260 ms of simulated time"
@@ -226,6 +226,7 @@ class AstraSim:
     def _check(self, profile: Profile, system: SystemSettings) -> None:
         """Raise InputError for settings and profiles that the program cannot express."""
         check_meaning(system, self.program.backend)
+        refuse_program(profile, "ASTRA-sim")
         if profile.launch_ns:
             raise InputError(
                 "ASTRA-sim knows no start-up cost of collectives",

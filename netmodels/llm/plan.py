@@ -203,6 +203,14 @@ class Plan:
         """Return the replicas of all but the experts."""
         return gpus // self.model_gpus
 
+    def members(self, gpus: int) -> dict[Role, int]:
+        """Return the members of a group of each role."""
+        dp, edp = gpus // (self.tp * self.pp), gpus // (self.etp * self.ep * self.pp)
+        return {
+            **{"tp": self.tp, "cp": self.cp, "dp": dp, "pp": self.pp},
+            **{"etp": self.etp, "ep": self.ep, "edp": edp},
+        }
+
     def micro_batches(self, gpus: int) -> int:
         """Return the micro batches of a replica per iteration."""
         if not self.batch:

@@ -32,7 +32,7 @@ from netmodels.fabric.shape import TIERS, Shape, Tier, gpus, tier
 from netmodels.fabric.system import SystemSettings
 from netmodels.nccl.iteration import NcclModel
 from netmodels.profiles.buckets import bucketed
-from netmodels.profiles.layers import Profile
+from netmodels.profiles.layers import Profile, Program, refuse_program
 
 Seen = View | Ring
 """A placement as its dimensions, or as one ring through all GPUs."""
@@ -80,12 +80,16 @@ class AnalyticalModel:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Profile, Seen, SystemSettings], IterationTime] = {}
+        self._programs: dict[tuple[Profile, Shape, str], IterationTime] = {}
         self._nccl = NcclModel()
 
     def iteration(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> IterationTime:
         """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
+        if profile.program is not None and system.collectives == "nccl":
+            return self._of_program(profile, profile.program, shape, fabric)
+        refuse_program(profile, "collectives as in ASTRA-sim")
         profile = bucketed(profile, system.bucket_bytes)
         if system.collectives == "nccl":
             return self._nccl.iteration(profile, shape, fabric)
@@ -123,7 +127,7 @@ class AnalyticalModel:
         profile, shape, fabric, system
             As for `iteration`.
         """
-        if not _ignores_ports("all_reduce", system):
+        if profile.program is not None or not _ignores_ports("all_reduce", system):
             return None
         profile = bucketed(profile, system.bucket_bytes)
         issues = issues_of(profile)
@@ -163,12 +167,20 @@ class AnalyticalModel:
         profile, shape, fabric, system
             As for `iteration`.
         """
+        refuse_program(profile, "contention")
         profile = bucketed(profile, system.bucket_bytes)
         if system.collectives == "nccl":
             return self._nccl.parts(profile, shape, fabric)
         seen = _seen(shape, fabric, system)
         slowest = max(seen, key=lambda view: self._remembered(profile, view, system).total_ns)
         return _parts(profile, slowest, system)
+
+    def _of_program(self, profile: Profile, program: Program, shape: Shape, fabric: Fabric) -> IterationTime:
+        question = (profile, shape, fabric.digest)
+        answer = self._programs.get(question)
+        if answer is None:
+            answer = self._programs[question] = program.iteration(shape, fabric, profile.factor)
+        return answer
 
     def _remembered(self, profile: Profile, seen: Seen, system: SystemSettings) -> IterationTime:
         question = (profile, seen, system)

@@ -23,7 +23,7 @@ from netmodels.nccl.measurements import files_of, read_measurements
 from netmodels.nccl.model import NcclCollective, collective_us
 from netmodels.nccl.parameters import nccl_of
 from netmodels.profiles.buckets import bucketed
-from netmodels.profiles.layers import Profile
+from netmodels.profiles.layers import Profile, refuse_program
 
 _log = logging.getLogger(__name__)
 
@@ -117,6 +117,7 @@ class MeasuredModel:
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> IterationTime:
         """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
+        refuse_program(profile, "network=measured")
         profile = bucketed(profile, system.bucket_bytes)
         question = (profile, shape, fabric)
         answer = self._known.get(question)
@@ -130,6 +131,7 @@ class MeasuredModel:
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> tuple[Part, ...]:
         """Return an iteration's all-reduces as one part each; see `netmodels.nccl.iteration.nccl_parts`."""
+        refuse_program(profile, "network=measured")
         profile = bucketed(profile, system.bucket_bytes)
         return nccl_parts(profile, shape, lambda sizes: self._durations_ns(sizes, shape, fabric))
 

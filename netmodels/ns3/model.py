@@ -28,7 +28,7 @@ from netmodels.packets.channels import RingChannels
 from netmodels.packets.engine import Network as Links
 from netmodels.packets.rings import Layer, RingJob
 from netmodels.profiles.buckets import bucketed
-from netmodels.profiles.layers import Profile
+from netmodels.profiles.layers import Profile, refuse_program
 
 _log = logging.getLogger(__name__)
 
@@ -171,6 +171,7 @@ class Ns3Model:
             If ns-3 cannot run the settings, or gives no answer.
         """
         _check(system)
+        refuse_program(profile, "ns-3")
         profile = bucketed(profile, system.bucket_bytes)
         return ring_iteration(profile, shape, lambda sizes: self._durations_ns(sizes, shape, fabric, system))
 
@@ -185,6 +186,7 @@ class Ns3Model:
             As for `iteration`.
         """
         _check(system)
+        refuse_program(profile, "ns-3")
         profile = bucketed(profile, system.bucket_bytes)
         return ring_parts(profile, shape, lambda sizes: self._durations_ns(sizes, shape, fabric, system))
 

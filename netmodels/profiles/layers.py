@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from math import isfinite
+from typing import Any, Protocol
 
 from netmodels.inputs.digest import digest_of, hash_of
 from netmodels.inputs.errors import InputError
@@ -32,6 +33,22 @@ class Layer:
     update_ns: int = 0
 
 
+class Program(Protocol):
+    """Training that is more than layers: `netmodels.llm.program`."""
+
+    def record(self) -> list[object]:
+        """Return all that answers depend on as plain values."""
+        ...
+
+    def iteration(self, shape: Any, fabric: Any, factor: float) -> Any:
+        """Return the `IterationTime` on a `Shape` of a `Fabric`, compute times multiplied by `factor`."""
+        ...
+
+    def free_ns(self, gpus: int, factor: float = 1.0) -> float:
+        """Return the time on a free network."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """A model's layers, in the order of the forward pass.
@@ -51,6 +68,8 @@ class Profile:
     launch_ns
         Start-up cost of every collective, in which nothing else of the model is sent; set by `with_launch`,
         and never scaled.
+    program
+        Training by a plan, which takes the place of the layers' timeline; None: data parallelism.
 
     Raises
     ------
@@ -63,6 +82,7 @@ class Profile:
     source: str = ""
     factor: float = 1.0
     launch_ns: int = 0
+    program: Program | None = None
     digest: str = field(init=False, repr=False)
     compute_ns: int = field(init=False, repr=False)
     _hash: int = field(init=False, repr=False)
@@ -134,7 +154,7 @@ class Profile:
             return self._base.scaled(self.factor * factor)
         if factor not in self._scaled:
             layers = tuple(_scale(layer, factor) for layer in self.layers)
-            profile = Profile(self.name, layers, self.source, factor, self.launch_ns)
+            profile = Profile(self.name, layers, self.source, factor, self.launch_ns, self.program)
             object.__setattr__(profile, "_base", self)
             self._scaled[factor] = profile
         return self._scaled[factor]
@@ -154,7 +174,7 @@ class Profile:
         """
         if self._base is not None:
             return self._base.with_launch(launch_ns).scaled(self.factor)
-        return Profile(self.name, self.layers, self.source, self.factor, launch_ns)
+        return Profile(self.name, self.layers, self.source, self.factor, launch_ns, self.program)
 
     def with_update(self, update_ns: int) -> "Profile":
         """Return the profile with another update delay of all layers.
@@ -172,7 +192,7 @@ class Profile:
         if self._base is not None:
             return self._base.with_update(update_ns).scaled(self.factor)
         layers = tuple(replace(layer, update_ns=update_ns) for layer in self.layers)
-        return Profile(self.name, layers, self.source, self.factor, self.launch_ns)
+        return Profile(self.name, layers, self.source, self.factor, self.launch_ns, self.program)
 
 
 _FIGURES = ("forward_ns", "input_gradient_ns", "weight_gradient_ns", "gradient_bytes", "update_ns")
@@ -197,4 +217,19 @@ def _check_figure(where: str, value: object) -> None:
 def _record(profile: Profile) -> list[object]:
     """Return the inputs of answers as plain values."""
     layers = [[getattr(layer, name) for name in _FIGURES] for layer in profile.layers]
-    return [profile.name, profile.factor, profile.launch_ns, layers]
+    program = [] if profile.program is None else [profile.program.record()]
+    return [profile.name, profile.factor, profile.launch_ns, layers, *program]
+
+
+def refuse_program(profile: Profile, asked: str) -> None:
+    """Raise for a profile of training by a plan, which `asked` does not price.
+
+    Raises
+    ------
+    InputError
+        If the profile has a program.
+    """
+    if profile.program is not None:
+        what = f"{asked} prices data parallelism alone"
+        allowed = "network=analytical with network.system.preset=machines, or no plan"
+        raise InputError(what, where="plan", found=profile.name, allowed=allowed)

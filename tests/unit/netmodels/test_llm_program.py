@@ -1,0 +1,265 @@
+"""Steps of language models: work, memory, schedules, and roles on placements."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from artist.data import data_path
+from netmodels.api import AnalyticalModel, Fabric, Plan, ZeroModel, language_profile, load_topology
+from netmodels.fabric.system import preset_system
+from netmodels.inputs.errors import InputError
+from netmodels.llm import schedule
+from netmodels.llm.architecture import Architecture, get_architecture
+from netmodels.llm.communication import messages_of, priced
+from netmodels.llm.mapping import pieces_of, seats
+from netmodels.llm.program import Program
+from netmodels.llm.work import activation_bytes, held_by, state_bytes, work_of
+from netmodels.nccl.parameters import nccl_of
+from netmodels.profiles.layers import Profile
+
+TINY = Architecture("Tiny", layers=4, hidden=8, heads=2, ffn=32, vocabulary=100)
+LLAMA = get_architecture("Llama3-70B")
+NCCL = preset_system("machines")
+
+
+def load_topology_of_h100() -> Fabric:
+    """Return the shipped fabric of H100 machines."""
+    return load_topology(data_path("topologies", "hgx_h100_ib400.yaml")).fabric
+
+
+def shape(*racks: Sequence[int]) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """Return a shape of H100 machines by GPUs."""
+    return tuple(tuple(("hgx_h100", count) for count in rack) for rack in racks)
+
+
+# --- work and memory
+
+
+def test_work_of_a_tiny_model_by_hand() -> None:
+    """Per token: attention 4 x 8 x 8 = 256, network 2 x 8 x 32 = 512 parameters; 16 tokens, 2 FLOPs each."""
+    work = work_of(TINY, Plan(sequence=16))
+    assert work.products == 2 * 16 * (256 + 512)
+    assert work.attention == 2 * 16 * 8 * 2 * (4 + 4)  # half of 16 tokens, two heads of 4, scores and values
+    assert work.output == 2 * 16 * 8 * 100
+    assert work.passed_bytes == 2 * 16 * 8
+    assert work.layers == 4
+
+
+def test_a_window_reaches_back_less() -> None:
+    """Window 4 of 16 tokens: 4 (1 - 4 / 32) = 3.5 tokens in the half of the layers that have it, else 8."""
+    windowed = Architecture("W", 4, 8, 2, 32, 100, window=4, windowed=0.5)
+    full, half = (work_of(one, Plan(sequence=16)).attention for one in (TINY, windowed))
+    assert half / full == pytest.approx((3.5 + 8) / 2 / 8)
+
+
+def test_parallelism_divides_work() -> None:
+    """tp2 cp2 halve the products twice; pp2 halves the layers."""
+    whole, part = work_of(TINY, Plan(sequence=16)), work_of(TINY, Plan(tp=2, cp=2, pp=2, sequence=16))
+    assert part.products == whole.products / 4
+    assert part.layers == 2
+
+
+def test_state_is_sharded() -> None:
+    """Tiny: 4 x 768 + 2 x 800 = 4,672 parameters: 16 bytes; 4 + 12 / 4 on 4 GPUs; all of 16 / 4."""
+    assert held_by(TINY, Plan()).dense + held_by(TINY, Plan()).embeddings == 4672
+    assert state_bytes(TINY, Plan(), 4) == 4672 * 16
+    assert state_bytes(TINY, Plan(sharding="optimizer"), 4) == 4672 * (4 + 3)
+    assert state_bytes(TINY, Plan(sharding="full"), 4) == 4672 * 4
+
+
+def test_activations_by_hand() -> None:
+    """16 tokens x 4 layers x (16 x 8 + 2 x 2 x 32) bytes; recomputed 2 x 8; on 2 stages as many in flight."""
+    assert activation_bytes(TINY, Plan(sequence=16), 1) == 16 * 4 * 256
+    assert activation_bytes(TINY, Plan(sequence=16, recompute="full"), 1) == 16 * 4 * 16
+    assert activation_bytes(TINY, Plan(pp=2, sequence=16), 2) == 16 * 2 * 256 * 2
+
+
+def test_a_model_that_does_not_fit_is_told_in_words() -> None:
+    """70.6e9 x 16 bytes on one H100 are 1,129 GB; with tp8 fsdp on 256 GPUs 4.4."""
+    program = Program(LLAMA, Plan(), "H100", 1.0, "whole")
+    assert "1,128.8 GB of state" in program.lacking(8, 80 * 10**9)
+    assert not Program(LLAMA, Plan(tp=8, sharding="full"), "H100", 1.0, "whole").lacking(256, 80 * 10**9)
+
+
+# --- schedules
+
+
+def ops(stage: int, stages: int, micro: int, virtual: int) -> list[tuple[str, int, int]]:
+    """Return a stage's (direction, micro batch, chunk) in the order of Megatron's schedules."""
+    turn = stages * virtual
+
+    def part(number: int, direction: str) -> tuple[str, int, int]:
+        chunk = number % turn // stages
+        batch = number // turn * stages + number % stages if virtual > 1 else number
+        return direction, batch, chunk if direction == "F" else virtual - 1 - chunk
+
+    total = micro * virtual
+    ahead = stages - stage - 1 if virtual == 1 else 2 * (stages - stage - 1) + (virtual - 1) * stages
+    ahead = min(ahead, total)
+    order = [part(number, "F") for number in range(ahead)]
+    for number in range(total - ahead):
+        order += [part(ahead + number, "F"), part(number, "B")]
+    return order + [part(number, "B") for number in range(total - ahead, total)]
+
+
+def walk(forward: Sequence[float], backward: Sequence[float], micro: int, virtual: int, send: float) -> float:
+    """Return the end of a schedule, operation by operation."""
+    stages = len(forward)
+    orders = [ops(stage, stages, micro, virtual) for stage in range(stages)]
+    clock, done, at = [0.0] * stages, {}, [0] * stages
+    while any(at[stage] < len(orders[stage]) for stage in range(stages)):
+        for stage in range(stages):
+            while at[stage] < len(orders[stage]):
+                direction, batch, chunk = orders[stage][at[stage]]
+                before = stage + chunk * stages - (1 if direction == "F" else -1)
+                last = stages * virtual - 1
+                needs = (direction, batch, before) if 0 <= before <= last else ("F", batch, last)
+                if (direction, before) == ("F", -1):
+                    ready = 0.0
+                elif needs in done:
+                    ready = done[needs] + (send if needs[2] % stages != stage else 0.0)
+                else:
+                    break
+                took = (forward if direction == "F" else backward)[stage] / virtual
+                clock[stage] = max(clock[stage], ready) + took
+                done[direction, batch, stage + chunk * stages] = clock[stage]
+                at[stage] += 1
+    return max(clock)
+
+
+@pytest.mark.parametrize(
+    ("stages", "micro", "virtual"),
+    [(2, 2, 1), (4, 4, 1), (4, 16, 1), (8, 32, 1), (4, 8, 2), (4, 16, 5), (8, 64, 8), (8, 8, 4), (2, 8, 3)],
+)
+@pytest.mark.parametrize("last", [1.0, 1.3])
+def test_schedules_in_closed_form_equal_the_walk(stages: int, micro: int, virtual: int, last: float) -> None:
+    """Without messages exactly, also where the last stage is longer; 4 stages, 4 micro batches: 7 x 3."""
+    times = [3.0] * (stages - 1) + [3.0 * last]
+    exact = walk([time / 3 for time in times], [2 * time / 3 for time in times], micro, virtual, 0.0)
+    assert schedule.compute_ns(times, micro, virtual) == pytest.approx(exact)
+
+
+@pytest.mark.parametrize(
+    ("stages", "micro", "virtual"), [(4, 4, 1), (4, 16, 1), (8, 32, 1), (4, 8, 2), (4, 16, 5), (8, 64, 8)]
+)
+def test_messages_in_closed_form_are_near_the_walk(stages: int, micro: int, virtual: int) -> None:
+    """Equal stages, messages of a tenth of a forward pass: within one message; 1F1B 4 x 4: 21 + 10 x 0.01."""
+    send = 0.1 / virtual
+    exact = walk([1.0] * stages, [2.0] * stages, micro, virtual, send)
+    ours = schedule.compute_ns([3.0] * stages, micro, virtual)
+    ours += schedule.sends_ns(send, stages, micro, virtual)
+    assert ours == pytest.approx(exact, abs=send)
+
+
+# --- placements
+
+
+def test_whole_units_stay_in_a_machine() -> None:
+    """tp2 on machines of 1, 2 and 3: units on the second and third, and the two GPUs that are left."""
+    place = shape((1, 2, 3))
+    machine, _ = seats(Plan(tp=2), "whole", place)
+    assert machine.tolist() == [1, 1, 2, 2, 0, 2]
+    assert seats(Plan(tp=2), "order", place)[0].tolist() == [0, 1, 1, 2, 2, 2]
+    assert seats(Plan(tp=2), "round_robin", place)[0].tolist() == [0, 1, 2, 1, 2, 2]
+
+
+def test_sibling_groups_share_the_ports_of_a_machine() -> None:
+    """Two machines of 4, tp4: four data groups with a GPU in each machine have a quarter of its port."""
+    pieces = pieces_of(Plan(tp=4), "whole", shape((4, 4)))
+    assert [(piece.place, piece.machine_share) for piece in pieces["dp"]] == [(((1, 1),), 0.25)]
+    assert [piece.place for piece in pieces["tp"]] == [((4,),)]
+    racks = pieces_of(Plan(tp=4), "whole", shape((4,), (4,)))
+    assert [(piece.place, piece.rack_share) for piece in racks["dp"]] == [(((1,), (1,)), 0.25)]
+
+
+def test_a_split_unit_is_dearer_the_finer_it_is_split() -> None:
+    """A group of 8 on pieces of 8, 4, 2, 1 GPUs: its collectives take longer at each step."""
+    topology = load_topology_of_h100()
+    times = [
+        priced(LLAMA, Plan(tp=8), "whole", shape(sizes), (nccl_of(topology),))["tp"].forward_ns
+        for sizes in ((8,), (4, 4), (2, 2, 2, 2), (1,) * 8)
+    ]
+    assert times == sorted(times)
+    assert times[1] > 2 * times[0]
+
+
+def test_messages_of_a_tiny_plan_by_hand() -> None:
+    """tp2 pp2 dp2, 16 tokens of 8 values: 256 bytes a gather; 128 between stages; gradients of 2 layers."""
+    found = {(one.role, one.collective): one for one in messages_of(TINY, Plan(tp=2, pp=2, sequence=16), 8)}
+    assert set(found) == {
+        ("tp", "all_gather"),
+        ("tp", "reduce_scatter"),
+        ("pp", "send_receive"),
+        ("dp", "all_reduce"),
+    }
+    assert found["tp", "all_gather"].size_bytes == 2 * 16 * 8
+    assert found["tp", "all_gather"].forward == 2
+    assert found["pp", "send_receive"].size_bytes == 16 * 8
+    assert found["dp", "all_reduce"].size_bytes == 2 * (2 * 768 / 2 + 800 / 2)
+
+
+# --- profiles
+
+
+def test_a_step_is_compute_and_what_placement_adds() -> None:
+    """The parts add up to the step; tensors stay in the machine; round robin puts them on the network."""
+    fabric = load_topology_of_h100()
+    program = Program(LLAMA, Plan(tp=8, pp=2, vp=2, batch=32), "H100", 1.0, "whole")
+    step, roles = program.step(shape((8,) * 4), fabric)
+    free = program.free_ns(32)
+    assert step.total_ns == pytest.approx(free + sum(step.exposed.values()))
+    assert set(roles) == {"tp", "pp", "dp"}
+    assert (roles["tp"].tier, roles["pp"].tier) == ("machine", "rack")
+    worst = Program(LLAMA, program.plan, "H100", 1.0, "round_robin").step(shape((8,) * 4), fabric)[0]
+    assert worst.total_ns > 1.3 * step.total_ns
+
+
+def test_the_profile_of_a_plan_is_priced_in_integers() -> None:
+    """Compute is the free step, exposed what is added, for any factor; spans stay inside the step."""
+    fabric = load_topology_of_h100()
+    profile = language_profile("Llama3-70B", Plan(tp=8, pp=2, batch=32))
+    for factor in (1.0, 2.0):
+        answer = AnalyticalModel().iteration(profile.scaled(factor), shape((8,) * 4), fabric, NCCL)
+        assert answer.compute_ns == round(profile.program.free_ns(32, factor))  # type: ignore[union-attr]
+        assert 0 < answer.exposed_ns <= answer.comm_ns
+        assert max(span.end_ns for span in answer.spans) <= answer.total_ns
+        assert ZeroModel().iteration(profile.scaled(factor), shape((8,) * 4), fabric, NCCL).total_ns == (
+            answer.compute_ns
+        )
+
+
+def test_mapping_and_plan_are_part_of_the_digest() -> None:
+    """Caches ask by the digest."""
+    digests = {
+        language_profile("Llama3-70B", plan, mapping=mapping).digest  # type: ignore[arg-type]
+        for plan in (Plan(tp=8), Plan(tp=8, micro_batch=2), Plan(tp=4))
+        for mapping in ("whole", "order", "round_robin")
+    }
+    assert len(digests) == 9
+
+
+def test_data_parallelism_alone_is_a_profile_like_any_other() -> None:
+    """A plan without parallelism gives layers alone: the answer of an equal profile, byte for byte."""
+    fabric = load_topology_of_h100()
+    profile = language_profile("MPT-1B", Plan())
+    assert profile.program is None
+    same = Profile(profile.name, profile.layers, profile.source)
+    assert same.digest == profile.digest
+    place = shape((8, 8))
+    answers = [AnalyticalModel().iteration(one, place, fabric, NCCL) for one in (profile, same)]
+    assert answers[0] == answers[1]
+
+
+def test_what_no_model_prices_is_refused() -> None:
+    """ASTRA-sim's collectives, contention, an unknown GPU or precision, and several types under tp."""
+    fabric = load_topology_of_h100()
+    profile = language_profile("Llama3-70B", Plan(tp=8))
+    with pytest.raises(InputError, match="prices data parallelism alone"):
+        AnalyticalModel().iteration(profile, shape((8,)), fabric, preset_system("papers"))
+    with pytest.raises(InputError, match="no training was measured on this GPU"):
+        language_profile("Llama3-70B", Plan(tp=8), "T4")
+    with pytest.raises(InputError, match="in this precision"):
+        language_profile("Llama3-70B", Plan(tp=8, precision="nvfp4"), "H100")
+    mixed = ((("a", 4), ("b", 4)),)
+    with pytest.raises(InputError, match="several types divide one model"):
+        AnalyticalModel().iteration(profile, mixed, fabric, NCCL)
