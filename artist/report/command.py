@@ -5,7 +5,7 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import NoReturn
 from artist.data import program_version, write_whole
 from artist.errors import InputError
 from artist.recording.names import CONFIG, ERROR, JOBS, SUMMARY
+from artist.report.claims.bars import ALL, figures_asked
 from artist.report.claims.judge import judge
 from artist.report.claims.schema import read_claims
 from artist.report.claims.table import claims_text
+from artist.report.papers import figures_report, papers_report
 from artist.report.trace import traces
 from artist.report.words.notes import CODE_ALONE
 from artist.results.compare import CODE, compare
@@ -29,8 +31,8 @@ from artist.tables.grid import printable
 
 SUCCESS, BAD_INPUT = 0, 2
 _USAGE = (
-    "FOLDER ... [--baseline KEY=VALUE,...] [--choose KEY,...] [--claims NAME] [--output DIR] [--trace]; "
-    "see --help"
+    "FOLDER ... [--baseline KEY=VALUE,...] [--choose KEY,...] [--claims NAME] [--figure NAME] [--output DIR] "
+    "[--trace]; see --help"
 )
 
 
@@ -52,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             baseline=arguments.baseline,
             trace=arguments.trace,
             claims=arguments.claims,
+            figure=arguments.figure,
             choose=arguments.choose.split(",") if arguments.choose else (),
         )
     except InputError as error:
@@ -77,6 +80,7 @@ def report(
     baseline: str | None = None,
     trace: bool = False,
     claims: str | None = None,
+    figure: str | None = None,
     choose: Sequence[str] = (),
 ) -> None:
     """Print the comparison of all finished runs under the folders, and write the report's files.
@@ -90,7 +94,10 @@ def report(
     choose
         Keys among whose values the page chooses, besides policies.
     claims
-        The claims of a paper that the runs are held against: a name or a file (`claims.schema.read_claims`).
+        The claims of a paper that the runs are held against: a name or a file (`claims.schema.read_claims`),
+        or `all`, for those of all papers that ship and nothing else on the page.
+    figure
+        A figure of a paper, such as `muri 9`, or `all`: its numbers beside those of the runs, nothing else.
 
     Raises
     ------
@@ -98,7 +105,11 @@ def report(
         If a folder does not exist, no finished run is found, a file of a run is damaged, no row is like the
         baseline, the claims are invalid, or the output cannot be written.
     """
-    claimed = None if claims is None else read_claims(claims)
+    if figure is not None and (claims, baseline, trace) != (None, None, False):
+        what, allowed = "figures of papers are a page of their own", "--figure NAME, --output DIR"
+        raise InputError(what, where="command line", found="other options beside --figure", allowed=allowed)
+    asked = None if figure is None else figures_asked(figure)
+    claimed = None if claims is None or claims == ALL else read_claims(claims)
     folders_of_runs = find_runs(folders)
     comparison = compare([read_run(folder) for folder in folders_of_runs.runs], choose)
     for folder, name in product(folders_of_runs.runs, (CONFIG, JOBS)):
@@ -111,6 +122,11 @@ def report(
         output.mkdir(parents=True, exist_ok=True)
         if not os.access(output, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    if asked is not None or claims == ALL:
+        text, files = papers_report(comparison) if asked is None else figures_report(comparison, asked)
+        print(printable(text))
+        _write(output, files, new)
+        return
     print(comparison_grid(comparison, letters=True).text())
     judged = (
         None
@@ -136,7 +152,12 @@ def report(
         files = report_files(comparison, competing, judged, failures, output, list(timelines))
         for name in {CLAIMS, CHANGES} - files.keys():
             (output / name).unlink(missing_ok=True)  # of an earlier report
-        for name, content in (files | timelines).items():
+    _write(output, files | timelines, new)
+
+
+def _write(output: Path, files: Mapping[str, bytes], new: bool) -> None:
+    with _written(output):
+        for name, content in files.items():
             write_whole(output / name, content)
     print(f"written to {output}{', in a new folder' * new}", file=sys.stderr)
 
@@ -189,7 +210,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--claims",
         metavar="NAME",
-        help="hold runs against a paper's claims: coda, dally, lyra, muri, synergy, or a file like theirs",
+        help="hold runs against a paper's claims: coda, dally, lyra, muri, synergy, all, or a file",
+    )
+    parser.add_argument(
+        "--figure",
+        metavar="NAME",
+        help="draw the figure of a paper beside ours: 'muri 9', 'muri table 4', muri, or all that were run",
     )
     parser.add_argument("--version", action="version", version=f"artist-sim {program_version()}")
     parser.add_argument(

@@ -5,8 +5,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from artist.report.claims.by_figure import by_figure
 from artist.report.claims.judge import Judged
-from artist.report.claims.table import claim_notes, claims_csv, claims_table
+from artist.report.claims.table import claim_notes, claims_csv, claims_not_run, claims_table
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.facets import max_drawn
 from artist.report.figures.seen import at_a_glance
@@ -123,11 +124,13 @@ def report_files(
         cautious, folded = findings[: bool(careful)], findings[bool(careful) :]
         findings, glance, images = _of_site(comparison, competing)
         findings, files = findings + cautious, files | images
+    held, absent = ([], []) if judged is None else (_held(judged), claims_not_run(judged))
     page = report_page(
         lead(comparison),
-        findings,
+        held + findings,
         glance,
         (
+            (f"Claims that were not run: {len(absent)}", absent),
             ("Findings on completion times", folded),
             ("Every policy in a sentence", each_policy(comparison, competing, digests) if choice else []),
             ("More findings", more),
@@ -145,6 +148,12 @@ def report_files(
         made_by(comparison),
     )
     return {"report.html": page.encode()} | files
+
+
+def _held(judged: Judged) -> list[Finding]:
+    """Return the claims that hold, by figure."""
+    told = " ".join(by_figure(judged)) or "None of its claims was run."
+    return [(f"What of {judged.file.paper} holds?", told)]
 
 
 def _of_site(

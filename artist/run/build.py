@@ -22,6 +22,7 @@ from artist.core.result import RunResult
 from artist.core.view import Signal
 from artist.data import data_path
 from artist.datacenter.costs import rates_of
+from artist.datacenter.events import machine_of
 from artist.datacenter.failures import Failures
 from artist.datacenter.gpus import gpus_of
 from artist.engine.consolidated import Consolidated
@@ -33,7 +34,7 @@ from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.packed import Packed
 from artist.performance.effects.communication import Communication
 from artist.performance.effects.compute import Compute
-from artist.performance.effects.input_stall import InputStall
+from artist.performance.effects.input_stall import InputStall, MeasuredWith
 from artist.performance.effects.tuned import TunedCompute
 from artist.performance.own_parts import checked_coupling, checked_effect
 from artist.performance.placed import PlacedPerformance
@@ -215,7 +216,7 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
         overheads = overheads.under(failures.of_gpus_per_s)
     estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))
     warn_without_needs(config.performance, policy, estimates)
-    compute, stall = build_compute(config.performance)
+    compute, stall = build_compute(config.performance, _measured_with(config.performance, topology))
     profiles = network_profiles(config.network, topology, system, network.model)
     communication = Communication(network, topology.fabric, system, profiles, compute)
     arrivals = part(config.arrivals, "arrivals", ("apply",))
@@ -404,7 +405,26 @@ def _system(topology: Topology, preset: str, settings: Mapping[str, Any]) -> Sys
         raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
 
 
-def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None]:
+def _measured_with(config: PerformanceConfig, topology: Topology) -> MeasuredWith:
+    """Return the CPUs and memory for which run times hold, those of a machine type as such a machine."""
+    name, field = config.measured_with, "performance.measured_with"
+    if name == "request":
+        return "request"
+    if name == "share":
+        return "share"
+    try:
+        machine = machine_of(name, 0, topology.machine_type(name, field), "")
+    except InputError as error:
+        allowed = f"share, request, or a machine type: {error.allowed}"
+        raise InputError(error.what, where=field, found=name, allowed=allowed) from None
+    if not machine.gpus:
+        raise InputError("machines without GPUs have no share of them", where=field, found=name)
+    return machine
+
+
+def build_compute(
+    config: PerformanceConfig, measured_with: MeasuredWith = "share"
+) -> tuple[Compute, InputStall | None]:
     """Build the scaling of compute, and the effect of CPUs and memory, if any.
 
     Raises
@@ -418,7 +438,7 @@ def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None
         return compute, None
     from artist.run.sensitivity import read_sensitivities
 
-    return compute, InputStall(read_sensitivities(config.sensitivity), compute, config.measured_with)
+    return compute, InputStall(read_sensitivities(config.sensitivity), compute, measured_with)
 
 
 def _stretch(stall: InputStall | None, cluster: Cluster) -> "Stretch | None":

@@ -9,7 +9,6 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from artist.bad_input.records import Strict
 from artist.datacenter.config import ClusterConfig
 from artist.performance.effects.compute import MixedTypes
-from artist.performance.effects.input_stall import MeasuredWith
 from artist.performance.effects.stages import NetworkStage
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Loading
 
@@ -89,8 +88,9 @@ class PerformanceConfig(Strict):
         Effect of CPUs and memory on the models: synergy, coda, or a file like their
         traces/measured/input_sensitivity.yaml and cpu_side_coda.yaml; None where jobs need none.
     measured_with
-        Whether run times of a trace hold for the share of CPUs and memory that goes with a job's GPUs, or for
-        those that the job asks for (if it asks for none: for the share).
+        CPUs and memory for which run times of a trace hold: `share`, in proportion to a job's GPUs on the
+        cluster's own machines; a machine type of the topology, the share on such machines; `request`, those
+        that the job asks for (if it asks for none: the share).
     contention
         Slowdown of jobs on the same links: none, or by how often the others send (`mean_field`), or followed
         packet by packet (`netmodels.contention.contention`).
@@ -113,7 +113,7 @@ class PerformanceConfig(Strict):
     scaling_loss: float = Field(0.0, ge=0, lt=1)
     tuned_jobs: bool = Field(default=False, strict=True)
     sensitivity: Path | None = None
-    measured_with: MeasuredWith = "share"
+    measured_with: str = "share"
     contention: Literal["none", "mean_field", "packets"] = "none"
     contention_packets: Annotated[int, Field(strict=True, ge=0)] | None = CONTENTION_PACKETS
     effects: tuple[Part, ...] = ()

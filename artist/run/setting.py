@@ -109,8 +109,9 @@ def _input(config: PerformanceConfig) -> str:
     """Return the CPUs and memory on which run times hold; empty where jobs need none."""
     if config.sensitivity is None:
         return ""
-    asked = config.measured_with == "request"
-    held = "the CPUs and memory asked for" if asked else "CPUs and memory in proportion to GPUs"
+    held = {"share": "CPUs and memory in proportion to GPUs", "request": "the CPUs and memory asked for"}.get(
+        config.measured_with, f"CPUs and memory in proportion to GPUs on machines of {config.measured_with}"
+    )
     return f"run times hold for {held} (performance.sensitivity={config.sensitivity.name})"
 
 

@@ -351,6 +351,34 @@ def test_run_times_hold_for_the_cpus_that_jobs_ask_for(
     ]
 
 
+@pytest.mark.parametrize(("measured_with", "running_s"), [("v100_24cpu", 1000 / 1.75), ("share", 1000)])
+def test_more_cpus_per_gpu_help_the_share_only_if_run_times_hold_for_fewer(
+    tmp_path: Path, measured_with: str, running_s: float
+) -> None:
+    """ResNet18 has 6 CPUs as its share of a server of 48, with which it is 1.75 times as fast as with 3.
+
+    So 1,000 s that hold for a share of 3 become 571 (Synergy, section 5.5); 1,000 s of whatever share stay.
+    """
+    trace = tmp_path / "one.csv"
+    trace.write_text("job_id,submit_s,gpus,duration_s,model\na,0,1,1000,ResNet18\n")
+    run = simulation(
+        *(tmp_path / "jobs.csv", "topology=v100_synergy", "cluster.machine_type=v100_48cpu"),
+        *(f"workload.path={trace}", "performance.sensitivity=synergy", "policy=synergy_proportional"),
+        f"performance.measured_with={measured_with}",
+    )
+    assert run.run(()).columns["running_ns"][0] / 1e9 == close(running_s)
+
+
+def test_run_times_of_unknown_machines_are_refused(tmp_path: Path) -> None:
+    """The types of the topology are listed, after the words that are no types."""
+    told = "performance.measured_with: unknown machine type\n.*share, request, or a machine type: v100_24cpu, "
+    with pytest.raises(InputError, match=told):
+        simulation(
+            *(tmp_path / "jobs.csv", "topology=v100_synergy", "performance.sensitivity=synergy"),
+            "performance.measured_with=v100_28cpu",
+        )
+
+
 def test_requests_without_needs_are_refused(tmp_path: Path) -> None:
     """If no job depends on CPUs the setting has no effect, so it is a slip."""
     told = r"measured_with=request does nothing without a sensitivity\n.*=synergy \(or coda, or a file\)"

@@ -19,7 +19,7 @@ from artist.performance.formulas.input_rate import Sensitivity
 from artist.units import BYTES_PER_GIB
 
 Parts = Sequence[float] | None
-MeasuredWith = Literal["share", "request"]
+MeasuredWith = Literal["share", "request"] | Machine
 
 MIN_RATE = 0.01
 """Rate of a job that pages because its processes have too little memory, or has no CPUs (ASSUMPTION)."""
@@ -40,8 +40,8 @@ class InputStall:
     compute
         How compute scales.
     measured_with
-        Whether run times hold for the share of CPUs and memory that goes with a job's GPUs, or for those that
-        the job asks for.
+        Whether run times hold for the share of CPUs and memory that goes with a job's GPUs, on the cluster's
+        own machines or on others like the one given, or for those that the job asks for.
     """
 
     part = "input_stall_ns"
@@ -129,7 +129,7 @@ class InputStall:
         measured_speed
             Of these GPUs.
         machine
-            Each of these machines.
+            Each of these machines, if run times hold for no others.
         asked
             CPUs and bytes of memory that the job asks for, 0 for those that go with its GPUs; they matter
             if run times hold for them.
@@ -142,8 +142,10 @@ class InputStall:
         if not model or not gpus:
             return 1.0
         known = self.models[model]
-        if self.measured_with == "share":
+        if self.measured_with != "request":
             asked = (0, 0)
+        if isinstance(self.measured_with, Machine):
+            machine = self.measured_with
         slices = _held(gpus, machine, *asked)
         rate = _rate(known, slices, None)
         if rate <= MIN_RATE:

@@ -9,13 +9,14 @@ from artist.errors import InputError
 from artist.report.claims.evidence import Evidence, Value, fits, is_of, same
 from artist.report.claims.schema import BEST_JOB, Claim
 from artist.report.claims.verdict import (
+    HOLDS,
     NO_RATIO,
     NOT_RUN,
     UNFINISHED,
     WORST_FIRST,
+    nearness,
     of_change,
     of_number,
-    reaches,
 )
 from artist.results.measures import Estimate, estimated
 
@@ -32,8 +33,8 @@ class Place:
         How many.
     queueing_s
         Mean queueing of whose number it is, and of each that it is compared with; empty without runs.
-    reached
-        Whether the mean reaches the paper's number; None where it gives none.
+    near
+        How near the mean is to the paper's number (`verdict.nearness`).
     one_trace
         Whether nothing was random, so that the number decides.
     missing
@@ -45,7 +46,7 @@ class Place:
     seeds: int
     verdict: str
     queueing_s: tuple[float, ...] = ()
-    reached: bool | None = None
+    near: str = ""
     one_trace: bool = False
     missing: tuple[str, ...] = ()
 
@@ -70,6 +71,14 @@ class Result:
     def verdict(self) -> str:
         """Return the verdict."""
         return self.decisive.verdict
+
+    @property
+    def holds(self) -> str:
+        """Return at how many of several values a claim about each of them holds; empty for others."""
+        if self.claim.take != "each":
+            return ""
+        held = sum(place.verdict in HOLDS for place in self.places)
+        return f"holds at {held} of {len(self.places)}"
 
 
 def evaluate(claim: Claim, evidence: Sequence[Evidence]) -> Result:
@@ -124,7 +133,7 @@ def _found(claim: Claim, evidence: Sequence[Evidence]) -> dict[str, dict[str, di
     numbers: dict[str, dict[str, dict[int, _Seen]]] = {}
     for run in evidence:
         taken = roles(claim, run.facts)
-        value = run.value(claim.metric[0], claim) if taken else None
+        value = run.value(claim.metric[0], claim.model, claim.tier) if taken else None
         if value is None:
             continue
         for at, role in taken:
@@ -152,7 +161,7 @@ def _place(claim: Claim, at: str, by_seed: _BySeed) -> Place:
     if not claim.against:
         ours = estimated([value for (value,) in numbers if isinstance(value, float)])
         assert ours.mean is not None
-        return Place(at, ours, len(seeds), of_number(claim, ours.mean))
+        return Place(at, ours, len(seeds), of_number(claim, ours.mean), near=nearness(claim, ours.mean))
     return _change_at(claim, at, numbers, runs)
 
 
@@ -183,8 +192,9 @@ def _change_at(
     ours = estimated(changes, len(claim.values) if claim.take == "best" else 1)
     one_trace = all(map(_certain, runs))
     queues = claim.unqueued or any(map(_queue, runs))
+    assert ours.mean is not None
     verdict = of_change(claim, ours, seeds, one_trace=one_trace, queues=queues)
-    return Place(at, ours, seeds, verdict, queueing_s, reaches(claim, ours.mean), one_trace)
+    return Place(at, ours, seeds, verdict, queueing_s, nearness(claim, ours.mean), one_trace)
 
 
 def _certain(runs: Sequence[Evidence]) -> bool:

@@ -15,7 +15,6 @@ from artist.report.claims.schema import (
     QUEUE_LENGTH,
     RACK_TIMER,
     STEPS,
-    Claim,
     Where,
     Who,
 )
@@ -73,14 +72,14 @@ class Evidence:
         seeds = {value for key, value in facts.items() if key.endswith(".seed")} - {str(self.seed)}
         return not from_file or fails or bool(seeds)
 
-    def value(self, metric: str, claim: Claim) -> Value | None:
-        """Return a metric of a claim; None where the run has none."""
+    def value(self, metric: str, model: str | None = None, tier: str | None = None) -> Value | None:
+        """Return a metric of claims, of some of the jobs if it has them; None where the run has none."""
         if metric == OVERHEAD:
-            return self._overheads.get((claim.model or "", claim.tier or ""))
+            return self._overheads.get((model or "", tier or ""))
         if metric == RACK_TIMER:
             return self._rack_timer_h
         if metric == STEPS:
-            return self._steps(claim.model or "")
+            return self._steps(model or "")
         if metric == QUEUE_LENGTH:
             return mean_queue_length(self.run)
         if metric in (JOB_BY_JOB, BEST_JOB):
@@ -88,7 +87,7 @@ class Evidence:
             return tuple(math.inf if math.isnan(jct) else float(jct) for jct in jct_s)
         if metric in BY_NAME:
             return BY_NAME[metric].of(self.run.summary)
-        return self._throughput(claim.model)
+        return self._throughput(model)
 
     @cached_property
     def _jobs(self) -> Jobs:

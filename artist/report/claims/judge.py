@@ -1,13 +1,13 @@
 """All claims of a paper held against runs: fabric by fabric, and under each reading of the paper."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from artist.report.claims.evaluate import Result, evaluate
 from artist.report.claims.evidence import Evidence
 from artist.report.claims.schema import ClaimFile
-from artist.report.claims.verdict import NOT_RUN, SHOWN, VERDICTS
+from artist.report.claims.verdict import BEYOND, NOT_RUN, SHOWN, VERDICTS, WITHIN
 from artist.results.names import listed
 from artist.results.run import Run
 
@@ -34,6 +34,11 @@ class Row:
     result: Result
     readings: tuple[Result, ...]
     metrics: tuple[Result, ...]
+
+    @property
+    def was_run(self) -> bool:
+        """Return whether there are runs of it."""
+        return self.result.verdict != NOT_RUN
 
     @property
     def hangs(self) -> bool:
@@ -70,10 +75,24 @@ class Judged:
             )
         }
 
+    def where_run(self) -> "Judged":
+        """Return it on the fabrics on which some claim was run."""
+        fabrics = tuple(sorted({row.fabric for row in self.rows if row.was_run}))
+        return replace(self, fabrics=fabrics, rows=tuple(row for row in self.rows if row.fabric in fabrics))
+
 
 def judge(file: ClaimFile, runs: Sequence[Run]) -> Judged:
     """Hold the claims against the runs."""
-    by_fabric = _by_fabric([Evidence(run) for run in runs])
+    return judge_each([file], [Evidence(run) for run in runs])[0]
+
+
+def judge_each(papers: Sequence[ClaimFile], evidence: Sequence[Evidence]) -> tuple[Judged, ...]:
+    """Hold the claims of several papers against the same runs, each of which is read once."""
+    by_fabric = _by_fabric(evidence)
+    return tuple(_judged(file, by_fabric) for file in papers)
+
+
+def _judged(file: ClaimFile, by_fabric: Mapping[str, Sequence[Evidence]]) -> Judged:
     first, *others = tuple(file.readings.values()) or ({},)
     rows = []
     for claim in file.claims:
@@ -134,4 +153,8 @@ def _counted(results: Sequence[Result]) -> str:
         alone = f" ({traces} on one trace)" if verdict == SHOWN and traces else ""
         if counts[verdict]:
             words.append(f"{counts[verdict]} {verdict}{alone}")
-    return listed(words)
+    near = Counter(result.decisive.near for result in results)
+    numbers = sum(r.claim.weakest is not None and r.decisive.ours.mean is not None for r in results)
+    beside = [f"{near[WITHIN]} of {numbers} within 25 % of the paper's number"] * bool(numbers)
+    beside += [f"{near[BEYOND]} beyond twice it"] * bool(near[BEYOND])
+    return ", ".join([listed(words), *beside])

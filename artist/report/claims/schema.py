@@ -239,6 +239,71 @@ def _sorted(where: Where | None) -> list[tuple[str, object]] | None:
     return where if where is None else sorted(where.items(), key=lambda item: item[0])
 
 
+class Panel(_Part):
+    """A panel of a figure of the paper: bars in groups, or the points of curves.
+
+    Attributes
+    ----------
+    says, axis
+        Labels of its vertical axis, and of its groups.
+    metric, unit
+        A column of table.csv and the unit that the paper gives it in; times for a bar divided by `against`,
+        speedup for `against` divided by the bar.
+    groups
+        Where the bars of each group are run; null for runs that we cannot make.
+    bars
+        The policy of each bar, by the paper's name.
+    against
+        The policy that a bar is compared with, in the same group.
+    against_where
+        Where that one is run, if it is the same for all groups.
+    paper
+        For each bar its values in the order of the groups, null where it gives none.
+    """
+
+    says: Text
+    metric: Text
+    groups: Annotated[dict[Text, Where | None], Field(min_length=1)]
+    bars: Annotated[dict[Text, Policy], Field(min_length=1)]
+    paper: dict[Text, tuple[Number | None, ...]]
+    axis: str = ""
+    unit: Literal["times", "speedup", "%", "h", "s", ""] = "times"
+    against: Policy | None = None
+    against_where: Where | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.metric not in (QUEUE_LENGTH, *BY_NAME):
+            raise ValueError(f"metric {self.metric!r} is neither {QUEUE_LENGTH} nor a column of table.csv")
+        if (self.unit in ("times", "speedup")) != (self.against is not None):
+            raise ValueError("a ratio has the unit times or speedup, and names a policy that it is against")
+        if self.paper.keys() != self.bars.keys():
+            raise ValueError("the paper has values for each bar, and for no other")
+        if any(len(values) != len(self.groups) for values in self.paper.values()):
+            raise ValueError("the paper has a value, or null, for each group")
+        return self
+
+
+class PaperFigure(_Part):
+    """A figure or table of the paper.
+
+    Attributes
+    ----------
+    name, says
+        Such as `Fig. 9`, and its caption.
+    read
+        Where its numbers were read, and how exactly.
+    ours
+        How our runs differ, in a sentence.
+    """
+
+    name: Annotated[str, Field(pattern=r"^(Fig\.|Table) \w+$")]
+    says: Text
+    read: Text
+    ours: str = ""
+    panels: Annotated[tuple[Panel, ...], Field(min_length=1)]
+
+
 class ClaimFile(_Part):
     """All claims of a paper.
 
@@ -251,12 +316,15 @@ class ClaimFile(_Part):
     readings
         How the paper's text may be read where it leaves room: for each reading which policies of the claims
         stand for which others. The first decides.
+    figures
+        Its figures as numbers, to be drawn beside ours.
     """
 
     paper: str
     notes: tuple[Text, ...] = ()
     readings: dict[Text, dict[str, Policy]] = Field(default_factory=dict)
     claims: Annotated[tuple[Claim, ...], Field(min_length=1)]
+    figures: tuple[PaperFigure, ...] = ()
 
     @model_validator(mode="after")
     def _once(self) -> Self:
@@ -272,6 +340,13 @@ class ClaimFile(_Part):
         return self
 
 
+def papers() -> list[str]:
+    """Return the names of the files that ship."""
+    return sorted(
+        Path(file.name).stem for file in files(__package__).iterdir() if file.name.endswith(".yaml")
+    )
+
+
 def read_claims(name: str) -> ClaimFile:
     """Read the claims of a paper: the name of a file that ships, or the path of another.
 
@@ -280,9 +355,8 @@ def read_claims(name: str) -> ClaimFile:
     InputError
         With file, field, the value found and the values allowed.
     """
-    folder = files(__package__)
-    shipped = sorted(Path(file.name).stem for file in folder.iterdir() if file.name.endswith(".yaml"))
-    path = Path(str(folder.joinpath(f"{name}.yaml"))) if name in shipped else Path(name)
+    shipped = papers()
+    path = Path(str(files(__package__).joinpath(f"{name}.yaml"))) if name in shipped else Path(name)
     if name not in shipped and not path.suffix and not os.path.exists(path):
         listed, _, near = allowed_names(name, shipped).partition("; ")
         allowed = "; ".join([f"{listed}, or a file like theirs", *([near] if near else [])])

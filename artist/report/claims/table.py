@@ -11,9 +11,9 @@ from artist.results.measures import BY_NAME, Estimate
 from artist.tables.grid import Grid, csv_text
 
 _CSV = (
-    "claim", "source", "settings", "metric", "paper_weakest", "paper_strongest", "topology", "reading", "at",
-    "ours", "ours_low95", "ours_high95", "seeds", "queueing_mean_s", "queueing_mean_of_others_s",
-    "verdict", "reaches_paper", "one_trace", "decisive",
+    "paper", "claim", "source", "settings", "metric", "paper_weakest", "paper_strongest", "topology",
+    "reading", "at", "ours", "ours_low95", "ours_high95", "seeds", "queueing_mean_s",
+    "queueing_mean_of_others_s", "verdict", "near_paper", "one_trace", "decisive",
 )  # fmt: skip
 _HOUR_S = 3600.0
 
@@ -23,20 +23,41 @@ def claims_text(judged: Judged) -> str:
     return "\n".join(_fabric_text(judged, fabric) for fabric in judged.fabrics)
 
 
-def claims_csv(judged: Judged) -> str:
+def claims_csv(*papers: Judged) -> str:
     """Return all places as CSV, in fractions: a row for each claim, fabric, reading, metric, swept value."""
     lines: list[Sequence[object]] = [_CSV]
+    for judged in papers:
+        lines += _csv_lines(judged)
+    return csv_text(lines)
+
+
+def _csv_lines(judged: Judged) -> list[Sequence[object]]:
+    lines: list[Sequence[object]] = []
     first, *others = tuple(judged.file.readings) or ("",)
     for row in judged.rows:
         changed = zip(others, row.readings, strict=True)
         read = [(name, result) for name, result in changed if result.claim != row.result.claim]
         for reading, result in [(first, row.result), *((first, metric) for metric in row.metrics), *read]:
-            lines += [_csv_cells(row.fabric, reading, result, place) for place in result.places]
-    return csv_text(lines)
+            for place in result.places:
+                lines.append([judged.file.paper, *_csv_cells(row.fabric, reading, result, place)])
+    return lines
 
 
-def claims_table(judged: Judged) -> DataTable:
-    """Return the table for the page."""
+def claims_not_run(judged: Judged) -> list[tuple[str, str]]:
+    """Return the claims without runs, and what is missing of each."""
+    several = len(judged.fabrics) > 1
+    return [
+        (
+            f"{row.fabric}: " * several + row.result.claim.says,
+            f"{'; '.join(row.result.claim.source)}; no run of {', '.join(row.result.decisive.missing)} fits",
+        )
+        for row in judged.rows
+        if not row.was_run
+    ]
+
+
+def claims_table(judged: Judged, name: str = "claims") -> DataTable:
+    """Return the table for the page, of the claims that were run."""
     readings, several = judged.readings, len(judged.fabrics) > 1
     columns = [
         *[Column("fabric", "fabric", word=True)] * several,
@@ -49,12 +70,13 @@ def claims_table(judged: Judged) -> DataTable:
         Column("seeds", "seeds"),
         Column("queueing", "mean queueing", "h"),
         Column("verdict", "verdict", word=True),
+        Column("near", "the paper's number", word=True),
         *[Column("metrics", "other metrics", word=True)] * any(row.metrics for row in judged.rows),
         *(Column(f"reading{at}", f"read as {name}", word=True) for name, at in readings.items()),
     ]
-    rows = tuple(_cells(row, columns, readings) for row in judged.rows)
+    rows = tuple(_cells(row, columns, readings) for row in judged.rows if row.was_run)
     texts = tuple(" ".join(cell.text for cell in row).lower() for row in rows)
-    return DataTable("claims", tuple(columns), rows, texts)
+    return DataTable(name, tuple(columns), rows, texts)
 
 
 def claim_notes(judged: Judged) -> tuple[str, ...]:
@@ -67,8 +89,9 @@ def claim_notes(judged: Judged) -> tuple[str, ...]:
         "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t; where the best of k is "
         "picked, one of k that hold together, after Bonferroni). Queueing: the mean of ours and of what it "
         "is compared with. A claim about the best of several values is judged where the mean is best, one "
-        "about each of them where the verdict is worst. Reached: the mean is at or beyond the paper's "
-        "number. "
+        "about each of them where the verdict is worst, with the number of values at which it holds. The "
+        "paper's number: our mean is within 25 % of it (of two the nearer); else it is reached, beyond twice "
+        "it, or short of it. "
         f"Verdicts: {legend.format(within=f'{within} %')}. One trace: nothing is random, so the number "
         "decides; jobs come from a file, and runs of two seeds or more are equal."
     )
@@ -85,7 +108,7 @@ def paper_text(claim: Claim) -> str:
     if isinstance(claim.paper, str):
         return claim.paper
     if not claim.against:
-        return _amount(claim, claim.weakest)
+        return change_text(claim, claim.weakest)
     ends = claim.paper if isinstance(claim.paper, tuple) else (claim.paper,)
     return " to ".join(f"{100 * end:+.0f}" for end in ends) + " %"
 
@@ -99,14 +122,16 @@ def ours_text(result: Result) -> str:
 
 
 _LEGEND = (
-    "n: seeds; queue h: mean queueing of ours, then of each that it is compared with; reached: the mean is "
-    "at or beyond the paper's number. The page explains the verdicts."
+    "n: seeds; queue h: mean queueing of ours, then of each that it is compared with; near: our mean beside "
+    "the paper's number, beyond if over twice it. The page explains the verdicts."
 )
 
 
 def _fabric_text(judged: Judged, fabric: str) -> str:
-    rows = [row for row in judged.rows if row.fabric == fabric]
-    heads = ("claim", "paper", "ours", "n", "queue h", "verdict")
+    rows = [row for row in judged.rows if row.fabric == fabric and row.was_run]
+    absent = [row for row in judged.rows if row.fabric == fabric and not row.was_run]
+    missing = dict.fromkeys(name for row in absent for name in row.result.decisive.missing)
+    heads = ("claim", "paper", "ours", "n", "queue h", "verdict", "near")
     lines = [
         (
             row.result.claim.says,
@@ -115,21 +140,21 @@ def _fabric_text(judged: Judged, fabric: str) -> str:
             str(row.result.decisive.seeds),
             _queueing(row.result.decisive),
             _whole_verdict(row),
+            row.result.decisive.near,
         )
         for row in rows
     ]
-    head, _, _, *body = Grid(tuple((head, "", "") for head in heads), tuple(lines), 6).text().splitlines()
+    head, _, _, *body = Grid(tuple((head, "", "") for head in heads), tuple(lines), 7).text().split("\n")
     lines_shown = [
         line for row, text in zip(rows, body, strict=True) for line in (text, *_details(row, judged))
     ]
-    return "\n".join([head, *lines_shown, _LEGEND, summary(judged)[judged.fabrics.index(fabric)]])
+    folded = [f"not run: {len(absent)} claims, for which no run of {', '.join(missing)} fits"] * bool(absent)
+    return "\n".join([head, *lines_shown, *folded, _LEGEND, summary(judged)[judged.fabrics.index(fabric)]])
 
 
 def _details(row: Row, judged: Judged) -> list[str]:
     """Return the details below a line: swept values, other metrics, other readings."""
-    missing = row.result.decisive.missing
-    parts = [f"no run of {', '.join(missing)} fits"] * bool(missing)
-    parts += [_places(row.result)] * (len(row.result.places) > 1)
+    parts = [_places(row.result)] * (len(row.result.places) > 1)
     parts += [f"{_metric(metric)}: {_short(metric)}" for metric in row.metrics]
     for name, at in judged.readings.items():
         if row.readings[at].claim != row.result.claim:
@@ -146,6 +171,7 @@ def _cells(row: Row, columns: Sequence[Column], readings: Mapping[str, int]) -> 
         "settings": _settings(claim),
         "places": _places(result),
         "verdict": _whole_verdict(row),
+        "near": decisive.near,
         "metrics": "; ".join(f"{_metric(metric)}: {_short(metric)}" for metric in row.metrics),
     }
     for at in readings.values():
@@ -166,7 +192,7 @@ def _csv_cells(fabric: str, reading: str, result: Result, place: Place) -> list[
     return [
         *(claim.says, "; ".join(claim.source), _settings(claim), claim.metric[0], *paper, fabric, reading),
         *(place.at, *("" if part is None else repr(part) for part in place.ours), place.seeds),
-        *(mine, " ".join(map(str, rest)), place.verdict, "" if place.reached is None else int(place.reached)),
+        *(mine, " ".join(map(str, rest)), place.verdict, place.near),
         *(int(place.one_trace), int(place is result.decisive)),
     ]
 
@@ -204,7 +230,7 @@ def _short(result: Result) -> str:
     mean, verdict = result.decisive.ours.mean, in_words(result.claim, result.verdict)
     if mean is None:
         return verdict
-    return f"{verdict} ({_amount(result.claim, mean)}{_at(result)})"
+    return f"{verdict} ({change_text(result.claim, mean)}{_at(result)})"
 
 
 def _at(result: Result) -> str:
@@ -226,12 +252,12 @@ def _metric(result: Result) -> str:
 
 
 def _whole_verdict(row: Row) -> str:
-    """Return the verdict, whether it is of one trace and reaches the paper's number, and * if it hangs."""
+    """Return the verdict, whether it is of one trace, at how many values it holds, and * if it hangs."""
     claim, decisive = row.result.claim, row.result.decisive
     words = [
         in_words(claim, decisive.verdict),
         *["one trace"] * decisive.one_trace,
-        *["reached"] * bool(decisive.reached),
+        *filter(None, [row.result.holds]),
     ]
     return ", ".join(words) + " *" * row.hangs
 
@@ -243,13 +269,13 @@ def _queueing(place: Place) -> str:
 
 
 def _with_interval(claim: Claim, ours: Estimate) -> str:
-    text = _amount(claim, ours.mean)
+    text = change_text(claim, ours.mean)
     if not claim.against or ours.low is None:
         return text
     return f"{text} [{_number(ours.low, signed=True)}, {_number(ours.high, signed=True)}]"
 
 
-def _amount(claim: Claim, value: float | None) -> str:
+def change_text(claim: Claim, value: float | None) -> str:
     """Return a number or a change in per cent; steps as they are."""
     if claim.metric[0] == STEPS and value is not None:
         return f"{value:.1f}"

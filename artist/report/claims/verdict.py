@@ -7,6 +7,7 @@ SEEDS = 5  # least number for a verdict
 SHOWN, SMALLER, OPEN, OPPOSITE = "shown", "smaller", "open", "opposite"
 NEAR, FITTED, OFF = "near", "fitted", "off"
 FEW, IDLE = "few seeds", "no queueing"
+WITHIN, REACHED, BEYOND, SHORT = "within 25 %", "reached", "beyond", "short"  # beside the paper's number
 NO_RATIO, UNFINISHED, NOT_RUN = "no ratio", "unfinished", "not run"  # of which there is no number
 VERDICTS = {
     SHOWN: "the whole interval lies at or beyond half of the paper's effect (of two numbers the weaker; on "
@@ -23,6 +24,7 @@ VERDICTS = {
     UNFINISHED: "some run ended before its jobs had finished, so its means leave out the longer ones",
     NOT_RUN: "some of the runs that it is about are not here",
 }
+HOLDS = (SHOWN, NEAR, FITTED)
 WORST_FIRST = (NOT_RUN, UNFINISHED, NO_RATIO, FEW, OPPOSITE, OFF, OPEN, IDLE, SMALLER, SHOWN, NEAR, FITTED)
 
 
@@ -73,11 +75,21 @@ def in_words(claim: Claim, verdict: str) -> str:
     return f"{verdict} within {100 * claim.within:.0f} %" if none and verdict == SHOWN else verdict
 
 
-def reaches(claim: Claim, mean: float | None) -> bool | None:
-    """Return whether the mean of a change is at or beyond the paper's number; None if it gives none."""
-    if mean is None or not claim.against or claim.weakest is None:
-        return None
-    return claim.sign * mean >= abs(claim.weakest)
+def nearness(claim: Claim, mean: float) -> str:
+    """Return how near a mean is to the paper's number, or to the nearer of two; empty if it gives none.
+
+    Within a quarter of it; else, of a change, short of it, past it (reached), or past twice it (beyond).
+    """
+    if isinstance(claim.paper, str):
+        return ""
+    ends = claim.paper if isinstance(claim.paper, tuple) else (claim.paper,)
+    weak, *_, strong = sorted(abs(end) for end in (*ends, *ends))
+    size = claim.sign * mean
+    if round(size - 0.75 * weak, 9) >= 0 >= round(size - 1.25 * strong, 9):  # 0.75 x 0.4 > 0.3 in floats
+        return WITHIN
+    if not claim.against:
+        return ""
+    return SHORT if size < weak else REACHED if size <= 2 * strong else BEYOND
 
 
 def _inside(inside: bool, outside: bool) -> str:

@@ -264,6 +264,12 @@ def test_run_times_hold_for_the_proportional_share_or_the_demand(
     assert measured("request", gpus, cpus) == close(request_)
 
 
+def test_run_times_may_hold_for_the_share_of_other_machines() -> None:
+    """On machines of 8 CPUs for 8 GPUs a job of one GPU had 1 of 4: a quarter of its speed; here it has 5."""
+    stall = InputStall(MODELS, Compute(), replace(box(), gpus=8, cpus=8))
+    assert stall.as_measured("net", 1, SPEED, box(), (14, 0)) == close(4)
+
+
 def test_memory_is_as_asked_too() -> None:
     """20 GiB of a data set of 100 are cached where a job asks for them, 51.2 where it asks for none."""
     assert measured("request", 1, 4, 20, model="stored") == close(0.8 / 0.5)

@@ -44,7 +44,8 @@ def test_along_a_sweep(runs: Maker, held: Holder, take: str, ours: float, verdic
     """-10 % at 2 racks and -60 % at 16: the best of them, or what holds at each."""
     result = held(runs(SWEPT), along="cluster.racks", values=[2, 16], take=take)
     assert (result.decisive.ours.mean, result.verdict) == (pytest.approx(ours), verdict)
-    assert [(place.at, place.reached) for place in result.places] == [("2", False), ("16", True)]
+    assert [(place.at, place.near) for place in result.places] == [("2", "short"), ("16", "within 25 %")]
+    assert result.holds == ("holds at 1 of 2" if take == "each" else "")
     assert ours_text(result).endswith(f" at {result.decisive.at}")
 
 

@@ -8,7 +8,14 @@ import pytest
 
 from artist.report.claims.judge import Judged, judge, summary
 from artist.report.claims.schema import Claim, ClaimFile
-from artist.report.claims.table import claim_notes, claims_csv, claims_table, claims_text, paper_text
+from artist.report.claims.table import (
+    claim_notes,
+    claims_csv,
+    claims_not_run,
+    claims_table,
+    claims_text,
+    paper_text,
+)
 from artist.results.run import Run
 
 Maker = Callable[..., list[Run]]
@@ -41,7 +48,7 @@ def test_the_first_reading_decides(read: Judged) -> None:
     row, other = read.rows
     assert (row.result.verdict, row.hangs) == ("shown", True)
     assert [reading.verdict for reading in row.readings] == ["opposite", "not run"]
-    assert "shown, reached *\n" in claims_text(read)
+    assert "shown *  within 25 %\n" in claims_text(read)
     assert (other.hangs, [reading.verdict for reading in other.readings]) == (False, ["shown", "shown"])
 
 
@@ -68,8 +75,8 @@ def test_a_reading_that_was_not_run_has_no_column(read: Judged) -> None:
 def test_shown_is_counted_under_each_reading(read: Judged) -> None:
     """Two under the first, one under the second."""
     assert summary(read) == (
-        "a paper, near: of 2 claims 2 shown; read as second instead of first, 1 shown; verdicts that hang on "
-        "the reading: 1.",
+        "a paper, near: of 2 claims 2 shown, 2 of 2 within 25 % of the paper's number; read as second "
+        "instead of first, 1 shown; verdicts that hang on the reading: 1.",
     )
 
 
@@ -81,7 +88,9 @@ def test_a_metric_beside_the_first_is_shown_and_not_counted(
     result = judged(finished, {"metric": ["makespan_s", "jct_mean_s", "jct_job_by_job_s"]})
     (row,) = result.rows
     assert (row.result.verdict, row.metrics[0].verdict) == ("shown", "open")
-    assert summary(result) == ("a paper, near: of 1 claims 1 shown.",)
+    assert summary(result) == (
+        "a paper, near: of 1 claims 1 shown, 1 of 1 within 25 % of the paper's number.",
+    )
     told = "    JCT mean: open (+0.0 %); jct_job_by_job_s: open (+0.0 %)"
     assert told in claims_text(result).splitlines()
 
@@ -109,21 +118,22 @@ def test_settings_of_a_claim_hold_under_a_reading() -> None:
 
 
 def test_fabrics_are_judged_apart(runs: Maker, judged: Callable[..., Judged]) -> None:
-    """Shown on one, not run on the other; text, CSV and page have a row for each."""
+    """Shown on one, not run on the other, so folded there; the CSV has a row for each."""
     built = runs({("old", 2): 100.0, ("new", 2): 60.0}) + runs({("old", 2): 1.0}, "far")
     result = judged(built)
     assert summary(result) == (
         "a paper, far: of 1 claims 1 not run.",
-        "a paper, near: of 1 claims 1 shown.",
+        "a paper, near: of 1 claims 1 shown, 1 of 1 within 25 % of the paper's number.",
     )
     rows = list(csv.DictReader(claims_csv(result).splitlines()))
-    assert [(row["topology"], row["verdict"], row["reaches_paper"]) for row in rows] == [
-        ("far", "not run", ""), ("near", "shown", "0")
+    assert [(row["topology"], row["verdict"], row["near_paper"]) for row in rows] == [
+        ("far", "not run", ""), ("near", "shown", "within 25 %")
     ]  # fmt: skip
     table = claims_table(result)
-    assert [row[0].text for row in table.rows] == ["far", "near"]
+    assert [row[0].text for row in table.rows] == ["near"]
+    assert claims_not_run(result) == [("far: shorter", "5.1; no run of new fits")]
     at = [column.name for column in table.columns].index("ours")
-    assert [row[at].text for row in table.rows] == ["-", "-40 % [-40, -40]"]
+    assert [row[at].text for row in table.rows] == ["-40 % [-40, -40]"]
 
 
 @pytest.mark.parametrize("name", ["profiles", "system.preset"])
@@ -145,27 +155,28 @@ def test_the_text_has_claim_source_and_verdict(runs: Maker, judged: Callable[...
         run.summary["queueing_s"]["mean"] = 10800.0 if run.summary["policy"] == "new" else 108000.0
     along = {"along": "cluster.racks", "values": [2, 4], "take": "best"}
     head, line, detail, legend, told = claims_text(judged(finished, along)).splitlines()
-    assert head.split() == ["claim", "paper", "ours", "n", "queue", "h", "verdict"]
-    assert line == "shorter  -50 %  -70 % [-70, -70] at 4  5  3.00, 30  shown, reached"
+    assert head.split() == ["claim", "paper", "ours", "n", "queue", "h", "verdict", "near"]
+    assert line == "shorter  -50 %  -70 % [-70, -70] at 4  5  3.00, 30  shown    reached"
     assert detail == "    2: -60, 4: -70"
     assert legend.startswith(
         "n: seeds; queue h: mean queueing of ours, then of each that it is compared with;"
     )
-    assert told == "a paper, near: of 1 claims 1 shown."
+    assert told == "a paper, near: of 1 claims 1 shown, 0 of 1 within 25 % of the paper's number."
 
 
 def test_policies_without_runs_are_named(runs: Maker, judged: Callable[..., Judged]) -> None:
     """Runs of the policy are here, none of what it is compared with: a typo, or a missing run."""
     lines = claims_text(judged(runs({("new", 2): 40.0}))).splitlines()
-    assert lines[1].split() == ["shorter", "-50", "%", "-", "0", "not", "run"]
-    assert lines[2] == "    no run of old fits"
+    assert lines[1] == "not run: 1 claims, for which no run of old fits"
 
 
 def test_one_trace_is_marked_and_counted_apart(runs: Maker, judged: Callable[..., Judged]) -> None:
     """Two equal runs of a file decide by their number."""
     result = judged(runs({("old", 2): (100.0,) * 2, ("new", 2): (70.0,) * 2}, workload={"path": "jobs.csv"}))
     assert "-30 %  2  0.00, 0.00  shown, one trace" in claims_text(result)
-    assert summary(result) == ("a paper, near: of 1 claims 1 shown (1 on one trace).",)
+    assert summary(result) == (
+        "a paper, near: of 1 claims 1 shown (1 on one trace), 0 of 1 within 25 % of the paper's number.",
+    )
 
 
 def test_no_change_is_shown_within_a_margin(runs: Maker, judged: Callable[..., Judged]) -> None:
@@ -191,7 +202,10 @@ def test_numbers_are_counted_apart(runs: Maker, judged: Callable[..., Judged]) -
         "paper": 0.24,
     }
     result = judged(runs({("old", 2): (100.0,), ("new", 2): (70.0,)}), {}, overhead | {"says": "much"})
-    assert summary(result) == ("a paper, near: of 1 claims 1 few seeds; of 1 numbers 1 near.",)
+    assert summary(result) == (
+        "a paper, near: of 1 claims 1 few seeds, 0 of 1 within 25 % of the paper's number; of 1 numbers 1 "
+        "near, 1 of 1 within 25 % of the paper's number.",
+    )
     assert "much     24 %   25 %" in claims_text(result)
 
 

@@ -1,0 +1,133 @@
+"""Runs beside papers alone: the claims of all papers on one page, and figures with the paper's numbers."""
+
+from collections.abc import Sequence
+
+from artist.errors import InputError
+from artist.report.claims.bars import Bar, bars_of
+from artist.report.claims.by_figure import by_figure
+from artist.report.claims.evidence import Evidence
+from artist.report.claims.judge import Judged, judge_each, summary
+from artist.report.claims.schema import ClaimFile, PaperFigure, papers, read_claims
+from artist.report.claims.table import claim_notes, claims_csv, claims_not_run, claims_table
+from artist.report.figures.paper_figure import paper_drawing
+from artist.report.images import all_drawn
+from artist.report.page.page import Section, report_page
+from artist.report.words.notes import made_by
+from artist.results.compare import Comparison
+from artist.tables.grid import Grid, csv_text
+
+Files = dict[str, bytes]
+_HEADS = ("figure", "panel", "bar", "group", "paper", "ours", "low95", "high95", "seeds")
+
+
+def papers_report(comparison: Comparison) -> tuple[str, Files]:
+    """Return a line for each paper, and the files of a page with the claims of all."""
+    names = papers()
+    files, evidence = [read_claims(name) for name in names], _evidence(comparison)
+    judged = [paper.where_run() for paper in judge_each(files, evidence)]
+    ran = [(name, paper) for name, paper in zip(names, judged, strict=True) if paper.rows]
+    lines = [(_title(paper.file), _summary(paper)) for paper in judged]
+    page = report_page(
+        f"{len(evidence)} runs, held against what {len(names)} papers claim.",
+        lines,
+        None,
+        [(f"{_title(paper.file)}: claims that were not run", claims_not_run(paper)) for _, paper in ran],
+        [
+            Section(
+                name,
+                f"Claims of {paper.file.paper}",
+                claims_table(paper, name),
+                (*by_figure(paper), *claim_notes(paper)),
+            )
+            for name, paper in ran
+        ],
+        [],
+        [],
+        [],
+        made_by(comparison),
+    )
+    text = "\n".join(f"{title}: {line}" for title, line in lines)
+    return text, {
+        "report.html": page.encode(),
+        "claims.csv": claims_csv(*(paper for _, paper in ran)).encode(),
+    }
+
+
+def figures_report(
+    comparison: Comparison, asked: Sequence[tuple[str, ClaimFile, PaperFigure]]
+) -> tuple[str, Files]:
+    """Return the numbers of figures as text, and the files of a page with the figures beside the papers'.
+
+    Of several figures those are left out of which nothing was run.
+
+    Raises
+    ------
+    InputError
+        If nothing of any was run.
+    """
+    evidence = _evidence(comparison)
+    every = [(name, file, figure, bars_of(figure, evidence)) for name, file, figure in asked]
+    ran = [entry for entry in every if any(bar.seeds for panel in entry[3] for bar in panel)]
+    if not ran:
+        wanted = sorted({policy for _, _, figure in asked for policy in _policies(figure)})
+        found = f"runs of {', '.join(sorted({str(e.facts['policy']) for e in evidence}))}"
+        raise InputError(
+            "no run fits",
+            where="--figure",
+            found=found,
+            allowed=f"runs of {', '.join(wanted)}, as conf/experiment/README.md lists them",
+        )
+    rows = [
+        row for _, file, figure, bars in ran for row in _rows(f"{_title(file)}, {figure.name}", figure, bars)
+    ]
+    drawn = all_drawn([paper_drawing(name, file.paper, figure, bars) for name, file, figure, bars in ran], "")
+    page = report_page(
+        "Figures of papers, and our runs beside them.",
+        [],
+        None,
+        [],
+        [],
+        [figure for figure, _ in drawn],
+        [],
+        [],
+        made_by(comparison),
+    )
+    shown = [tuple(map(_shown, row)) for row in rows if row[-1]]
+    files = {"figures.html": page.encode(), "figures.csv": csv_text([_HEADS, *rows]).encode()}
+    head, _, _, *lines = Grid(tuple((head, "", "") for head in _HEADS), tuple(shown), 4).text().splitlines()
+    text = "\n".join([head, *lines])
+    return text, files | {name: content for _, images in drawn for name, content in images.items()}
+
+
+def _policies(figure: PaperFigure) -> list[str]:
+    return [
+        policy.name for panel in figure.panels for policy in (*panel.bars.values(), panel.against) if policy
+    ]
+
+
+def _evidence(comparison: Comparison) -> list[Evidence]:
+    return [Evidence(run) for group in comparison.groups for run in group.runs]
+
+
+def _title(file: ClaimFile) -> str:
+    return file.paper[:1].upper() + file.paper[1:]
+
+
+def _summary(paper: Judged) -> str:
+    """Return the counts of a paper's claims, on each fabric on which they were run."""
+    counts = [line.removeprefix(paper.file.paper).lstrip(",: ") for line in summary(paper)]
+    return " ".join(counts) or f"none of {len(paper.file.claims)} claims was run."
+
+
+def _rows(name: str, figure: PaperFigure, bars: Sequence[Sequence[Bar]]) -> list[tuple[object, ...]]:
+    return [
+        (name, panel.says, bar.name, bar.group, bar.paper, *bar.ours, bar.seeds)
+        for panel, of_panel in zip(figure.panels, bars, strict=True)
+        for bar in of_panel
+    ]
+
+
+def _shown(cell: object) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:.3g}" if isinstance(cell, float) else str(cell)
