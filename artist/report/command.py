@@ -5,7 +5,7 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -19,10 +19,9 @@ from artist.report.claims.bars import ALL, figures_asked
 from artist.report.claims.judge import judge
 from artist.report.claims.schema import read_claims
 from artist.report.claims.table import claims_text
-from artist.report.papers import figures_report, papers_report
 from artist.report.trace import traces
 from artist.report.words.notes import CODE_ALONE
-from artist.results.compare import CODE, compare
+from artist.results.compare import CODE, Comparison, compare
 from artist.results.folder import find_runs, read_run
 from artist.results.run import AGAIN
 from artist.results.scenarios import contest, matching
@@ -48,13 +47,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_intermixed_args(argv)
         folders = [Path(os.path.expanduser(folder)) for folder in arguments.folders]
         output = Path(os.path.expanduser(arguments.output)) if arguments.output else folders[0] / "report"
+        if arguments.figure is not None or arguments.claims == ALL:
+            given = {name for name, value in vars(arguments).items() if value not in (None, False)}
+            papers_beside(folders, output, arguments.figure, given - {"folders", "output"})
+            return SUCCESS
         report(
             folders,
             output,
             baseline=arguments.baseline,
             trace=arguments.trace,
             claims=arguments.claims,
-            figure=arguments.figure,
             choose=arguments.choose.split(",") if arguments.choose else (),
         )
     except InputError as error:
@@ -80,7 +82,6 @@ def report(
     baseline: str | None = None,
     trace: bool = False,
     claims: str | None = None,
-    figure: str | None = None,
     choose: Sequence[str] = (),
 ) -> None:
     """Print the comparison of all finished runs under the folders, and write the report's files.
@@ -94,10 +95,7 @@ def report(
     choose
         Keys among whose values the page chooses, besides policies.
     claims
-        The claims of a paper that the runs are held against: a name or a file (`claims.schema.read_claims`),
-        or `all`, for those of all papers that ship and nothing else on the page.
-    figure
-        A figure of a paper, such as `muri 9`, or `all`: its numbers beside those of the runs, nothing else.
+        The claims of a paper that the runs are held against: a name or a file (`claims.schema.read_claims`).
 
     Raises
     ------
@@ -105,28 +103,12 @@ def report(
         If a folder does not exist, no finished run is found, a file of a run is damaged, no row is like the
         baseline, the claims are invalid, or the output cannot be written.
     """
-    if figure is not None and (claims, baseline, trace) != (None, None, False):
-        what, allowed = "figures of papers are a page of their own", "--figure NAME, --output DIR"
-        raise InputError(what, where="command line", found="other options beside --figure", allowed=allowed)
-    asked = None if figure is None else figures_asked(figure)
-    claimed = None if claims is None or claims == ALL else read_claims(claims)
+    claimed = None if claims is None else read_claims(claims)
     folders_of_runs = find_runs(folders)
-    comparison = compare([read_run(folder) for folder in folders_of_runs.runs], choose)
-    for folder, name in product(folders_of_runs.runs, (CONFIG, JOBS)):
-        if not (folder / name).exists():
-            raise InputError(f"a run without its {name}", where=str(folder), allowed=AGAIN)
+    comparison = _compared(folders_of_runs.runs, choose)
     competing = contest(comparison, baseline)
     failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in folders_of_runs.failed]
-    new = not output.parent.exists()
-    with _written(output):
-        output.mkdir(parents=True, exist_ok=True)
-        if not os.access(output, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    if asked is not None or claims == ALL:
-        text, files = papers_report(comparison) if asked is None else figures_report(comparison, asked)
-        print(printable(text))
-        _write(output, files, new)
-        return
+    new = _made(output)
     print(comparison_grid(comparison, letters=True).text())
     judged = (
         None
@@ -153,6 +135,55 @@ def report(
         for name in {CLAIMS, CHANGES} - files.keys():
             (output / name).unlink(missing_ok=True)  # of an earlier report
     _write(output, files | timelines, new)
+
+
+def papers_beside(
+    folders: Sequence[Path], output: Path, figure: str | None, given: Collection[str] = ()
+) -> None:
+    """Print and write a paper's figure beside ours, or the verdicts on the claims of all papers.
+
+    Parameters
+    ----------
+    figure
+        Such as `muri 9`, or `all` (`claims.bars.figures_asked`); None for the claims.
+    given
+        Options of the command line: one alone has a meaning here.
+
+    Raises
+    ------
+    InputError
+        As `report`; and if there are other options, there is no such figure, or nothing of it was run.
+    """
+    if len(given) > 1:
+        what, allowed = "such a page holds nothing else", "--figure NAME or --claims all, and --output DIR"
+        options = ", ".join(f"--{name}" for name in sorted(given))
+        raise InputError(what, where="command line", found=options, allowed=allowed)
+    asked = None if figure is None else figures_asked(figure)
+    comparison = _compared(find_runs(folders).runs)
+    new = _made(output)
+    from artist.report.papers import figures_report, papers_report  # as below
+
+    text, files = papers_report(comparison) if asked is None else figures_report(comparison, asked)
+    print(printable(text))
+    _write(output, files, new)
+
+
+def _compared(runs: Sequence[Path], choose: Sequence[str] = ()) -> Comparison:
+    comparison = compare([read_run(folder) for folder in runs], choose)
+    for folder, name in product(runs, (CONFIG, JOBS)):
+        if not (folder / name).exists():
+            raise InputError(f"a run without its {name}", where=str(folder), allowed=AGAIN)
+    return comparison
+
+
+def _made(output: Path) -> bool:
+    """Make the folder of the report; return whether the folder that is to hold it is new."""
+    new = not output.parent.exists()
+    with _written(output):
+        output.mkdir(parents=True, exist_ok=True)
+        if not os.access(output, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return new
 
 
 def _write(output: Path, files: Mapping[str, bytes], new: bool) -> None:

@@ -95,10 +95,12 @@ def report_files(
     changes = gains(comparison, competing)
     if (by_group := gains_table(comparison, changes)) is not None:
         tables.append(Section("gains", "Who gains, who pays", by_group, (GAINS_NOTE,)))
+    held, absent = list[Finding](), list[Finding]()
     if judged is not None:
         head = f"Claims of {judged.file.paper}"
         tables.insert(0, Section("claims", head, claims_table(judged), claim_notes(judged)))
         files[CLAIMS] = claims_csv(judged).encode()
+        held, absent = _held(judged), claims_not_run(judged)
     figures = []
     for figure, images in all_drawn(drawings(digests, comparison, competing), note):
         figures.append(figure)
@@ -124,7 +126,6 @@ def report_files(
         cautious, folded = findings[: bool(careful)], findings[bool(careful) :]
         findings, glance, images = _of_site(comparison, competing)
         findings, files = findings + cautious, files | images
-    held, absent = ([], []) if judged is None else (_held(judged), claims_not_run(judged))
     page = report_page(
         lead(comparison),
         held + findings,

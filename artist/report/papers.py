@@ -9,7 +9,8 @@ from artist.report.claims.evidence import Evidence
 from artist.report.claims.judge import Judged, judge_each, summary
 from artist.report.claims.schema import ClaimFile, PaperFigure, papers, read_claims
 from artist.report.claims.table import claim_notes, claims_csv, claims_not_run, claims_table
-from artist.report.figures.paper_figure import paper_drawing
+from artist.report.figures.drawing import Drawing
+from artist.report.figures.paper_bars import BarPanel, paper_drawing
 from artist.report.images import all_drawn
 from artist.report.page.page import Section, report_page
 from artist.report.words.notes import made_by
@@ -70,17 +71,17 @@ def figures_report(
     ran = [entry for entry in every if any(bar.seeds for panel in entry[3] for bar in panel)]
     if not ran:
         wanted = sorted({policy for _, _, figure in asked for policy in _policies(figure)})
-        found = f"runs of {', '.join(sorted({str(e.facts['policy']) for e in evidence}))}"
+        here = sorted({str(run.facts["policy"]) for run in evidence})
         raise InputError(
             "no run fits",
             where="--figure",
-            found=found,
+            found=f"runs of {', '.join(here)}",
             allowed=f"runs of {', '.join(wanted)}, as conf/experiment/README.md lists them",
         )
     rows = [
         row for _, file, figure, bars in ran for row in _rows(f"{_title(file)}, {figure.name}", figure, bars)
     ]
-    drawn = all_drawn([paper_drawing(name, file.paper, figure, bars) for name, file, figure, bars in ran], "")
+    drawn = all_drawn([paper_figure(*entry) for entry in ran], "")
     page = report_page(
         "Figures of papers, and our runs beside them.",
         [],
@@ -97,6 +98,25 @@ def figures_report(
     head, _, _, *lines = Grid(tuple((head, "", "") for head in _HEADS), tuple(shown), 4).text().splitlines()
     text = "\n".join([head, *lines])
     return text, files | {name: content for _, images in drawn for name, content in images.items()}
+
+
+def paper_figure(name: str, file: ClaimFile, figure: PaperFigure, bars: Sequence[Sequence[Bar]]) -> Drawing:
+    """Return the drawing of a figure, named after the paper's claims."""
+    return paper_drawing(
+        f"{name}_{figure.name.lower().removeprefix('fig. ').replace(' ', '_')}",
+        f"{_title(file).removeprefix('The ')}, {figure.name}",
+        f"{figure.says}. Bars: {file.paper}, {figure.read}.{f' {figure.ours}' * bool(figure.ours)}",
+        [
+            BarPanel(
+                f"{panel.says}{f' ({panel.unit})' * (panel.against is None and bool(panel.unit))}",
+                panel.axis,
+                tuple(panel.groups),
+                tuple(panel.bars),
+                tuple((bar.paper, bar.ours) for bar in of_panel),
+            )
+            for panel, of_panel in zip(figure.panels, bars, strict=True)
+        ],
+    )
 
 
 def _policies(figure: PaperFigure) -> list[str]:

@@ -371,7 +371,7 @@ def test_more_cpus_per_gpu_help_the_share_only_if_run_times_hold_for_fewer(
 
 def test_run_times_of_unknown_machines_are_refused(tmp_path: Path) -> None:
     """The types of the topology are listed, after the words that are no types."""
-    told = "performance.measured_with: unknown machine type\n.*share, request, or a machine type: v100_24cpu, "
+    told = "performance.measured_with: unknown machine type\n.*share, request, or a machine type: v100_24cpu"
     with pytest.raises(InputError, match=told):
         simulation(
             *(tmp_path / "jobs.csv", "topology=v100_synergy", "performance.sensitivity=synergy"),

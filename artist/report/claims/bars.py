@@ -96,13 +96,13 @@ def _by_seed(
     figure: PaperFigure, panel: Panel, policy: Who | None, where: Where | None, evidence: Sequence[Evidence]
 ) -> Mapping[int, float]:
     """Return the metric by seed, of the runs of a policy in a group whose jobs all finished."""
-    found: dict[int, float] = {}
+    values: dict[int, float] = {}
     for run in evidence if policy is not None and where is not None else ():
         if not is_of(policy, run.facts) or not fits(where or {}, run.facts) or not run.run.covered.whole:
             continue
         value = run.value(panel.metric)
-        if isinstance(value, float) and found.setdefault(run.seed, value) != value:
+        if isinstance(value, float) and values.setdefault(run.seed, value) != value:
             what = f"several runs of {run.facts['policy']} with seed {run.seed} fit a bar of {figure.name}"
             allowed = "the runs of one sweep, or more in `groups` of the figure"
             raise InputError(what, where="--figure", found=str(run.run.folder), allowed=allowed)
-    return found
+    return values

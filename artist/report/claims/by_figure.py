@@ -15,14 +15,14 @@ def by_figure(judged: Judged) -> tuple[str, ...]:
     """Return a sentence for each figure and table of which claims were run, in the order of their numbers."""
     sentences = []
     for fabric in judged.fabrics:
-        found: dict[tuple[str, str], list[Result]] = {}
+        by_place: dict[tuple[str, str], list[Result]] = {}
         for row in judged.rows:
             if row.fabric == fabric and row.was_run:
                 for place in dict.fromkeys(_FIGURE.findall("; ".join(row.result.claim.source))):
-                    found.setdefault(place, []).append(row.result)
+                    by_place.setdefault(place, []).append(row.result)
         lead = f"{fabric}, " if len(judged.fabrics) > 1 else ""
-        for kind, number in sorted(found, key=_in_order):
-            sentences.append(f"{lead}{kind} {number}: {_of_figure(found[kind, number])}.")
+        for kind, number in sorted(by_place, key=_in_order):
+            sentences.append(f"{lead}{kind} {number}: {_of_figure(by_place[kind, number])}.")
     return tuple(sentences)
 
 
@@ -32,7 +32,7 @@ def _in_order(place: tuple[str, str]) -> tuple[str, int, str]:
 
 
 def _of_figure(results: Sequence[Result]) -> str:
-    """Return how many hold, and the first that has a number, beside the paper's."""
+    """Return the number of claims that hold, and the first mean that has a number in the paper."""
     changes = [result.verdict in HOLDS for result in results if result.claim.against]
     numbers = [result.verdict in HOLDS for result in results if not result.claim.against]
     clauses = [f"{sum(changes)} of {len(changes)} shown"] * bool(changes)

@@ -44,7 +44,7 @@ def _csv_lines(judged: Judged) -> list[Sequence[object]]:
 
 
 def claims_not_run(judged: Judged) -> list[tuple[str, str]]:
-    """Return the claims without runs, and what is missing of each."""
+    """Return the claims without runs, with the missing policies."""
     several = len(judged.fabrics) > 1
     return [
         (

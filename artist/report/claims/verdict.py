@@ -76,7 +76,7 @@ def in_words(claim: Claim, verdict: str) -> str:
 
 
 def nearness(claim: Claim, mean: float) -> str:
-    """Return how near a mean is to the paper's number, or to the nearer of two; empty if it gives none.
+    """Return the place of a mean beside the paper's number, or the nearer of two; empty if it gives none.
 
     Within a quarter of it; else, of a change, short of it, past it (reached), or past twice it (beyond).
     """

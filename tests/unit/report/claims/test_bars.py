@@ -10,7 +10,7 @@ from artist.errors import InputError
 from artist.report.claims.bars import Bar, bars_of, figures_asked
 from artist.report.claims.evidence import Evidence
 from artist.report.claims.schema import PaperFigure, papers, read_claims
-from artist.report.figures.paper_figure import paper_drawing
+from artist.report.papers import paper_figure
 from artist.results.measures import Estimate
 from artist.results.run import Run
 
@@ -115,8 +115,7 @@ def test_an_unknown_figure_is_refused_with_those_that_are_known(text: str) -> No
 def test_the_picture_has_a_bar_for_the_paper_and_a_point_for_ours(runs: Maker) -> None:
     """Three bars; one point, since only 2 racks were run; names as in the paper."""
     built = runs({("old", 2): 100.0, ("new", 2): (40.0, 50.0, 60.0, 50.0, 50.0)})
-    paper = figure()
-    drawing = paper_drawing("muri", "the Muri paper", paper, [bars(built)])
+    drawing = paper_figure("muri", read_claims("muri"), figure(), [bars(built)])
     assert (drawing.name, drawing.title) == ("muri_9", "Muri paper, Fig. 9")
     (axes,) = drawing.draw(9.0).axes
     assert [patch.get_height() for patch in axes.patches] == [2.0, 3.0, 4.0]

@@ -87,7 +87,11 @@ def test_figures_without_runs_are_refused(runs: Maker) -> None:
     [
         (["--figure", "muri 99"], "--figure: no such figure"),
         (["--figure", "nobody 9"], "no such claims"),
-        (["--figure", "muri 9", "--claims", "muri"], "figures of papers are a page of their own"),
+        (
+            ["--figure", "muri 9", "--claims", "muri"],
+            "such a page holds nothing else\n  found '--claims, --figure';",
+        ),
+        (["--claims", "all", "--trace"], "found '--claims, --trace'; allowed: --figure NAME or --claims all"),
         (["--claims", "every"], "--claims: no such claims"),
     ],
 )
