@@ -396,7 +396,14 @@ class CapacityEvent:
     cause
         Cause of a failure, or of slowness.
     factor
-        Factor of the iteration times of jobs on a slow machine; 1 where it is slow no more.
+        Factor of the iteration times of jobs on a slow machine.
+    repair_ns
+        Time after which it works again, from its failure, or from the last job on it if it leaves, which
+        then has no deadline; None where another event says so.
+    check_ns
+        Time of the health check that follows.
+    unit
+        All machines that fail together with it.
     """
 
     time_ns: int
@@ -405,3 +412,6 @@ class CapacityEvent:
     deadline_ns: int = 0
     cause: str = ""
     factor: float = 1.0
+    repair_ns: int | None = None
+    check_ns: int = 0
+    unit: Sequence[int] = ()

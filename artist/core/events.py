@@ -9,6 +9,7 @@ from artist.core.record import record
 
 StartType = Literal["start", "resume", "restart"]
 ChangeType = Literal["retune", "resize", "migrate"]
+MachineEventType = Literal["fail", "join", "leave", "left", "assign", "slow", "spare", "check"]
 
 
 @record
@@ -95,13 +96,14 @@ class Reprice:
 class MachineEvent:
     """A machine failed, joined, is leaving until `deadline_ns`, has left, or changed its pool.
 
-    Or it makes its jobs slower by `factor` (1: no more), or is kept as a spare. A failure and slowness have a
-    `cause`, empty if the failure is from a file.
+    Or it makes its jobs slower by `factor` (1: no more), is kept as a spare, or is in a health check after
+    its repair. A failure, a drain before a repair (`leave`, `left`) and slowness have a `cause`, empty for
+    those of a file.
     """
 
     time_ns: int
     machine: int
-    type: Literal["fail", "join", "leave", "left", "assign", "slow", "spare"]
+    type: MachineEventType
     pool: str = ""
     deadline_ns: int = 0
     cause: str = ""

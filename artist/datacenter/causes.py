@@ -51,6 +51,11 @@ class Lemons(Strict):
     share: float = Field(0.0, ge=0, le=1)
     times: float = Field(1.0, ge=1, le=1e6)
 
+    @property
+    def mean(self) -> float:
+        """The mean rate of all units, in rates of those that are no lemons."""
+        return 1 + self.share * (self.times - 1)
+
 
 class Cause(Strict):
     """One cause of failures (`artist.datacenter.failures`).
@@ -70,6 +75,9 @@ class Cause(Strict):
         Of the logarithm of `lognormal`.
     slow
         Factor of the iteration times of jobs on the unit until it is repaired; None if its machines are down.
+    drain
+        Whether its machines are drained instead: they take no new jobs, and their repair begins once those
+        that run there have left.
     lemons
         Units that fail more often.
     """
@@ -81,6 +89,7 @@ class Cause(Strict):
     repair_h: _Hours | Annotated[tuple[_Hours, ...], Field(min_length=1)] = 12.0
     sigma: float = Field(1.0, ge=0, le=5)
     slow: float | None = Field(None, ge=1, le=1000)
+    drain: bool = Field(default=False, strict=True)
     lemons: Lemons = Lemons()
 
     @model_validator(mode="after")
@@ -90,6 +99,16 @@ class Cause(Strict):
                 "repair_h is a list of times under repair=empirical alone; a mean in hours under the others"
             )
         return self
+
+    @property
+    def per_s(self) -> float:
+        """Failures per second of a unit that is no lemon."""
+        return self.per_1000_days / (1000 * 86_400)
+
+    @property
+    def effect(self) -> Literal["fail", "leave", "slow"]:
+        """The capacity event of a machine."""
+        return "leave" if self.drain else "fail" if self.slow is None else "slow"
 
     def repair_s(self, rng: np.random.Generator) -> float:
         """Draw the time of a repair, seconds."""

@@ -86,6 +86,8 @@ class ClusterConfig(Strict):
         Causes of random failures, or the name of published ones, instead of a file.
     spares
         Machines of each rack that serve only in place of others that failed.
+    health_check_h
+        Time in hours for which a machine that was out of service is checked, after its repair.
     prices
         Money per GPU-hour, by GPU type or for all; None where money is not counted.
     power
@@ -107,6 +109,7 @@ class ClusterConfig(Strict):
     events: Path | None = None
     failures: Causes | None = None
     spares: int = Field(0, ge=0, le=MAX_MACHINES, strict=True)
+    health_check_h: float = Field(0.0, ge=0, le=876_000)
     prices: ByType | None = None
     power: PowerOrName | None = None
 
@@ -117,10 +120,11 @@ class ClusterConfig(Strict):
                 "cluster.events names a file, so cluster.failures cannot hold too; "
                 "leave one of the two out (null)"
             )
-        if self.spares and self.failures is None:
-            raise ValueError(
-                "cluster.spares replace machines that fail at random; cluster.failures, or spares=0"
-            )
+        for name in ("spares", "health_check_h"):
+            if getattr(self, name) and self.failures is None:
+                raise ValueError(
+                    f"cluster.{name} is for machines that fail at random; cluster.failures, or {name}=0"
+                )
         names = [cause.cause for cause in self.failures or ()]
         if len(set(names)) < len(names):
             raise ValueError("cluster.failures has two causes of one name; a name for each cause")

@@ -207,6 +207,8 @@ class Engine:
                 self._idle = False
             if self._transitions.changed:
                 self._reprice(now)
+            if self._capacity.draining:
+                self._capacity.watch(now)
             due = self._agenda.next_time()
             if due != now:
                 self._notify(now)

@@ -20,6 +20,7 @@ from artist.recording import arrow
 from artist.recording.names import SCHEDULER_TEXTS
 from artist.recording.recorder import (
     ASSIGN,
+    CHECK,
     EVENT_TYPES,
     FAIL,
     MIGRATE,
@@ -125,8 +126,8 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     members: busy GPUs are those of the allocations without a group and those of the groups. `cpus` and
     `memory_bytes` are held on each machine of the job's `allocation`, in that order: `14+7`.
     An event of a machine has the machine's name as its `allocation`, and as its `reason` the new pool if it
-    is an `assign`, the cause if it is a `fail` at random, and cause and factor if it is `slow`. A
-    `pending` job has the reason for which it waits from then on, empty for none.
+    is an `assign`, the cause if it is a `fail`, or a drain (`leave`, `left`), at random, and cause and factor
+    if it is `slow`. A `pending` job has the reason for which it waits from then on, empty for none.
     """
     names = _Names(recorder)
     time_ns, event_type, subject, detail = recorder.events()
@@ -233,6 +234,7 @@ def _events(
 ) -> Any:
     job = subject.astype(np.int64)
     of_machine = (event_type >= FAIL) & (event_type <= ASSIGN) | (event_type >= SLOW) & (event_type <= SPARE)
+    of_machine |= event_type == CHECK
     noted = (of_machine | (event_type == PENDING)) & (detail >= 0)
     placing = (event_type >= START) & (event_type <= MIGRATE)
     place = np.where(of_machine, names.first_machine + job, detail)

@@ -19,9 +19,13 @@ from artist.recording.names import FAILURES, GPU_CAUSES, JOB_CAUSES
 from artist.recording.topic import Topic
 from artist.units import NS_PER_S
 
-_STATES = {"fail": "repair", "join": "present", "spare": "spare", "left": "absent"}
+_STATES = {"fail": "repair", "join": "present", "spare": "spare", "left": "absent", "check": "check"}
+_OUT = ("spare", "repair", "check", "absent")  # states of a machine that holds no job
 _HOUR_NS = 3600 * NS_PER_S
 _CLASS = 8  # sizes of jobs: 1 to 7 GPUs, 8 to 63, 64 to 511, ...
+
+
+Slices = Collection[tuple[int, int]]  # GPUs by machine
 
 
 @dataclass(slots=True)
@@ -41,6 +45,7 @@ class _Account:
     """
 
     gpus: int = 0
+    held: Slices = ()
     since_ns: int = 0
     ready_ns: int = 0
     delay: str = "overhead"
@@ -102,8 +107,9 @@ class FailureAccounts(Topic):
     """The GPU time of a run by cause, for runs in which machines fail.
 
     GPUs of groups count once, as `shared`, in equal parts for their members. Other GPUs are idle, or wait for
-    a replacement where jobs wait that were stopped by a failure; or their machine is spare, in repair or
-    absent. All causes sum to the GPUs of all machines x the time of the run, in whole nanoseconds.
+    a replacement where jobs wait that were stopped by a failure; or their machine is draining, spare, in
+    repair, in a health check or absent. All causes sum to the GPUs of all machines x the time of the run, in
+    whole nanoseconds.
 
     Parameters
     ----------
@@ -141,6 +147,8 @@ class FailureAccounts(Topic):
             self._gpus[state] += gpus
         self._groups: dict[Group, _Members] = {}
         self._gpu_ns = Counter[str]()
+        self._used = [0] * len(cluster)  # GPUs by machine
+        self._draining: dict[int, None] = {}  # machines that take no new jobs
         self._busy = self._now = 0
         self.unused_carbon = 0.0
         self.failed, self.stopped = Counter[str](), Counter[str]()  # failures and stops of jobs, by cause
@@ -205,14 +213,15 @@ class FailureAccounts(Topic):
             useful GPU time as a part of that held outside groups.
         """
         gpu_ns = {cause: self._gpu_ns[cause] for cause in GPU_CAUSES}
-        serving = sum(gpu_ns.values()) - sum(gpu_ns[state] for state in ("spare", "repair", "absent"))
+        serving = sum(gpu_ns.values()) - sum(gpu_ns[state] for state in _OUT)
+        out = gpu_ns["repair"] + gpu_ns["check"]
         causes = {
             cause: {"failures": n, "stops": self.stopped[cause]} for cause, n in sorted(self.failed.items())
         }
         entry = {
             "gpu_ns": gpu_ns,
             "gpu_h": {cause: ns / _HOUR_NS for cause, ns in gpu_ns.items()},
-            "availability": serving / (serving + gpu_ns["repair"]) if serving else None,
+            "availability": serving / (serving + out) if serving else None,
             "stops": self.stopped.total(),
             "causes": causes,
             "sizes": self._sizes(),
@@ -245,19 +254,25 @@ class FailureAccounts(Topic):
 
     def _integrate(self, now: int) -> None:
         span_ns, self._now = now - self._now, now
-        idle = self._gpus["present"] - self._busy
+        draining = sum(self._gpus_of[machine] - self._used[machine] for machine in self._draining)
+        idle = self._gpus["present"] - self._busy - draining
         waited_for = min(idle, sum(self._stopped.values()))
         unused = self._gpus.total() - self._gpus["absent"] - self._busy
         self.unused_carbon += unused * self._carbon(now - span_ns, now)
         self._gpu_ns["replacement"] += waited_for * span_ns
         self._gpu_ns["idle"] += (idle - waited_for) * span_ns
-        for state in ("spare", "repair", "absent"):
+        self._gpu_ns["draining"] += draining * span_ns
+        for state in _OUT:
             self._gpu_ns[state] += self._gpus[state] * span_ns
 
     def _move(self, event: MachineEvent) -> None:
-        if event.type == "fail":
+        if event.type == "fail" or (event.type == "leave" and event.cause):
             self.failed[event.cause or "failure"] += 1
+        if event.type == "leave" and self._states[event.machine] == "present":
+            self._draining[event.machine] = None
         if (state := _STATES.get(event.type)) is not None:
+            self._draining.pop(event.machine, None)
+            state = "repair" if event.type == "left" and event.cause else state
             gpus = self._gpus_of[event.machine]
             self._gpus[self._states[event.machine]] -= gpus
             self._gpus[state] += gpus
@@ -276,35 +291,42 @@ class FailureAccounts(Topic):
                 account.delay = "overhead"
         account.ready_ns = max(account.ready_ns, now + event.delay_ns)
         self._leave(event.job, now)
-        group, held = event.allocation.group, ((s.machine, s.gpus) for s in event.allocation.slices)
+        group = event.allocation.group
         if group is None:
-            account.gpus = sum(self._gpus_of[machine] and gpus for machine, gpus in held)
+            account.held = [(s.machine, s.gpus) for s in event.allocation.slices]
+            account.gpus = self._take(account.held)
         else:
             self._join(group, event.job, now)
-        self._busy += account.gpus
+
+    def _take(self, held: Slices, times: int = 1) -> int:
+        """Take GPUs of machines that count, or give them back; return their number."""
+        counted = [(machine, gpus) for machine, gpus in held if self._gpus_of[machine]]
+        for machine, gpus in counted:
+            self._used[machine] += times * gpus
+            self._busy += times * gpus
+        return sum(gpus for _, gpus in counted)
 
     def _join(self, group: Group, job: int, now: int) -> None:
         if group in self._groups:
             self._share(group, now)
         else:
-            gpus = sum(self._gpus_of[machine] and gpus for machine, gpus in group.gpus)
-            self._groups[group] = _Members(gpus, now)
-            self._busy += gpus
+            self._groups[group] = _Members(self._take(group.gpus), now)
         self._groups[group].jobs[job] = None
         self._accounts[job].group = group
 
     def _leave(self, job: int, now: int) -> None:
         """Take its GPUs from a job."""
         account = self._accounts[job]
-        self._busy -= account.gpus
-        group, account.group, account.gpus = account.group, None, 0
+        self._take(account.held, -1)
+        group, account.group, account.gpus, account.held = account.group, None, 0, ()
         if group is None:
             return
         self._share(group, now)
         members = self._groups[group]
         del members.jobs[job]
         if not members.jobs:
-            self._busy -= self._groups.pop(group).gpus
+            self._take(group.gpus, -1)
+            del self._groups[group]
 
     def _share(self, group: Group, now: int) -> None:
         """Give the members of a group equal parts of its time so far."""

@@ -40,7 +40,9 @@ GPU_CAUSES = JOB_CAUSES | {  # of the time of all GPUs
     "replacement": "waiting for a replacement",
     "idle": "idle",
     "spare": "spare",
+    "draining": "draining",
     "repair": "in repair",
+    "check": "in health checks",
     "absent": "absent",
 }
 COSTS = "costs"  # of the summary, where GPUs have prices or power

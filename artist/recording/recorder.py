@@ -49,12 +49,13 @@ EVENT_TYPES: tuple[tuple[str, str | None], ...] = (
     ("spare", None),
     ("pending", None),
     ("finish", "cancelled"),
+    ("check", None),
 )
 CODES = {reason or event_type: code for code, (event_type, reason) in enumerate(EVENT_TYPES)}
 ARRIVAL, FINISH, TIMEOUT, REPRICE, FAIL, ASSIGN, WAKE, SLOW = (
     CODES[name] for name in ("arrival", "finish", "timeout", "reprice", "fail", "assign", "wake", "slow")
 )
-SPARE, PENDING, CANCELLED = CODES["spare"], CODES["pending"], CODES["cancelled"]
+SPARE, PENDING, CANCELLED, CHECK = (CODES[name] for name in ("spare", "pending", "cancelled", "check"))
 START, MIGRATE = CODES["start"], CODES["migrate"]  # the codes between them carry an allocation
 
 _NOTHING = -1

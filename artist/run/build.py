@@ -211,7 +211,8 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
     causes = config.cluster.failures
-    failures = Failures(causes, cluster, config.seed) if causes else None
+    check_s = 3600 * config.cluster.health_check_h
+    failures = Failures(causes, cluster, config.seed, check_s) if causes else None
     if failures is not None and isinstance(overheads, Overheads):
         overheads = overheads.under(failures.of_gpus_per_s)
     estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))

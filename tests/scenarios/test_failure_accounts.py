@@ -60,7 +60,7 @@ def test_gpus_beside_a_failed_machine_wait_for_its_replacement():
 
 def test_a_slow_machine_and_checkpoints_take_their_parts():
     """Iterations of 1 + 0.5 + 0.25 s until 3.5 s, 2 of them, then 8 of 1 + 0.25 s: 13.5 s x 2 GPUs."""
-    events = [event(0, "slow", 0, cause="link", factor=1.5), event(3.5, "slow", 0, cause="link")]
+    events = [event(0, "slow", 0, cause="link", factor=1.5, repair_ns=seconds_to_ns(3.5))]
     costs = {"on_stop": "lose_since_checkpoint", "checkpoint_every_s": 4.0, "checkpoint_write_s": 1.0}
     _, gpu_s = causes([job("a", 2, 10)], 1, events, **costs)
     assert gpu_s == {"useful": 20, "slowed": 2, "checkpoint": 5}
@@ -80,3 +80,17 @@ def test_spare_and_absent_machines_are_their_own_causes():
     cluster_events = [event(0, "fail", 1), *events]
     _, gpu_s = causes([job("a", 2, 10)], 3, cluster_events)
     assert gpu_s == {"useful": 20, "spare": 20, "absent": 12, "idle": 8}
+
+
+def test_idle_gpus_of_a_draining_machine_repairs_and_health_checks_are_apart():
+    """The other GPU of a's machine drains from 3 to 10 s; then a repair of 5 s and a check of 1 s, of 2 GPUs.
+
+    c runs from 16 to 18 s. Of 4 x 18 = 72 GPU-s 10 + 8 + 8 are useful, 7 draining, 10 repair, 2 check; idle
+    are 3, and 2 x 12 of m1 from 4 to 16 s.
+    """
+    jobs = [job("a", 1, 10), job("b", 2, 4), job("c", 4, 2, at=5)]
+    ns = {"repair_ns": seconds_to_ns(5), "check_ns": seconds_to_ns(1)}
+    summary, gpu_s = causes(jobs, 2, [event(3, "leave", 0, cause="ecc", **ns)])
+    assert gpu_s == {"useful": 26, "draining": 7, "repair": 10, "check": 2, "idle": 27}
+    assert summary["causes"] == {"ecc": {"failures": 1, "stops": 0}}
+    assert summary["availability"] == (72 - 12) / 72

@@ -17,8 +17,9 @@ from artist.tables.grid import clip
 SHADES = (
     "#08306b", "#2f7ebc", "#f0a500", "#b35806", "#9ecae1", "#8c2d04", "#e8e8e8",
     "#d7301f", "#fdbb84", "#c994c7", "#a1d99b", "#888888", "#fafafa",
+    "#ffe08a", "#cfc3e3",
 )  # fmt: skip
-HATCHES = ("", "", "//", "", "..", "xx", "\\\\", "", "//", "..", "", "xx", "")
+HATCHES = ("", "", "//", "", "..", "xx", "\\\\", "", "//", "..", "", "xx", "", "\\\\", "//")
 _BAR_IN = 0.24
 
 

@@ -22,7 +22,7 @@ _CAPTION = (
 )
 _BARE = " Rows whose machines do not fail have no bar."
 _MEANS = " Means over replicates."
-_SHADES = (0, 2, 4, 3, 5, 7, 8, 1, 9, 12, 10, 11, 6)  # of GPU_CAUSES
+_SHADES = (0, 2, 4, 3, 5, 7, 8, 1, 9, 12, 10, 13, 11, 14, 6)  # of GPU_CAUSES
 _SEEN = 1e-3  # of the longest bar
 
 

@@ -1,10 +1,11 @@
 """Files of a run folder, read with pandas and YAML alone."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil, ulp
+from math import ceil, inf, sqrt, ulp
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ _COLUMNS = {
     "events": (*EVENT_CELLS, "time_s"),
     "timeline": ("time_s", "busy_gpus", "capacity_gpus", "queue_length", "running_jobs"),
 }
+_PUBLISHED = {"llama3": 1000 * 419 / (2048 * 54), "rsc1": 6.5, "rsc2": 2.34}  # per 1000 machine-days
 _CSV = "artist.workload.readers.canonical.CanonicalCsv"
 _MAPPED = "artist.workload.readers.columns."
 _TELLS_BUSY = (_CSV, "artist.workload.readers.muri.", "artist.workload.staged.", "artist.workload.coda.")
@@ -235,6 +237,32 @@ def asked(run: RunFiles) -> dict[str, Asked]:
     if run.config["estimates"].get("charge"):  # the delays of first runs are not in the run folder
         jobs = {job: replace(job_asked, delays_ns=None) for job, job_asked in jobs.items()}
     return jobs
+
+
+def checkpoint_ns(run: RunFiles, gpus: int) -> float:
+    """Return the time between periodic checkpoints of a job; if daly, from the failures that stop it."""
+    every_s = run.config["overheads"]["checkpoint_every_s"]
+    if every_s != "daly":
+        return to_ns(every_s)
+    machines = max(1, ceil(gpus / max(1, *(machine.gpus for machine in run.machines))))
+    racks = ceil(machines / max(Counter(machine.rack for machine in run.machines).values()))
+    units, per_day = {"machine": machines, "rack": racks, "cluster": 1}, 0.0
+    failures = run.config["cluster"]["failures"]
+    for cause in [failures] if isinstance(failures, str) else failures:
+        if isinstance(cause, str):
+            times, _, name = cause.rpartition("*")
+            per_day += machines * float(times or 1) * _PUBLISHED[name.strip()] / 1000
+        elif cause.get("slow") is None and not cause.get("drain"):
+            lemons = cause.get("lemons") or {}
+            factor = 1 + lemons.get("share", 0) * (lemons.get("times", 1) - 1)
+            per_day += units[cause.get("scope", "machine")] * cause["per_1000_days"] / 1000 * factor
+    if not per_day:
+        return inf
+    mean_s, write_s = 86400 / per_day, run.config["overheads"]["checkpoint_write_s"]
+    ratio = write_s / (2 * mean_s)
+    if ratio >= 1:
+        return mean_s * 1e9
+    return 1e9 * float(sqrt(2 * write_s * mean_s) * (1 + sqrt(ratio) / 3 + ratio / 9) - write_s)
 
 
 def _partitions(run: RunFiles) -> dict[str, str]:

@@ -8,11 +8,11 @@ import pandas as pd
 
 from auditing.accounts import Account, Owned, Share
 from auditing.findings import Findings
-from auditing.inputs import EVENT_CELLS, RunFiles, asked, to_ns
+from auditing.inputs import EVENT_CELLS, RunFiles, asked, checkpoint_ns, to_ns
 from auditing.quotas import Quotas
 
 TIERS = ("machine", "rack", "network")
-STATES = {"fail": "repair", "join": "present", "spare": "spare", "left": "absent"}
+STATES = {"fail": "repair", "join": "present", "spare": "spare", "left": "absent", "check": "check"}
 STARTS, CHANGES = ("start", "resume", "restart"), ("retune", "resize", "migrate")
 GIVEN, DEMAND, LEGAL, CLOSED, SHARED, COST, LIMIT = (
     "GPUs, CPUs and memory of a machine given once at most",
@@ -42,8 +42,7 @@ class Replay:
         self._notice_ns = to_ns(overheads.get("notice_s", 0))
         self._write_ns = to_ns(overheads.get("checkpoint_write_s", 0))
         self._recover_s = overheads.get("recover_s")
-        self.daly = overheads["checkpoint_every_s"] == "daly"  # the rates of lemons are drawn
-        self.rates = bool((run.events["kind"] == "reprice").any()) and not self.daly
+        self.rates = bool((run.events["kind"] == "reprice").any())
         self.slow: dict[str, float] = {}
         self.gpu_ns, self.failed, self.stopped = Counter[str](), Counter[str](), Counter[str]()
         self._cause = "failure"
@@ -74,13 +73,13 @@ class Replay:
         self.rows: list[tuple[int, ...]] = [(0, 0, self.capacity, 0, 0)]
 
     def _accounts(self) -> dict[str, Account]:
-        every_ns = 0 if self.daly else to_ns(self._run.config["overheads"]["checkpoint_every_s"])
         wanted = asked(self._run)
         accounts = {}
         for row in self._run.jobs.to_dict("records"):
             one = wanted[row["job_id"]]
             compute_ns = to_ns(row["ideal_s"]) / (one.iterations or row["iterations"] or 1)
-            every = {"lose_all": 0, "lose_since_checkpoint": max(1, round(every_ns / max(1, compute_ns)))}
+            since = min(checkpoint_ns(self._run, one.gpus) / max(1, compute_ns), 2**62)
+            every = {"lose_all": 0, "lose_since_checkpoint": max(1, round(since))}
             account = Account(row["job_id"], one, to_ns(row["submit_s"]), every.get(str(one.on_stop), 1))
             if one.on_stop == "lose_since_checkpoint":
                 account.write_ns = round(self._write_ns / account.every)
@@ -297,7 +296,9 @@ class Replay:
             return
         self._touched[machine] = None
         self.states[machine] = STATES.get(kind, self.states[machine])
-        if kind == "fail":
+        if kind == "left" and reason:
+            self.states[machine] = "repair"  # drained
+        if kind == "fail" or (kind == "leave" and reason):
             self._cause = reason or "failure"
             self.failed[self._cause] += 1
         if kind == "slow":
@@ -350,7 +351,10 @@ class Replay:
         self.busy_gpu_ns += span * self._busy
         self.group_gpu_ns += span * self._grouped
         self.capacity_gpu_ns += span * self.capacity
-        idle = self.capacity - self._busy
+        closing = [m for m, there in self.present.items() if there and not self.accepts[m]] if span else ()
+        closed = sum(self.machines[name].gpus - self._used[name] for name in closing)
+        self.gpu_ns["draining"] += span * closed
+        idle = self.capacity - self._busy - closed
         awaited = min(idle, sum(self._hit.values()))
         self.gpu_ns["replacement"] += span * awaited
         self.gpu_ns["idle"] += span * (idle - awaited)

@@ -19,7 +19,7 @@ _OBSERVED = ("pools", "reclaims", "inference_short", "kinds")  # the tests of ar
 _SEEN = ("jobs", "seen_mean_s", "simulated_mean_s", "ratio", "correlation", "rank_correlation")
 _LOST = ("lost_by_failure", "lost_by_preemption")
 CAUSES_OF_JOBS = ("useful", "slowed", "checkpoint", "overhead", "recovery", *_LOST)
-_CAUSES = (*CAUSES_OF_JOBS, "shared", "replacement", "idle", "spare", "repair", "absent")
+_CAUSES = (*CAUSES_OF_JOBS, "shared", "replacement", "idle", "spare", "draining", "repair", "check", "absent")
 _NOT_OURS = (
     "policy",
     "network_distinct",
@@ -191,13 +191,14 @@ def _failures(run: RunFiles, replay: Replay) -> dict[str, Any]:
         return {}
     gpu_ns = {cause: replay.gpu_ns[cause] for cause in _CAUSES}
     total = sum(machine.gpus for machine in run.machines) * replay.end_ns
-    serving = total - gpu_ns["spare"] - gpu_ns["repair"] - gpu_ns["absent"]
+    out = gpu_ns["repair"] + gpu_ns["check"]
+    serving = total - gpu_ns["spare"] - out - gpu_ns["absent"]
     causes = {c: {"failures": n, "stops": replay.stopped[c]} for c, n in replay.failed.items()}
     return {
         "failures": {
             "gpu_ns": gpu_ns | ({} if sum(gpu_ns.values()) == total else {"sum": "not that of all GPUs"}),
             "gpu_h": {cause: ns / 3.6e12 for cause, ns in gpu_ns.items()},
-            "availability": serving / (serving + gpu_ns["repair"]) if serving else None,
+            "availability": serving / (serving + out) if serving else None,
             "stops": replay.stopped.total(),
             "causes": causes,
             "sizes": _sizes(list(replay.accounts.values())),
