@@ -7,11 +7,11 @@ these and all other names that policies, parts and notebooks of your own import.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from artist.api import InputError, RunError, read_run, read_sweep, simulate
+    from artist.api import InputError, RunError, SchedulingEnv, read_run, read_sweep, simulate
 
     __version__: str
 
-__all__ = ["InputError", "RunError", "read_run", "read_sweep", "simulate"]
+__all__ = ["InputError", "RunError", "SchedulingEnv", "read_run", "read_sweep", "simulate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,8 @@ traces/README.md, artist/results/README.md. Networks are in `netmodels.api`.
 Runs
     `simulate` makes a run; `read_run` and `read_sweep` read finished ones as a `Run` or a `Sweep`. `compare`
     groups runs into rows of replicates, and `estimate` gives the mean and the 95 % interval of one of
-    `METRICS` over their summaries. `data_path` is the path of a shipped preset, topology or trace.
+    `METRICS` over their summaries. `data_path` is the path of a shipped preset, topology or trace. In a
+    `SchedulingEnv` an agent learns to schedule.
 Policies
     A `Policy` gets a `ClusterView`, with the `JobColumns` of unfinished jobs, and returns a `Plan`, made by a
     `PlanBuilder`: an `Allocation` of a `Slice` per machine for each job (`JobSpec`, `Demand`, `Stages`), in a
@@ -50,6 +51,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from artist.app.env import SchedulingEnv
     from artist.app.simulate import simulate
     from artist.core.buckets import ALL, first_of, members_of, set_of
     from artist.core.cluster import TIERS, Allocation, Cluster, Group, Machine, Slice, racks_of, tier_of
@@ -99,7 +101,7 @@ if TYPE_CHECKING:
     from artist.workload.api import Arrivals, FileParameters, Generator, JobSource, SourceParameters
 
 __all__ = ["METRICS", "Run", "Sweep", "compare", "data_path", "estimate"]
-__all__ += ["read_run", "read_sweep", "simulate"]
+__all__ += ["SchedulingEnv", "read_run", "read_sweep", "simulate"]
 __all__ += ["Allocation", "Arrival", "BeliefPerformance", "ClusterView", "Demand", "Event", "Finish", "Group"]
 __all__ += ["JobColumns", "JobSpec", "LinkUse", "Plan", "PlanBuilder", "Policy", "Signal", "Slice", "Stages"]
 __all__ += [
@@ -125,6 +127,7 @@ __all__ += ["PerformanceConformance", "PolicyConformance", "RunResult", "job", "
 __all__ += ["tiny_cluster"]
 
 _HOMES = {
+    "artist.app.env": "SchedulingEnv",
     "artist.app.simulate": "simulate",
     "artist.core.buckets": "ALL first_of members_of set_of",
     "artist.core.cluster": "TIERS Allocation Cluster Group Machine Slice racks_of tier_of",

@@ -193,6 +193,7 @@ def test_hydra_stays_in_the_command_line() -> None:
     assert {module for module, names in users.items() if names} <= {
         "artist.app.cli",
         "artist.app.composing",
+        "artist.app.env",
         "artist.app.launchers",
         "artist.app.simulate",
         "artist.app.sweep",
