@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from traceback import walk_tb
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ArgsKwargs
@@ -241,6 +241,7 @@ def _fields(model: type[BaseModel] | None, path: list[int | str]) -> tuple[str, 
         if not (isinstance(at, type) and issubclass(at, BaseModel) and part in at.model_fields):
             return ()
         at = at.model_fields[str(part)].annotation
+        at = next((branch for branch in get_args(at) if isinstance(branch, type)), at)  # of `Power | None`
     return tuple(at.model_fields) if isinstance(at, type) and issubclass(at, BaseModel) else ()
 
 

@@ -111,7 +111,7 @@ class ClusterConfig(Strict):
     spares: int = Field(0, ge=0, le=MAX_MACHINES, strict=True)
     health_check_h: float = Field(0.0, ge=0, le=876_000)
     prices: ByType | None = None
-    power: PowerOrName | None = None
+    power: PowerOrName = None
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

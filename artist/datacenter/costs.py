@@ -50,7 +50,7 @@ def _power(value: Any) -> Any:
     return {} if value == _SHIPPED else value
 
 
-PowerOrName = Annotated[Power, BeforeValidator(_power)]
+PowerOrName = Annotated[Power | None, BeforeValidator(_power)]
 
 
 def rates_of(

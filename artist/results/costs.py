@@ -13,7 +13,7 @@ _MAX_USERS = 20
 
 
 def costs(group: Replicates) -> dict[str, list[float | None]]:
-    """Return AMOUNTS of all GPUs and of each part that has some, by its title; means over replicates.
+    """Return AMOUNTS of all GPUs and of each part, by its title; means over replicates.
 
     Empty unless all runs of the row have costs. An amount that is not counted is None. Of users, those
     with most GPU time.
@@ -26,8 +26,7 @@ def costs(group: Replicates) -> dict[str, list[float | None]]:
         parts = [of_run.get(title, {}) for of_run in of_runs]
         counted = {name for part in parts for name in part}
         amounts = {name: float(np.mean([part.get(name, 0.0) for part in parts])) for name in counted}
-        if any(amounts.values()):
-            means[title] = [amounts.get(name) for name in AMOUNTS]
+        means[title] = [amounts.get(name) for name in AMOUNTS]
     return means
 
 

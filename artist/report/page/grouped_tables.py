@@ -112,7 +112,8 @@ def costs_table(groups: Sequence[Replicates]) -> DataTable | None:
     """Return the table of energy, money and CO2 by cause, GPU type and user; None where none is counted."""
     of_rows = {group.name: costs(group) for group in groups}
     titles = dict.fromkeys(title for of_row in of_rows.values() for title in of_row)
-    pairs = [(title, row) for title in titles for row, of_row in of_rows.items() if title in of_row]
+    some = [title for title in titles if any(any(of_row.get(title, ())) for of_row in of_rows.values())]
+    pairs = [(title, row) for title in some for row, of_row in of_rows.items() if title in of_row]
     heads = ("GPU-hours", "energy, kWh", "money", "CO2, kg")
     numbers = [
         Numbers(name, head, "ratio", [of_rows[row][title][i] for title, row in pairs])
