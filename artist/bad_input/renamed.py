@@ -38,6 +38,7 @@ _REPLACEMENTS = {  # end of a field, field=value or group=preset of an earlier v
     "promote_knob": "leave it out: no job that starves is promoted, as with null before",
     "workload.utc_offset_h": "workload.time_zone, such as Asia/Shanghai, or Etc/GMT-8 for 8 h east of UTC",
     "skip": "backfill, its new name",
+    "whole_machines=multiples": "workload.unit=machine, which keeps jobs of whole machines on whole ones",
 }
 
 

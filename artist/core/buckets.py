@@ -5,6 +5,8 @@ machines are united, intersected and searched for their first member in well und
 """
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import reduce
+from operator import or_
 from typing import TypeVar
 
 ALL = -1  # every machine
@@ -87,6 +89,11 @@ class Buckets:
     def copy(self) -> "Buckets":
         """Return an independent copy."""
         return Buckets(self.sets[:], self.in_rack[:], self._rack)
+
+    def in_units(self, unit: int, in_rack: list[int]) -> "Buckets":
+        """Return the machines by units of `unit` free GPUs; `in_rack` are the units by rack."""
+        parts = (self.sets[first : first + unit] for first in range(0, len(self.sets), unit))
+        return Buckets([reduce(or_, sets) for sets in parts], in_rack, self._rack)
 
     def add(self, machine: int, gpus: int) -> None:
         """Add a machine that takes new work."""

@@ -88,12 +88,15 @@ class Cluster:
 
     Attributes
     ----------
+    unit
+        Number of GPUs that count as one here: 1, but for `in_units`.
     gpus, cpus, memory_bytes, rack : ndarray of int64, shape (n_machines,)
     speed : ndarray of float64, shape (n_machines,)
     """
 
     def __init__(self, machines: Sequence[Machine], default_type: str = "") -> None:
         self.machines = tuple(machines)
+        self.unit = 1
         self._default_type = default_type
         self.gpus = self._column([m.gpus for m in machines])
         self.cpus = self._column([m.cpus for m in machines])
@@ -105,6 +108,7 @@ class Cluster:
         self.worth_of: dict[str, float] = {}  # by GPU type
         self._shares: dict[tuple[int, int], Slice] = {}
         self._parts: dict[int, Cluster] = {}
+        self._in_units: dict[int, Cluster] = {}
         self._numbers: dict[int, list[int]] = {}
         speed_of: dict[str, float] = {}
         for m in machines:
@@ -151,6 +155,14 @@ class Cluster:
             renumbered = [replace(m, rack=rack[m.rack], pool=DEFAULT_POOL) for m in machines]
             self._parts[among] = Cluster(renumbered, self._default_type)
         return self._parts[among]
+
+    def in_units(self, unit: int) -> "Cluster":
+        """Return the cluster with the GPUs of each machine counted in units of `unit` GPUs; cached."""
+        if unit not in self._in_units:
+            machines = [replace(machine, gpus=machine.gpus // unit) for machine in self.machines]
+            self._in_units[unit] = Cluster(machines, self._default_type)
+            self._in_units[unit].unit = unit
+        return self._in_units[unit]
 
     @cached_property
     def total_gpus(self) -> int:

@@ -108,6 +108,18 @@ class Free:
         gpus, buckets = self._gpus[:], self.buckets.copy()
         return Free(self.cluster, gpus, *columns, self.accepts, buckets=buckets, sizes=self._sizes)
 
+    def in_units(self, unit: int) -> "Free":
+        """Return the free resources with the GPUs of each machine counted in units of `unit` GPUs."""
+        if unit == 1:
+            return self
+        cluster, gpus = self.cluster.in_units(unit), _readable(self._gpus) // unit
+        open_gpus = gpus if self.accepts is None else gpus * self.accepts
+        in_rack = np.bincount(cluster.rack, weights=open_gpus, minlength=cluster.n_racks)
+        buckets = self.buckets.in_units(unit, in_rack.astype(int).tolist())
+        columns = array("q", gpus.tobytes()), self._cpus, self._memory
+        sizes = None if self._sizes is None else self._sizes // unit
+        return Free(cluster, *columns, self.accepts, buckets=buckets, sizes=sizes, owned=False)
+
     def with_fewer_gpus(self, gpus: Mapping[int, int], sizes: Ints | None = None) -> "Free":
         """Return a copy with fewer free GPUs on some machines that take new work.
 

@@ -1,10 +1,13 @@
 """Jobs and their demands."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import ceil
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from artist.core.arrays import Ints
 from artist.core.record import record
 
 OnStop = Literal["lose_iteration", "keep", "lose_since_checkpoint", "lose_all"]
@@ -41,6 +44,11 @@ class Demand:
         type are enough, and the shipped policies start it on one type; a user's policy may mix them.
     max_machines
         Maximum number of machines of the job; 0 for any number.
+    unit
+        The job's GPUs on each machine are a multiple of it, as a tensor-parallel group needs.
+    segment
+        The job's GPUs in each rack are a multiple of it, as a pipeline stage needs and Slurm's `--segment`
+        provides; a multiple of `unit`.
     memory_bandwidth_bytes_per_s
         Memory bandwidth that the whole job draws when nothing throttles it; 0 if unknown.
     fungible
@@ -52,6 +60,8 @@ class Demand:
         Worth of the GPUs that `gpus` holds for (`artist.core.cluster.Machine`); 0 means their speed.
     elastic
         True if the number of GPUs may change.
+    in_units
+        True if it has a unit or a segment of more than one GPU.
     min_feasible_gpus
         Fewest GPUs that could ever be enough; a fungible job may get GPUs that are worth more.
     """
@@ -66,10 +76,13 @@ class Demand:
     gpu_types: tuple[str, ...] = ()
     mixed_types: bool = False
     max_machines: int = 0
+    unit: int = 1
+    segment: int = 1
     fungible: bool = False
     measured_speed: float = 1.0
     measured_worth: float = 0.0
     elastic: bool = field(init=False, repr=False, compare=False)
+    in_units: bool = field(init=False, repr=False, compare=False)
     min_feasible_gpus: int = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
@@ -78,6 +91,7 @@ class Demand:
             object.__setattr__(self, "measured_worth", self.measured_speed)
         least = self.min_gpus if self.max_gpus > 0 else self.gpus
         object.__setattr__(self, "elastic", self.max_gpus > 0)
+        object.__setattr__(self, "in_units", self.gpus > 0 and (self.unit, self.segment) != (1, 1))
         object.__setattr__(self, "min_feasible_gpus", min(self.gpus, 1) if self.fungible else least)
         values = tuple(getattr(self, entry.name) for entry in fields(self) if entry.init)
         object.__setattr__(self, "_hash", hash(values))
@@ -90,6 +104,30 @@ class Demand:
         if not self.elastic:
             return range(self.gpus, self.gpus + 1)
         return range(self.min_gpus, self.max_gpus + 1, self.step)
+
+    def most(self, sizes: Ints, racks: Ints) -> int:
+        """Return the most GPUs that the job can have on some machines, in its units and segments.
+
+        Parameters
+        ----------
+        sizes, racks
+            GPUs and rack of each machine, shape (n_machines,).
+        """
+        sizes = sizes // self.unit * self.unit
+        most = int(np.sort(sizes)[::-1][: self.max_machines or None].sum())
+        if self.segment == 1:
+            return most
+        by_rack = np.bincount(racks, weights=sizes) // self.segment
+        return min(most // self.segment, int(by_rack.sum())) * self.segment
+
+    def is_whole(self, gpus: Mapping[int, int], rack_of: Sequence[int]) -> bool:
+        """Return whether GPUs by machine come in units, and those of each rack in segments."""
+        if any(count % self.unit for count in gpus.values()):
+            return False
+        by_rack: dict[int, int] = {}
+        for machine, count in gpus.items() if self.segment > 1 else ():
+            by_rack[rack_of[machine]] = by_rack.get(rack_of[machine], 0) + count
+        return not any(count % self.segment for count in by_rack.values())
 
     def gpus_at(self, worth: float, target: int | None = None) -> int:
         """Return the number of GPUs of a worth for one of `targets`, by default for `gpus`."""

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-import numpy as np
 from pydantic import Field, NaiveDatetime, model_validator
 
 from artist.bad_input.records import Strict
@@ -78,8 +77,8 @@ class ClusterConfig(Strict):
     one_pool
         Whether the machines of all partitions serve all jobs after all.
     whole_machines
-        Jobs that take the fewest machines that hold their GPUs, if they have no `max_machines`: those whose
-        GPUs are a multiple of a machine's, or all; None for none.
+        Jobs that take the fewest machines that hold their GPUs, if they have no `max_machines`: all, or None
+        for none. (Jobs of whole machines: `workload.unit=machine`.)
     events
         CSV file of machines that fail, join and leave (`artist.datacenter.events`).
     failures
@@ -105,7 +104,7 @@ class ClusterConfig(Strict):
     more: _Change | dict[str, _Change] = 0
     partition_by: Literal["vc", "partition"] | None = None
     one_pool: bool = Field(default=False, strict=True)
-    whole_machines: Literal["multiples", "all"] | None = None
+    whole_machines: Literal["all"] | None = None
     events: Path | None = None
     failures: Causes | None = None
     spares: int = Field(0, ge=0, le=MAX_MACHINES, strict=True)
@@ -194,8 +193,7 @@ class ClusterConfig(Strict):
         """Return the rule for the maximum number of machines by a job's GPUs, 0 for any; None for no rule."""
         if self.whole_machines is None or not machine_gpus:
             return None
-        every = machine_gpus if self.whole_machines == "multiples" else 1
-        return lambda gpus: np.where(gpus % every == 0, -(-gpus // machine_gpus), 0)
+        return lambda gpus: -(-gpus // machine_gpus)
 
 
 def scaled(count: int, factor: float) -> int:

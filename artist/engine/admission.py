@@ -75,15 +75,31 @@ def misfit(demand: Demand, machines: Sequence[Machine], advice: str) -> str:
         and demand.gpus in demand.targets()
     ):
         return "1 <= min_gpus <= gpus <= max_gpus, in steps of at least 1 from min_gpus"
+    if demand.in_units and (fault := _unit_fault(demand)):
+        return fault
     most = _max_gpus(demand, machines)
     if 1 <= demand.targets()[0] <= most + 1e-9:
         return _input_misfit(demand, machines)
     types = f" of type {' or '.join(demand.gpu_types)}" if demand.gpu_types else ""
+    types += in_units(demand)
     limit = f" on {demand.max_machines} machines" if demand.max_machines else ""
     if not most and any(mark in types for mark in ",;"):
         return f"no job: there are no GPUs{types}; separate several types with | (V100|T4)"
     room = f"1..{int(most + 1e-9)} GPUs{types}{limit}" if most else f"no job: there are no GPUs{types}"
     return f"{room}; {advice}"
+
+
+def _unit_fault(demand: Demand) -> str:
+    """Return the allowed units and segments if the demand cannot come in its own, else an empty string."""
+    if demand.fungible:
+        return "a unit or a segment, or fungible=0: a fungible job takes the GPUs that their type needs"
+    sizes = [demand.gpus, *([demand.min_gpus, demand.max_gpus, demand.step] if demand.elastic else [])]
+    unit, segment = demand.unit, demand.segment
+    if unit < 1 or segment < 1 or (segment > 1 and segment % unit):
+        return "a unit of at least 1, and a segment that is a multiple of it"
+    if any(size % max(unit, segment) for size in sizes):
+        return "gpus, min_gpus, max_gpus and step that are multiples of the unit and of the segment"
+    return ""
 
 
 def _cpu_misfit(demand: Demand, machines: Sequence[Machine]) -> str:
@@ -131,20 +147,31 @@ def _usable(demand: Demand, machines: Sequence[Machine]) -> list[Machine]:
 
 def asked(demand: Demand) -> str:
     """Return the request of a job in words."""
-    words = [f"{demand.gpus} GPUs"] if demand.gpus else []
+    words = [f"{demand.gpus} GPUs{in_units(demand)}"] if demand.gpus else []
     words += [f"{demand.cpus} CPUs"] if demand.cpus or not demand.gpus else []
     return ", ".join(words + [f"{demand.memory_bytes} bytes of memory"] * bool(demand.memory_bytes))
+
+
+def in_units(demand: Demand) -> str:
+    """Return the units and segments of a demand in words, to follow a number of GPUs."""
+    names = (("units", demand.unit), ("segments", demand.segment))
+    parts = [f"{name} of {size}" for name, size in names if size > 1 and demand.in_units]
+    return f" in {' and '.join(parts)}" if parts else ""
 
 
 def _pools(usable: Sequence[Machine], demand: Demand, gpus: int = 0) -> list[list[float]]:
     """Return sizes of machines whose GPUs may serve a demand together, in GPUs that count.
 
-    With `gpus`, a machine counts only GPUs for which it has CPUs and memory, of a job that gets `gpus`.
+    With `gpus`, a machine counts only GPUs for which it has CPUs and memory, of a job that gets `gpus`. In
+    units, each pool has one size, the most GPUs of its machines.
     """
     pools: dict[str, list[float]] = {}
+    racks: dict[str, list[int]] = {}
     mixed = demand.mixed_types and not demand.fungible  # no placement policy mixes GPUs by their worth
     for m in usable:
-        pool = pools.setdefault("" if mixed else m.gpu_type, [])
+        name = "" if mixed else m.gpu_type
+        pool = pools.setdefault(name, [])
+        racks.setdefault(name, []).append(m.rack)
         of_job = demand.gpus_at(m.worth, gpus)
         count = m.gpus
         if gpus and demand.cpus:
@@ -152,6 +179,9 @@ def _pools(usable: Sequence[Machine], demand: Demand, gpus: int = 0) -> list[lis
         if gpus and demand.memory_bytes:
             count = min(count, m.memory_bytes * of_job // demand.memory_bytes)
         pool.append(count * m.worth / demand.measured_worth if demand.fungible else count)
+    if demand.in_units:
+        pairs = zip(pools.values(), racks.values(), strict=True)
+        return [[demand.most(np.array(sizes, dtype=np.int64), np.array(rack))] for sizes, rack in pairs]
     return list(pools.values())
 
 

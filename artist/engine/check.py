@@ -94,7 +94,7 @@ class PlanCheck:
         slices, demand = after.slices, self._jobs.template[job].demand
         if demand.max_gpus or demand.fungible or demand.gpu_types:
             return False
-        if len(slices) > 1 and (demand.max_machines or not self._cluster.uniform):
+        if len(slices) > 1 and (demand.max_machines or demand.in_units or not self._cluster.uniform):
             return False
         return self._are_plain(slices, demand.gpus)
 
@@ -174,8 +174,14 @@ class PlanCheck:
                 allowed = f"{targets[0]}" if len(targets) == 1 else f"{targets[0]}..{targets[-1]}"
                 step = f" in steps of {demand.step}" if demand.elastic and demand.step > 1 else ""
                 raise self._error(job, f"gets {gpus} GPUs; allowed: {allowed}{step}")
+        self._check_units(job, demand, after)
         if demand.gpu_types or (len(slices) > 1 and not demand.mixed_types and not self._cluster.uniform):
             self._check_gpu_types(job, demand, {self._cluster.machines[s.machine].gpu_type for s in slices})
+
+    def _check_units(self, job: int, demand: Demand, after: Allocation) -> None:
+        if demand.in_units and not demand.is_whole(after.gpu_map(), self._cluster.rack_of):
+            parts = f"units of {demand.unit} on a machine and segments of {demand.segment} in a rack"
+            raise self._error(job, f"gets {[s.gpus for s in after.slices]} GPUs by machine; allowed: {parts}")
 
     def _check_gpu_types(self, job: int, demand: Demand, types: set[str]) -> None:
         if demand.gpu_types and not types <= set(demand.gpu_types):

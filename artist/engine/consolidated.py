@@ -32,7 +32,7 @@ class Consolidated:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._known: dict[tuple[int, tuple[str, ...], bool, int], Allocation] = {}
+        self._known: dict[tuple[int, tuple[str, ...], bool, int, int], Allocation] = {}
         self._largest = lru_cache(_MAX_KNOWN)(
             lambda demand, among: largest_target(demand, cluster.part(among).machines)
         )
@@ -52,12 +52,12 @@ class Consolidated:
         PlanError
             If the machines are too few.
         """
-        key = (gpus, demand.gpu_types, demand.mixed_types, among)
+        key = (index(gpus), demand.gpu_types, demand.mixed_types, among, demand.unit)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            known = self._known[key] = self._place(index(gpus), demand.gpu_types, demand.mixed_types, among)
+            known = self._known[key] = self._place(*key)
         return known
 
     def place_all(self, demand: Demand, among: int = ALL) -> Allocation:
@@ -93,10 +93,12 @@ class Consolidated:
         counts = [gpus // machines + (number < gpus % machines) for number in range(machines)]
         return self._allocation(chosen[:machines], counts)
 
-    def _place(self, gpus: int, types: tuple[str, ...], mixed: bool, among: int) -> Allocation:
+    def _place(self, gpus: int, types: tuple[str, ...], mixed: bool, among: int, unit: int) -> Allocation:
         facts = self._facts
         gpus_on = np.where(self._usable(types, among), facts.gpus, 0)
-        total = int(gpus_on.sum())
+        total, in_units = int(gpus_on.sum()), gpus_on // unit * unit
+        if in_units.sum() >= gpus:
+            gpus_on = in_units
         if not 1 <= gpus <= total:
             of = f" of type {' or '.join(types)}" if types else ""
             raise PlanError(f"{gpus} GPUs are not 1..{total}, the GPUs{of} of these machines")

@@ -52,7 +52,7 @@ from artist.run.notes import (
     warn_without_needs,
 )
 from artist.run.parts import part, parts
-from artist.run.pools import check_fits, check_partitions, check_pools, sized_cluster
+from artist.run.pools import check_fits, check_partitions, check_pools, check_segments, sized_cluster
 from artist.run.setting import Setting, describe_run
 from artist.units import seconds_to_ns
 from netmodels.api import (
@@ -228,6 +228,7 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
         _stretch(stall, cluster),
         _price(communication, cluster) if observed(source) else None,
         config.cluster.max_machines(cluster.largest_machine),
+        cluster.largest_machine,
         table,
     )
     del table
@@ -240,6 +241,7 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
     check_signals(policy, cluster, signals)
+    check_segments(policy, jobs)
     by = config.cluster.partition_by
     if by is None or config.cluster.one_pool:
         check_pools(policy, cluster)

@@ -61,6 +61,19 @@ def check_fits(
         _check_each(jobs, lambda demand: (demand, machines), what, advice)
 
 
+def check_segments(policy: object, jobs: Sequence[JobSpec]) -> None:
+    """Refuse jobs with segments if the policy does not place by rack (`keeps_segments = False`)."""
+    for job in templates_of(jobs) if not getattr(policy, "keeps_segments", True) else ():
+        if job.demand.gpus and job.demand.segment > 1:
+            what = "the policy does not place by rack, so it keeps no segments"
+            allowed = (
+                "segment 1 for all jobs (workload.segment=none), or a policy that keeps them, such as fifo"
+            )
+            raise InputError(
+                what, where=f"job {job.job_id!r}", found=f"segment {job.demand.segment}", allowed=allowed
+            )
+
+
 def check_partitions(
     policy: object,
     by: str,

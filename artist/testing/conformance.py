@@ -36,6 +36,7 @@ from artist.core.events import Event, Start
 from artist.core.job import Demand, JobSpec
 from artist.core.result import RunResult
 from artist.core.view import Policy, Signal
+from artist.engine.admission import misfit
 from artist.engine.overheads import Overheads
 from artist.performance.api import Performance
 from artist.performance.estimates import Noise, WrongFraction
@@ -107,6 +108,16 @@ class PolicyConformance:
         if self.runs_mixed_clusters:
             for seed in self.seeds:
                 self._all_finish(typed_jobs(seed), mixed_cluster())
+
+    def test_keeps_units_and_segments(self) -> None:
+        """A part of a unit on a machine, or of a segment in a rack, is refused by the check of plans.
+
+        On machines of 4 GPUs, and of 6, where units of 4 leave some over.
+        """
+        segments = getattr(self.make_policy(), "keeps_segments", True)
+        for seed in self.seeds:
+            cluster = tiny_cluster(4, (4, 6)[seed % 2], per_rack=2)
+            self._all_finish(jobs_in_units(seed, cluster, segments=segments), cluster)
 
     # --- permitted inputs
 
@@ -275,6 +286,22 @@ def generated_jobs(seed: int, n: int = 24, *, cpu_jobs: bool = False) -> list[Jo
         resources = {"cpus": gpus, "memory_bytes": gpus << 20} if cpu_jobs else {}
         spec = job(f"j{i}", gpus, seconds, at, iteration_s=step, **resources)
         jobs.append(replace(spec, model=("", "skewed")[i % 2], user=f"u{i % 3}", vc=f"v{i % 2}"))
+    return jobs
+
+
+def jobs_in_units(seed: int, cluster: Cluster, n: int = 24, *, segments: bool = True) -> list[JobSpec]:
+    """Return jobs of 1 to 12 GPUs with units of 1 to 4 GPUs, most with segments, some elastic."""
+    rng = np.random.default_rng([seed, 22])
+    jobs = []
+    for spec in generated_jobs(seed, n):
+        unit = int(rng.choice([1, 2, 2, 4]))
+        segment = unit * int(rng.choice([1, 1, 2])) if segments and rng.random() < 0.6 else 1
+        whole = max(unit, segment)
+        demand = Demand(whole * int(rng.choice([1, 1, 2, 3])), unit=unit, segment=segment)
+        if rng.random() < 0.4:
+            demand = replace(demand, min_gpus=whole, max_gpus=4 * whole, step=whole)
+        if not misfit(demand, cluster.machines, ""):
+            jobs.append(replace(spec, demand=demand))
     return jobs
 
 

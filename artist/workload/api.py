@@ -9,6 +9,7 @@ from artist.tables.rows import Table
 from artist.workload.filters import Selection
 from artist.workload.limits import Limits
 from artist.workload.models import ModelRule
+from artist.workload.units import Segment, Unit
 
 if TYPE_CHECKING:  # a user's own parts may work in pandas
     import pandas as pd
@@ -42,6 +43,9 @@ class SourceParameters(Selection):
         Rule for the model of a job if the source names none.
     limits
         Time limits of jobs.
+    unit, segment
+        Unit and segment of a job for which the trace has none (`artist.workload.units`): GPUs, or `machine`,
+        those of a machine.
     seed
         Seed of the run; 0 or more.
     """
@@ -49,6 +53,8 @@ class SourceParameters(Selection):
     measured_on: Annotated[str | float, BeforeValidator(_measured_on)] = "cluster"
     models: ModelRule = ModelRule()
     limits: Limits = Limits()
+    unit: Unit = "none"
+    segment: Segment = "none"
     seed: int = Field(default=0, ge=0)
 
 

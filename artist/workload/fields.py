@@ -161,6 +161,8 @@ FIELDS: tuple[Field, ...] = (
     Number("step", 1, _MAX_GPUS, "demand.step", whole=True, default=1, optional=True),  # from min_gpus on
     Number("max_machines", 0, 1e6, "demand.max_machines",
            whole=True, default=0, optional=True),  # 0: any number
+    *(Number(name, 1, _MAX_GPUS, f"demand.{name}", whole=True, default=1, optional=True)
+      for name in ("unit", "segment")),  # of GPUs on a machine and in a rack
     Text("gpu_types", "demand.gpu_types", _types, optional=True, pattern=rf"{_TYPE}(\|{_TYPE})*",
          fault="is not a list of GPU types", allowed="GPU types such as V100 or V100|T4, or empty for any"),
     _flag("mixed_types"),  # whether one allocation may mix GPU types

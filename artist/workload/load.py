@@ -18,6 +18,7 @@ from artist.workload.limits import with_limits
 from artist.workload.measured import Price, Stretch, on_cluster_gpus, on_cluster_share, usual_gpu
 from artist.workload.models import ModelRule, assign_models
 from artist.workload.table import check
+from artist.workload.units import with_units
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ def load_table(
     stretch: Stretch | None = None,
     price: Price | None = None,
     max_machines: Callable[[Ints], Ints] | None = None,
+    machine_gpus: int = 0,
     table: Table | None = None,
 ) -> Table:
     """Return the canonical table of the jobs to simulate, in order of arrival.
@@ -78,6 +80,8 @@ def load_table(
         Communication that run times include (`artist.workload.measured.Price`); None for none.
     max_machines
         Returns the maximum number of machines of jobs by their GPUs, where the trace has none; 0 for any.
+    machine_gpus
+        GPUs of a machine, for `workload.unit=machine`.
     table
         Of `read_table`, if it was read before.
 
@@ -87,6 +91,7 @@ def load_table(
         As `read_table`; and if the cluster lacks the GPU types of a job.
     """
     table = _on_machines(read_table(source, gpus) if table is None else table, max_machines)
+    table = with_units(table, source.parameters.unit, source.parameters.segment, machine_gpus)
     check_types(table, source, gpus, _origin(source))
     if isinstance(source.parameters, FileParameters):
         _log_drawn_models(table, source.parameters.models, source.parameters.seed)
@@ -142,6 +147,7 @@ def load_jobs(
     stretch: Stretch | None = None,
     price: Price | None = None,
     max_machines: Callable[[Ints], Ints] | None = None,
+    machine_gpus: int = 0,
     table: Table | None = None,
 ) -> CompactJobs:
     """Return the jobs to simulate, sorted by arrival; jobs that arrive together keep the order of the trace.
@@ -152,7 +158,7 @@ def load_jobs(
         As for `load_table`.
     profile_compute_ns
         Compute time in ns of one iteration of a named model on the reference GPU.
-    stretch, price, max_machines, table
+    stretch, price, max_machines, machine_gpus, table
         As for `load_table`.
 
     Raises
@@ -160,5 +166,6 @@ def load_jobs(
     InputError
         As `load_table`; and if a model has no profile.
     """
-    table = load_table(source, arrivals, cluster_gpus, gpus, stretch, price, max_machines, table)
+    more = stretch, price, max_machines, machine_gpus, table
+    table = load_table(source, arrivals, cluster_gpus, gpus, *more)
     return to_jobs(table, profile_compute_ns, stretch, price)

@@ -476,7 +476,7 @@ class TestLyraThatLends(PolicyConformance):
 def _elastic(spec: JobSpec) -> JobSpec:
     """Let a job with a model that asks for 2 or 4 GPUs do with half of them, and take twice as many."""
     gpus = spec.demand.gpus
-    if gpus not in (2, 4) or not spec.model or spec.demand.elastic:
+    if gpus not in (2, 4) or not spec.model or spec.demand.elastic or spec.demand.in_units:
         return spec
     return replace(spec, demand=replace(spec.demand, min_gpus=gpus // 2, max_gpus=2 * gpus, step=gpus // 2))
 

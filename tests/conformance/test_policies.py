@@ -25,7 +25,7 @@ from artist.core.view import ClusterView, Policy
 from artist.errors import StuckError
 from artist.policies.basic.ordered import Ordered
 from artist.run.parts import part
-from artist.testing.conformance import PolicyConformance, generated_jobs
+from artist.testing.conformance import PolicyConformance, generated_jobs, jobs_in_units
 from artist.testing.tiny import run_checked, tiny_cluster
 from artist.units import seconds_to_ns
 from artist.workload.signals import Series
@@ -78,6 +78,12 @@ class TestShippedPolicies:
         """CPU-only jobs, and GPU jobs that ask for CPUs and memory, where machines have few of them."""
         cluster = tiny_cluster(3, 4, per_rack=2, cpus=8, memory_bytes=1 << 30)
         self._all_finish(generated_jobs(1, cpu_jobs=True), cluster)
+
+    def test_keeps_units_and_segments(self) -> None:
+        """A part of a unit on a machine, or of a segment in a rack, is refused by the check of plans."""
+        segments = getattr(self.make_policy(), "keeps_segments", True)
+        for cluster in (tiny_cluster(4, 4, per_rack=2), tiny_cluster(4, 6, per_rack=2)):
+            self._all_finish(jobs_in_units(3, cluster, segments=segments), cluster)
 
     def _all_finish(self, jobs: list[JobSpec], cluster: Cluster) -> None:
         result, _ = run_checked(jobs, cluster, self.make_policy(), capacity_events=FAILURES)

@@ -303,6 +303,15 @@ def test_a_machine_that_joins_later_counts_for_feasibility():
         ({"gpus": 1, "gpu_types": ("V100;T4",)}, "GPUs of type V100;T4; separate several types with | "),
         ({"gpus": 0, "cpus": 9}, "1..8 CPUs"),
         ({"gpus": 4, "min_gpus": 5, "max_gpus": 6}, "min_gpus <= gpus"),
+        ({"gpus": 4, "unit": 4}, "no job: there are no GPUs in units of 4"),
+        ({"gpus": 6, "unit": 2}, "1..4 GPUs in units of 2"),
+        ({"gpus": 3, "unit": 2}, "multiples of the unit"),
+        ({"gpus": 4, "min_gpus": 1, "max_gpus": 4, "unit": 2}, "multiples of the unit"),
+        ({"gpus": 4, "min_gpus": 2, "max_gpus": 4, "unit": 2}, "step that are multiples of the unit"),
+        ({"gpus": 4, "unit": 2, "segment": 3}, "a segment that is a multiple of it"),
+        ({"gpus": 8, "segment": 8}, "no job: there are no GPUs in segments of 8"),
+        ({"gpus": 2, "unit": 2, "fungible": True}, "or fungible=0"),
+        ({"gpus": 2, "unit": 0}, "a unit of at least 1"),
     ],
 )
 def test_demands_that_can_never_be_met(demand, allowed):

@@ -133,6 +133,25 @@ def test_no_more_machines_than_allowed():
     )
 
 
+def test_gpus_come_in_units_and_segments():
+    """A unit of 2 as 2 + 1 + 1; a segment of 4, all GPUs of a rack, as 2 + 2 of two racks of two machines."""
+    cluster = tiny_cluster(4, 2, per_rack=2)
+    refused(
+        r"gets \[2, 1, 1\] GPUs by machine; allowed: units of 2 on a machine and segments of 1 in a rack",
+        lambda v, p: p.place(0, on((0, 2), (1, 1), (2, 1))),
+        [job("a", 4, unit=2)],
+        cluster,
+    )
+    refused(
+        r"gets \[2, 2\] GPUs by machine; allowed: units of 1 on a machine and segments of 4 in a rack",
+        lambda v, p: p.place(0, on((1, 2), (2, 2))),
+        [job("a", 4, segment=4)],
+        cluster,
+    )
+    place = lambda v, p: p.place(0, on((2, 2), (3, 2)))  # noqa: E731
+    run_checked([job("a", 4, unit=2, segment=4)], cluster, Scripted({0: place}))
+
+
 def test_cpus_and_memory_are_not_given_twice():
     """4 CPUs and 100 bytes on m0: 5 CPUs or 101 bytes are too much."""
     cluster = tiny_cluster(cpus=4, memory_bytes=100)

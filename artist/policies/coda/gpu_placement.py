@@ -21,6 +21,7 @@ from artist.errors import PlanError
 from artist.policies.coda.core_allocator import CoreAllocator, GpuJob
 from artist.policies.parts.fill import divided
 from artist.policies.parts.placement import Chooser
+from artist.policies.parts.units import choose_whole
 
 _ROUNDING = 1e-9
 
@@ -131,7 +132,7 @@ class GpuPlaces:
     def _find(self, free: Free, room: Free | None, wish: Wish, cpus: float, among: int) -> Found | None:
         if room is None:
             return None
-        gpus = self.chooser.choose(room, wish.demand, among)
+        gpus = choose_whole(self.chooser, room, wish.demand, among)
         if gpus is None:
             return None
         allocation = self._filled(free, wish, cpus, gpus)

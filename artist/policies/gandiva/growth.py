@@ -83,13 +83,15 @@ class Growth:
 
 def _max_gpus(free: Free, demand: Demand, held: Allocation) -> dict[int, int] | None:
     """Return the most GPUs by machine that a job may have on its machines; None if it has them."""
-    before, idle = held.gpu_map(), free.gpus
+    before, cluster = held.gpu_map(), free.cluster
+    idle = free.gpus // demand.unit * demand.unit
     for more in range(sum(int(idle[m]) for m in before), 0, -1):
         gpus, left = {}, more
         for m, count in before.items():
             taken = min(left, int(idle[m]))
             gpus[m] = count + taken
             left -= taken
-        if demand.allows((count, free.cluster.machines[m].worth) for m, count in gpus.items()):
+        allowed = demand.allows((count, cluster.machines[m].worth) for m, count in gpus.items())
+        if allowed and demand.is_whole(gpus, cluster.rack_of):
             return gpus
     return None

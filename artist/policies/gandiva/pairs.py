@@ -200,4 +200,5 @@ def _suits(demand: Demand, held: Allocation, cluster: Cluster) -> bool:
         and (not demand.gpu_types or types <= set(demand.gpu_types))
         and (len(types) == 1 or demand.mixed_types)
         and demand.allows((s.gpus, m.worth) for s, m in zip(held.slices, machines, strict=True))
+        and demand.is_whole(held.gpu_map(), cluster.rack_of)
     )

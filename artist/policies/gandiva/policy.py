@@ -185,7 +185,7 @@ class Gandiva:
             nearer = self._nearest.place(free, demand)
             if nearer is not None and span(nearer, view.cluster) < span(held, view.cluster):
                 plan.place(job, nearer)
-                self._affinity.label(nearer.gpu_map(), demand)
+                self._affinity.label(nearer.gpu_map(), demand.gpus)
                 held, moved = nearer, True
             free.take(held)
         if moved:
@@ -239,23 +239,23 @@ class Affinity(MachineChooser):
         for machine in machines:
             del self.labels[machine]
 
-    def label(self, machines: Iterable[int], demand: Demand) -> None:
+    def label(self, machines: Iterable[int], gpus: int) -> None:
         """Label machines that have no label."""
         for machine in machines:
-            self.labels.setdefault(machine, demand.gpus)
+            self.labels.setdefault(machine, gpus)
 
     def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
         """Return GPUs by machine, and label these; or None to wait."""
         gpus = super().choose(free, demand, among)
         if gpus is not None:
-            self.label(gpus, demand)
+            self.label(gpus, demand.gpus * free.cluster.unit)
         return gpus
 
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         """Return GPUs by machine, machines with the label of the demand first."""
         with_free = [m for count in free.buckets.sets[1:] for m in members_of(count & usable)]
         gpus = free.gpus
-        rank = {m: self._rank(m, need, int(gpus[m])) for m in with_free}
+        rank = {m: self._rank(m, need * free.cluster.unit, int(gpus[m])) for m in with_free}
         fits = [m for m in with_free if gpus[m] >= need]
         if fits:
             best = min(rank[m] for m in fits)

@@ -61,6 +61,7 @@ class Lyra:
 
     on_events = True
     remembers_places = True
+    keeps_segments = False
     shares = (USE, NEXT_USE)
     fill = "proportional"  # as the paper; no setting
 

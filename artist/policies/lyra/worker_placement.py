@@ -140,22 +140,26 @@ class WorkerPlacement:
     def _fit_all(self, demand: Demand, usable: int, need: int) -> dict[int, int] | None:
         """Place all workers on some machines, on no more of them than the job may span."""
         span = demand.max_machines
-        gpus, left = self._fit(usable, need, demand.step)
+        gpus, left = self._fit(usable, need, demand)
         if left or not span or len(gpus) <= span:
             return None if left else gpus
-        fewest = self._workers.loose.fewest(need, usable)
-        return fewest if fewest and len(fewest) <= span else None
+        unit = demand.unit
+        fewest = self._workers.loose.in_units(unit, []).fewest(need // unit, usable)
+        if fewest is None or len(fewest) > span:
+            return None
+        return {machine: count * unit for machine, count in fewest.items()}
 
-    def _fit(self, usable: int, need: int, step: int) -> tuple[dict[int, int], int]:
+    def _fit(self, usable: int, need: int, demand: Demand) -> tuple[dict[int, int], int]:
         """Place workers on idle GPUs, then the rest on loose ones."""
         sizes, loose = self._cluster.size_sets, self._workers.loose_gpus
-        taken, left = fit_workers(self.free.buckets.sets[:], sizes, usable, need, step)
+        worker = demand.step, demand.unit
+        taken, left = fit_workers(self.free.buckets.sets[:], sizes, usable, need, *worker)
         if left:
             sets = self._workers.loose.sets[:]
             for machine, gpus in taken.items():
                 sets[loose[machine]] ^= 1 << machine
                 sets[loose[machine] - gpus] |= 1 << machine
-            more, left = fit_workers(sets, sizes, usable, left, step)
+            more, left = fit_workers(sets, sizes, usable, left, *worker)
             for machine, gpus in more.items():
                 taken[machine] = taken.get(machine, 0) + gpus
         return taken, left
@@ -168,11 +172,12 @@ class WorkerPlacement:
             for gpu_type in demand.gpu_types or cluster.type_sets:
                 need = gpus_worth(worth_left, cluster.worth_of[gpu_type])
                 if need > 0:
-                    some, left = self._fit(cluster.type_sets[gpu_type] & pool, need, demand.step)
+                    some, left = self._fit(cluster.type_sets[gpu_type] & pool, need, demand)
                     taken.update(some)
                     worth_left -= (need - left) * cluster.worth_of[gpu_type]
         held = [(gpus, cluster.machines[machine].worth) for machine, gpus in taken.items()]
-        fits = demand.allows(held) and not 0 < demand.max_machines < len(taken)
+        fits = demand.allows(held) and demand.is_whole(taken, cluster.rack_of)
+        fits = fits and not 0 < demand.max_machines < len(taken)
         return taken if fits else None
 
     def _clear(self, gpus: Mapping[int, int]) -> None:
@@ -190,19 +195,20 @@ class WorkerPlacement:
         held = self._workers.jobs[job]
         there, span = set_of(held.slices), held.demand.max_machines
         need = held.steps[extra] - held.steps[held.extra]
-        taken = self._for_flexible(machines, need, held.demand.step)
+        taken = self._for_flexible(machines, need, held.demand)
         if span and len(held.slices.keys() | taken.keys()) > span:
-            taken = self._for_flexible(machines & there, need, held.demand.step)
+            taken = self._for_flexible(machines & there, need, held.demand)
         flexible = sum(held.flexible.values())
         whole = held.steps[bisect_right(held.steps, flexible + sum(taken.values())) - 1] - flexible
         if whole > 0:
             self._workers.grow(job, _first_of(taken, whole), self.free)
 
-    def _for_flexible(self, machines: int, need: int, step: int) -> dict[int, int]:
+    def _for_flexible(self, machines: int, need: int, demand: Demand) -> dict[int, int]:
         """Place flexible workers as far as there is room."""
         sets, taken = self.free.buckets.sets[:], dict[int, int]()
         for usable in self._groups(machines):
-            some, need = fit_workers(sets, self._cluster.size_sets, usable, need, step)
+            worker = demand.step, demand.unit
+            some, need = fit_workers(sets, self._cluster.size_sets, usable, need, *worker)
             for machine, gpus in some.items():
                 taken[machine] = taken.get(machine, 0) + gpus
             if not need:

@@ -210,7 +210,8 @@ def _bucket(job: int, demand: Demand) -> Hashable:
     """Return the key that jobs must have in common to share GPUs."""
     if demand.elastic or demand.fungible:
         return job
-    return demand.gpus, demand.gpu_types, demand.mixed_types, demand.max_machines
+    bounds = demand.max_machines, demand.unit, demand.segment
+    return demand.gpus, demand.gpu_types, demand.mixed_types, *bounds
 
 
 def _gpus(jobs: JobColumns, capacity: int) -> Ints:

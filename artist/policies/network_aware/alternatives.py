@@ -5,11 +5,13 @@ from dataclasses import replace
 
 from artist.core.buckets import ALL, set_of
 from artist.core.cluster import Allocation, Slice, racks_of
+from artist.core.job import Demand
 from artist.core.plan import Plan
 from artist.core.view import ClusterView
 from artist.policies.parts.even_split import even_split
 from artist.policies.parts.locality import span
 from artist.policies.parts.placement import Consolidate
+from artist.policies.parts.units import choose_whole, counted_in_units
 
 Choices = Callable[[int], Iterable[dict[int, int] | None]]
 
@@ -49,8 +51,15 @@ class Alternatives:
 
     def even(self, job: int, chosen: Allocation, place: Allocation) -> list[Allocation]:
         """Return the even split of a place, `chosen` or another one, on such conditions."""
-        gpus, step, one = place.gpu_map(), self._view.demand(job).step, Consolidate().one
-        return self._others(job, chosen, 1, lambda usable: [even_split(self._free, gpus, usable, one, step)])
+        demand, one = self._view.demand(job), Consolidate().one
+        unit, step = demand.unit, counted_in_units(demand).step
+        units = {machine: count // unit for machine, count in place.gpu_map().items()}
+
+        def split(usable: int) -> list[dict[int, int] | None]:
+            even = even_split(self._free.in_units(unit), units, usable, one, step)
+            return [{machine: count * unit for machine, count in even.items()}]
+
+        return self._others(job, chosen, 1, split)
 
     def _others(self, job: int, chosen: Allocation, count: int, choices: Choices) -> list[Allocation]:
         usable = self._usable(chosen)
@@ -72,6 +81,7 @@ class Alternatives:
             slices = tuple(Slice(m, gpus[m]) for m in sorted(gpus))
             other = replace(chosen, slices=slices).with_resources(chosen.cpus, memory_bytes)
             whole = not demand.elastic or not any(there % demand.step for there in gpus.values())
+            whole = whole and demand.is_whole(gpus, cluster.rack_of)
             if whole and span(other, cluster) <= span(chosen, cluster) and self._free.fits(other):
                 others.append(other)
         self._free.take(chosen)
@@ -97,7 +107,8 @@ class Alternatives:
     def _choices(self, job: int, chosen: Allocation, usable: int) -> Iterator[dict[int, int] | None]:
         """Yield GPUs by machine: first on machines without other jobs that span machines."""
         free, cluster, near = self._free, self._view.cluster, Consolidate("network")
-        need = chosen.gpus
+        need, demand = chosen.gpus, self._view.demand(job)
+        asked = Demand(need, unit=demand.unit, segment=demand.segment)
         others = [held for other, held in self._spanning.items() if other != job]
         quiet = ~set_of(dict.fromkeys(m for held in others for m in held.machines))
         crossing = [0] * cluster.n_racks
@@ -117,7 +128,7 @@ class Alternatives:
         wide = [usable & quiet, sum(first) & quiet, sum(first), *without, usable]
         for among in (*(here & quiet for here in sets), *wide[:3], *sets, *wide[3:]):
             if free.buckets.total(among) >= need:
-                yield near.machines(free, among, need)
+                yield choose_whole(near, free, asked, among)
 
     def _within(self, allocation: Allocation | None) -> Allocation:
         """Return the part of an allocation on machines that are not left out."""

@@ -56,7 +56,7 @@ class MachineChooser(ABC):
             return None
         if free.cluster.uniform and not (demand.gpu_types or demand.fungible):
             return self._on(free, among, asked, demand)
-        for usable, worth in _by_type(free.cluster, demand, among):
+        for usable, worth in by_type(free.cluster, demand, among):
             gpus = self._on(free, usable, demand.gpus_at(worth, asked), demand)
             if gpus is not None:
                 return gpus
@@ -305,9 +305,10 @@ def gpus_to_place(free: Free, demand: Demand, among: int = ALL) -> int:
     if not demand.elastic:
         return demand.gpus
     most = 0.0
-    for usable, worth in _by_type(free.cluster, demand, among):
-        sizes = np.sort(free.sizes[_members(usable)])[::-1][: demand.max_machines or None]
-        most = max(most, float(sizes.sum()) * (worth / demand.measured_worth if demand.fungible else 1.0))
+    for usable, worth in by_type(free.cluster, demand, among):
+        members = _members(usable)
+        gpus = demand.most(free.sizes[members], free.cluster.rack[members])
+        most = max(most, gpus * (worth / demand.measured_worth if demand.fungible else 1.0))
     return max((t for t in demand.targets() if t <= min(demand.gpus, most + 1e-9)), default=demand.gpus)
 
 
@@ -338,7 +339,7 @@ def _checked_gpus(gpus: object, free: Free, demand: Demand, among: int = ALL) ->
     return {int(m): int(count) for m, count in gpus.items()}
 
 
-def _by_type(cluster: Cluster, demand: Demand, among: int) -> Iterable[tuple[int, float]]:
+def by_type(cluster: Cluster, demand: Demand, among: int) -> Iterable[tuple[int, float]]:
     """Yield machines that may serve a demand together, and the worth of a GPU there: type by type."""
     sets = {kind: machines & among for kind, machines in cluster.type_sets.items()}
     wanted = [kind for kind in demand.gpu_types or sets if kind in sets]

@@ -11,6 +11,7 @@ from artist.core.job import Demand
 from artist.policies.parts.cpu_jobs import place_cpus
 from artist.policies.parts.fill import Fill, fill_of
 from artist.policies.parts.placement import Chooser, Split, chooser_of
+from artist.policies.parts.units import choose_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Placer:
     def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
         """Return GPUs by machine for which the fill has room, or None to wait."""
         room = self.fill.room(free, demand)
-        return None if room is None else self.chooser.choose(room, demand, among)
+        return None if room is None else choose_whole(self.chooser, room, demand, among)
 
 
 def _lacks_cpus(free: Free, allocation: Allocation) -> bool:

@@ -22,7 +22,7 @@ def largest_of(sizes: Sequence[int], usable: int) -> int:
 
 
 def fit_workers(
-    sets: list[int], sizes: Sequence[int], usable: int, need: int, worker: int
+    sets: list[int], sizes: Sequence[int], usable: int, need: int, worker: int, unit: int = 1
 ) -> tuple[dict[int, int], int]:
     """Place workers one by one; return their GPUs by machine, and the GPUs that do not fit.
 
@@ -39,10 +39,13 @@ def fit_workers(
         The machines that may serve.
     need, worker
         GPUs in all, and of a worker.
+    unit
+        GPUs of which a worker, and `need`, are a multiple.
     """
     taken: dict[int, int] = {}
-    worker = min(worker, largest_of(sizes, usable & reduce(or_, sets))) or 1
-    while need:
+    largest = largest_of(sizes, usable & reduce(or_, sets))
+    worker = min(max(worker, unit), largest // unit * unit)
+    while need and worker:
         size = min(worker, need)
         best = _best(sets, sizes, usable, size)
         if best is None:

@@ -27,7 +27,9 @@ Differs from the paper:
   job can have its best number of workers. One solution is carried over; there all are.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -47,6 +49,7 @@ from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import placer_of
 from artist.policies.parts.pools import machines_in
+from artist.policies.parts.units import choose_whole
 from artist.policies.pollux.genetic import Genetic
 from artist.policies.pollux.speedups import Speedups, SpeedupTable
 from artist.randomness import child_generator
@@ -198,11 +201,12 @@ class Pollux:
                     now.plan.place(candidate.job, after)
 
     def _shrunk(self, now: Round, candidate: Candidate, held: Allocation, gpus: int) -> Allocation:
-        """Return an allocation shrunk to `gpus`: machines with few of the job's GPUs first."""
+        """Return an allocation shrunk to `gpus`: machines, or racks, with few of the job's GPUs first."""
         left, over = held.gpu_map(), held.gpus - gpus
         if over <= 0:
             return held
-        for machine in sorted(left, key=lambda m: (left[m], m)):
+        first = _by_rack(left, now.view.cluster) if now.view.demand(candidate.job).segment > 1 else {}
+        for machine in sorted(left, key=lambda m: (*first.get(m, ()), left[m], m)):
             less = min(over, left[machine])
             left[machine] -= less
             over -= less
@@ -217,7 +221,8 @@ class Pollux:
         counts = self._table.of(now.view, candidate.job, candidate.model, gpu_type).gpus
         for count in counts[(counts > held.gpus) & (counts <= gpus)][::-1].tolist():
             extra = Demand(count - held.gpus, step=demand.step, gpu_types=(gpu_type,))
-            more = self._placer.chooser.choose(now.free, extra, now.among)
+            extra = replace(extra, unit=demand.unit, segment=demand.segment)
+            more = choose_whole(self._placer.chooser, now.free, extra, now.among)
             if more is None:
                 continue
             both = held.gpu_map()
@@ -248,6 +253,14 @@ def _expected(cluster: Cluster, demand: Demand, among: int) -> str | None:
         and _gpus_of(cluster, sets[kind] & among) >= demand.gpus_at(cluster.worth_of[kind], least)
     )
     return next(able, None)
+
+
+def _by_rack(gpus: Mapping[int, int], cluster: Cluster) -> dict[int, tuple[int, int]]:
+    """Return the GPUs in the rack of each machine, and the rack."""
+    total = Counter[int]()
+    for machine, count in gpus.items():
+        total[cluster.rack_of[machine]] += count
+    return {machine: (total[rack := cluster.rack_of[machine]], rack) for machine in gpus}
 
 
 def _gpus_of(cluster: Cluster, machines: int) -> int:

@@ -45,6 +45,8 @@ class Job:
         Its start, while it runs; -1 for none.
     largest, held
         Of an exclusive job: the largest nodes that it may get, and, while it runs, those that it has.
+    unit
+        GPUs of a node are a multiple of it.
     """
 
     number: int
@@ -66,6 +68,7 @@ class Job:
     start_ns: int = -1
     largest: tuple[Machine, ...] = ()
     held: tuple[Machine, ...] = ()
+    unit: int = 1
 
     @property
     def rank(self) -> tuple[int, int, int, int]:
@@ -95,9 +98,9 @@ class Job:
         machines, parts = members_of(chosen), []
         n = len(machines)
         for i, machine in enumerate(machines):
-            gpus, cpus, memory = (
-                total * (i + 1) // n - total * i // n for total in (self.gpus, self.cpus, self.memory_bytes)
-            )
+            totals = self.gpus // self.unit, self.cpus, self.memory_bytes
+            units, cpus, memory = (total * (i + 1) // n - total * i // n for total in totals)
+            gpus = units * self.unit
             share = cluster.share(machine, gpus) if not cpus and gpus else None
             parts.append(Slice(machine, gpus, cpus, memory) if share is None else share)
         return tuple(parts)

@@ -105,6 +105,7 @@ class Slurm:
     def __post_init__(self) -> None:
         self.on_events, self.interval_s = True, None
         self.knows_limits = self.remembers_places = True
+        self.keeps_segments = False  # topology/block is not modelled
         self.series: list[tuple[int, str, float]] = []
         self._partitions = self.partitions or (Partition("all", Default=True),)
         self._default = next((one for one in self._partitions if one.Default), self._partitions[0])
@@ -382,6 +383,7 @@ class Slurm:
             account,
             user,
             largest=largest,
+            unit=demand.unit,
         )
 
     def _shape(self, demand: Demand, partition: Partition, cluster: Cluster, exclusive: bool) -> Shape:
@@ -402,10 +404,11 @@ def _shape(demand: Demand, partition: Partition, cluster: Cluster, exclusive: bo
     types = _types(demand, partition, cluster)
     for target in sorted((gpus for gpus in demand.targets() if gpus <= demand.gpus), reverse=True):
         for group in [[one] for one in types] if demand.fungible else [types]:
-            gpus = demand.gpus_at(group[0][1], target)
-            for count in range(1, (demand.max_machines or len(cluster)) + 1):
-                parts = (-(-total // count) for total in (gpus, demand.cpus, demand.memory_bytes))
-                need = Need(*parts)._replace(shares=SHARES if exclusive else 1)
+            gpus, unit = demand.gpus_at(group[0][1], target), demand.unit
+            for count in range(1, min(demand.max_machines or len(cluster), gpus // unit or len(cluster)) + 1):
+                totals = gpus // unit, demand.cpus, demand.memory_bytes
+                units, cpus, memory = (-(-total // count) for total in totals)
+                need = Need(units * unit, cpus, memory, SHARES if exclusive else 1)
                 able = set_of(m for m, machine in enumerate(cluster.machines) if _holds(machine, need))
                 places = tuple(nodes for nodes, _ in group if (nodes & able).bit_count() >= count)
                 if places:

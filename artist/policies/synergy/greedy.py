@@ -25,7 +25,8 @@ class Greedy(Packer):
         """Return the slices of a job, None to wait; room only shrinks, so refused needs stay refused."""
         if not room.max_gpus() or need.job in room.slices:
             return None
-        kind = (need.gpus, need.cpus, need.memory_bytes, need.among, need.demand.max_machines)
+        demand = need.demand
+        kind = (need.gpus, need.cpus, need.memory_bytes, need.among, demand.max_machines, demand.unit)
         if kind in room.refused:
             return None
         where = self._where(room, need, held_machine(need, view))

@@ -106,9 +106,11 @@ class Opt(Mechanism):
 
     def _fragment(self, need: Need, left: Free, where: dict[int, _Where], point: Point | None = None) -> None:
         """Place a job on several machines if there are enough GPUs, and take their CPUs and memory."""
-        gpus = self._consolidate.machines(left, need.among, need.gpus)
-        if gpus is None or len(gpus) > (need.demand.max_machines or len(gpus)):
+        unit = need.demand.unit
+        units = self._consolidate.machines(left.in_units(unit), need.among, need.gpus // unit)
+        if units is None or len(units) > (need.demand.max_machines or len(units)):
             return
+        gpus = {machine: count * unit for machine, count in units.items()}
         where[need.job] = dict(sorted(gpus.items()))
         left.take(_held(where[need.job], point, left))
 

@@ -83,6 +83,7 @@ class Synergy:
 
     knows_models = knows_iterations = knows_performance = True
     decides_cpus = True
+    keeps_segments = False
 
     order: AnyOrder = "fifo"
     mechanism: AnyMechanism = "tune"

@@ -139,7 +139,8 @@ class Room:
         """Return the number of its GPUs that a machine can take at a level."""
         if need.among != ALL and not need.among >> m & 1:
             return 0
-        for gpus in range(min(need.gpus, self.gpus[m]), 0, -1):
+        unit = need.demand.unit
+        for gpus in range(min(need.gpus, self.gpus[m] // unit * unit), 0, -unit):
             cpus, memory = level(need, gpus, self._types[m])
             if self.cpus[m] >= cpus and self.memory_bytes[m] >= memory:
                 return gpus

@@ -163,6 +163,7 @@ def test_a_partition_may_be_slurms(artist: Artist) -> None:
         ),
         ("j,0,8,10,a", ("cluster.scale=0",), "cluster.scale"),
         ("j,0,8,10,a", ("cluster.whole_machines=true",), "cluster.whole_machines"),
+        ("j,0,8,10,a", ("cluster.whole_machines=multiples",), "allowed: workload.unit=machine"),
         (
             "j,0,8,10,a",
             ("cluster.more={c: 1}",),
@@ -186,7 +187,13 @@ def test_what_cannot_run_is_refused(
 
 @pytest.mark.parametrize(
     ("rule", "gpus", "wait_s"),
-    [("null", 8, 0), ("multiples", 8, 40), ("all", 8, 40), ("multiples", 5, 0), ("all", 5, 40)],
+    [
+        ("cluster.whole_machines=null", 8, 0),
+        ("workload.unit=machine", 8, 40),
+        ("cluster.whole_machines=all", 8, 40),
+        ("workload.unit=machine", 5, 0),
+        ("cluster.whole_machines=all", 5, 40),
+    ],
 )
 def test_whole_machines_are_for_multiples_or_for_all(
     artist: Artist, rule: str, gpus: int, wait_s: float
@@ -197,7 +204,7 @@ def test_whole_machines_are_for_multiples_or_for_all(
     60 s starts at once on both, or takes the whole m0 at 100 s; one of 5 GPUs waits for one machine with all.
     """
     write_jobs("s1,0,4,100,a", "s2,0,4,50,a", "s3,0,4,200,a", f"x,60,{gpus},50,a")
-    assert artist(*CSV, *TWO, "network=zero", f"cluster.whole_machines={rule}").code == 0
+    assert artist(*CSV, *TWO, "network=zero", rule).code == 0
     assert waits() == {"s1": 0, "s2": 0, "s3": 0, "x": wait_s}
 
 

@@ -73,6 +73,8 @@ GIVEN = {  # a value of each column that few traces have: as text, as the job's
     "network_s": ("0", None),
     "step": ("2", 2),
     "max_machines": ("3", 3),
+    "unit": ("2", 2),
+    "segment": ("4", 4),
     "gpu_types": (" V100 | T4|V100", ("V100", "T4")),
     "mixed_types": ("1", True),
     "fungible": ("1", True),
