@@ -52,7 +52,15 @@ from artist.run.notes import (
     warn_without_needs,
 )
 from artist.run.parts import part, parts
-from artist.run.pools import check_fits, check_partitions, check_pools, check_segments, sized_cluster
+from artist.run.pools import (
+    SLURM,
+    check_fits,
+    check_partitions,
+    check_pools,
+    check_segments,
+    checked_quotas,
+    sized_cluster,
+)
 from artist.run.setting import Setting, describe_run
 from artist.units import seconds_to_ns
 from netmodels.api import (
@@ -76,7 +84,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("artist")
 
-_SLURM = "artist.policies.slurm.policy.Slurm"
 _UNNAMED = (AttributeError, RuntimeError, TypeError, KeyError)  # no mapping, home, path, name
 
 
@@ -168,23 +175,33 @@ def check_config(raw: Mapping[str, Any]) -> Config:
 
 
 def with_site(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a configuration with the values of the files of `policy.conf`, if there are any.
+    """Return a configuration with the values of the files of Slurm that it names, if there are any.
+
+    Those of `quotas.conf` are limits around a policy, and all of Slurm's settings for `policy=slurm`.
 
     Raises
     ------
     InputError
         If they cannot be read, or hold settings that are not simulated.
     """
-    if not _has_slurm_files(raw):
+    section, files = _site_files(raw)
+    if not files:
         return raw
     from artist.site.machines import with_slurm  # most runs do without
 
-    return with_slurm(raw)
+    if section == "policy" and not raw["policy"].get("conf"):
+        raw = {**raw, "policy": {**raw["policy"], "conf": files}, "quotas": {**raw["quotas"], "conf": None}}
+    return with_slurm(raw, section)
 
 
-def _has_slurm_files(raw: Mapping[str, Any]) -> bool:
-    policy = raw.get("policy")
-    return isinstance(policy, Mapping) and policy.get("_target_") == _SLURM and bool(policy.get("conf"))
+def _site_files(raw: Mapping[str, Any]) -> tuple[str, object]:
+    """Return the part of a configuration that takes files of Slurm, its policy or `quotas`, and the files."""
+    policy, quotas = (
+        one if isinstance(one := raw.get(name), Mapping) else {} for name in ("policy", "quotas")
+    )
+    if policy.get("_target_") != SLURM:
+        return "quotas", quotas.get("conf")
+    return "policy", policy.get("conf") or quotas.get("conf")
 
 
 def build(config: Config, named: Collection[str] = ()) -> Simulation:
@@ -242,13 +259,15 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
     signals: Mapping[str, Signal] = series.series()
     check_signals(policy, cluster, signals)
     check_segments(policy, jobs)
-    by = config.cluster.partition_by
-    if by is None or config.cluster.one_pool:
+    by = None if config.cluster.one_pool else config.cluster.partition_by
+    if by is None:
         check_pools(policy, cluster)
         check_fits(policy, cluster, jobs, capacity_events, signals)
     else:
         check_partitions(policy, by, cluster, jobs, capacity_events, signals)
-        policy = Partitions(lambda: part(config.policy, "policy", ("decide",)), by)
+    quotas = checked_quotas(config.quotas, policy, by, cluster)
+    if quotas or by:
+        policy = Partitions(lambda: part(config.policy, "policy", ("decide",)), by, quotas)
     log_notes(policy, cluster, jobs)
     stop = _stop(config, len(jobs))
     warn_of_memory(
@@ -299,10 +318,11 @@ def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
         with suppress(Exception, SystemExit):
             users += parts(raw["performance"][field], f"performance.{field}", ())
     with suppress(Exception):
-        if _has_slurm_files(raw):
+        _, conf = _site_files(raw)
+        if conf:
             from artist.site.machines import files_of
 
-            return (*_files_of(users, raw), *files_of(raw["policy"]["conf"]))
+            return (*_files_of(users, raw), *files_of(conf))
     return _files_of(users, raw)
 
 

@@ -11,6 +11,7 @@ from artist.datacenter.config import ClusterConfig
 from artist.performance.effects.compute import MixedTypes
 from artist.performance.effects.stages import NetworkStage
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Loading
+from artist.policies.partitions.quotas import Quotas
 
 MAX_S = 4e9  # as of a trace (artist.workload.table): beyond, sums leave the 64 bits of nanoseconds
 
@@ -202,6 +203,8 @@ class Config(Strict):
 
     Attributes
     ----------
+    quotas
+        Limits of accounts, users and QOS around the policy.
     variant
         Name of the variant of a sweep that the run is; None without variants.
     """
@@ -213,6 +216,7 @@ class Config(Strict):
     workload: Part
     arrivals: Part
     policy: Part
+    quotas: Quotas = Quotas()
     network: NetworkConfig
     performance: PerformanceConfig = PerformanceConfig()
     signals: Part

@@ -16,8 +16,11 @@ from artist.datacenter.gpus import gpus_of
 from artist.datacenter.shares import Shares, largest_use
 from artist.engine.admission import asked, ever_present, misfit
 from artist.errors import InputError
+from artist.policies.partitions.quotas import Quotas
 from artist.workload.api import JobSource
 from netmodels.api import Topology
+
+SLURM = "artist.policies.slurm.policy.Slurm"
 
 
 def check_pools(policy: object, cluster: Cluster) -> None:
@@ -107,6 +110,33 @@ def check_partitions(
         what = f"it can never fit the machines of its {by}, {name}"
         advice = "leave such jobs out (workload.max_gpus), or give it more machines"
         _check_each(some, _starts_on(policy, pools[name], signals), what, advice)
+
+
+def checked_quotas(quotas: Quotas, policy: object, by: str | None, cluster: Cluster) -> Quotas | None:
+    """Return the limits around a policy, None if there are none; refuse those that would not hold.
+
+    Parameters
+    ----------
+    by
+        Column that names the partition of a job, if machines are in partitions.
+    """
+    if quotas == Quotas():
+        return None
+    if f"{type(policy).__module__}.{type(policy).__qualname__}" == SLURM:
+        what, allowed = "this policy has limits of its own", "policy.conf, policy.associations, policy.qos"
+        raise InputError(what, where="quotas", found=SLURM.rpartition(".")[2], allowed=allowed)
+    if not quotas.qos and not quotas.associations:
+        what, allowed = "no limits there", "files with accounts or QOS: sacctmgr dump, or show qos"
+        raise InputError(what, where="quotas.conf", found=quotas.conf, allowed=allowed)
+    if by is None and cluster.pools != {DEFAULT_POOL}:
+        allowed = "partitions (cluster.partition_by), or machines without pools"
+        raise InputError(
+            "pools of machines without jobs of their own",
+            where="quotas",
+            found=sorted(cluster.pools),
+            allowed=allowed,
+        )
+    return quotas
 
 
 def _starts_on(

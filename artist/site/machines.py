@@ -14,27 +14,35 @@ from netmodels.api import MachineType, Topology, load_topology
 _SIZES = ("racks", "machines", "shares")
 
 
-def with_slurm(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration of `policy=slurm` with values of the files of `policy.conf` where it has null.
+def with_slurm(config: Mapping[str, Any], section: str = "policy") -> dict[str, Any]:
+    """Return a configuration with values of the files of a section's `conf` where that section has none.
 
     Nodes become `cluster.machines` and leaf switches racks, unless the cluster has a size.
+
+    Parameters
+    ----------
+    section
+        `policy`, if that is Slurm's; or `quotas`, around another: limits only, and for
+        `cluster.partition_by=partition` partitions as pools.
 
     Raises
     ------
     InputError
         As `SlurmConf`; and if the topology lacks the GPUs of a node, or the policy ignores the switches.
     """
-    policy = dict(config["policy"])
-    conf = SlurmConf(_paths(policy["conf"]))
-    policy |= {name: value for name, value in conf.policy.items() if policy.get(name) is None}
-    policy["conf"] = [str(file) for file in conf.files]
-    filled = {**config, "policy": policy}
+    own = dict(config[section])
+    conf = SlurmConf(_paths(own["conf"], f"{section}.conf"))
+    names = ("qos", "associations") if section == "quotas" else conf.policy
+    own |= {name: conf.policy[name] for name in names if name in conf.policy and own.get(name) is None}
+    own["conf"] = [str(file) for file in conf.files]
+    filled = {**config, section: own}
     if conf.nodes and all(config["cluster"].get(size) is None for size in _SIZES):
-        if policy.get("TopologyPlugin") == "topology/tree" and not conf.is_tree:
+        if own.get("TopologyPlugin") == "topology/tree" and not conf.is_tree:
             allowed = "leaf switches with one switch above them; or policy.TopologyPlugin=topology/none"
             what = "switches that the policy does not follow"
-            raise InputError(what, where=policy["conf"][0], found="topology/tree", allowed=allowed)
-        filled |= _with_machines(conf, config)
+            raise InputError(what, where=own["conf"][0], found="topology/tree", allowed=allowed)
+        by_partition = section == "quotas" and config["cluster"].get("partition_by") == "partition"
+        filled |= _with_machines(conf, config, _pools(conf) if by_partition else None)
     return filled
 
 
@@ -43,16 +51,33 @@ def files_of(conf: object) -> list[Path]:
     return read_lines(_paths(conf))[1]
 
 
-def _paths(conf: object) -> list[Path]:
+def _paths(conf: object, where: str = "policy.conf") -> list[Path]:
     paths = [conf] if isinstance(conf, str) else conf
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         allowed = "a path, or a list of paths"
-        raise InputError("wrong value", where="policy.conf", found=conf, allowed=allowed)
+        raise InputError("wrong value", where=where, found=conf, allowed=allowed)
     return [Path(path).expanduser() for path in paths]
 
 
-def _with_machines(conf: SlurmConf, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the cluster, and the topology with the machine types that it lacks."""
+def _pools(conf: SlurmConf) -> dict[str, str]:
+    """Return the partition of each node; InputError if a node is in two."""
+    pools: dict[str, str] = {}
+    for one in conf.policy.get("partitions", ()):
+        name, nodes = one["PartitionName"], one["Nodes"]
+        for node in conf.nodes if nodes == "ALL" else nodes.split(","):
+            if pools.setdefault(node, name) != name:
+                allowed = (
+                    "partitions without common nodes, outside policy=slurm; or cluster.partition_by=null"
+                )
+                where, found = f"{conf.files[0]}, {node}", f"{pools[node]}, {name}"
+                raise InputError("a node in two partitions", where=where, found=found, allowed=allowed)
+    return pools
+
+
+def _with_machines(
+    conf: SlurmConf, config: Mapping[str, Any], pools: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """Return the cluster, with nodes in pools if any, and the topology with machine types that it lacks."""
     topology, chosen = load_topology(config["topology"]), config["cluster"].get("machine_type")
     types = dict(config["topology"]["machine_types"])
     names: dict[tuple[str, int, int, float], str] = {}
@@ -69,11 +94,13 @@ def _with_machines(conf: SlurmConf, config: Mapping[str, Any]) -> dict[str, Any]
         rack = conf.leaves.get(name)
         if rack is None and conf.leaves:  # on no switch: far from all others
             rack, racks = racks, racks + 1
-        rows.append((name, kind, rack))
+        if pools is None or name in pools:
+            rows.append((name, kind, rack, (pools or {}).get(name, "default")))
     groups = []
-    for (kind, rack), alike in groupby(rows, key=lambda row: row[1:]):
+    for (kind, rack, pool), alike in groupby(rows, key=lambda row: row[1:]):
         members = [name for name, *_ in alike]
         groups.append({"type": kind, "count": len(members), "names": members, "rack": rack})
+        groups[-1] |= {"pool": pool} if pools else {}
     return {
         "topology": {**config["topology"], "machine_types": types},
         "cluster": {**config["cluster"], "machines": groups, "machine_type": None},

@@ -14,8 +14,8 @@ running jobs over time; the numbers of the summary (statistics of floats to 1e-1
 ns, are held to the grain of their seconds, which are 64-bit floats. With `output.rates=true` the iterations
 of every job, too: the last one ends when the job finishes, and the loss is the progress since the last
 checkpoint.
-Under policy=slurm running jobs are held against the limits of QOS and associations (GPUs, nodes, jobs), and
-jobs of an exclusive partition are alone on their machines. A job
+Running jobs are held against the limits of QOS and associations (GPUs, nodes, jobs) of policy=slurm, and of
+`quotas` around another. Jobs of an exclusive partition of Slurm are alone on their machines. A job
 runs only on machines of its partition.
 A job that reaches its time limit ends there; real waits are those of the trace, and the numbers of `seen`
 that are about all jobs follow from them.

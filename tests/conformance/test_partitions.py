@@ -1,5 +1,6 @@
 """Any policy in partitions: each is as if it were alone, job by job, and its policy sees nothing else."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from artist.core.cluster import Allocation, CapacityEvent, Cluster, Machine
-from artist.core.events import Arrival
+from artist.core.events import Arrival, Change, Finish, Start, Stop
 from artist.core.free import Free
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
@@ -26,6 +27,8 @@ from artist.policies.lyra.policy import Lyra
 from artist.policies.muri.policy import Muri
 from artist.policies.network_aware.policy import NetworkAware
 from artist.policies.partitions.policy import Partitions
+from artist.policies.partitions.quotas import Quotas
+from artist.policies.parts.limits import Association
 from artist.policies.pollux.policy import Pollux
 from artist.policies.synergy.cpu_tuned import CpuTuned
 from artist.policies.synergy.policy import Synergy
@@ -125,6 +128,46 @@ def test_each_partition_is_as_if_alone(kind: str) -> None:
     together = run(INSIDE[kind], *SIZES)
     apart = [run(INSIDE[kind], name) for name in SIZES]
     assert together == {job_id: row for rows in apart for job_id, row in rows.items()}
+
+
+def run_within(kind: str, most: int | None) -> tuple[dict[str, list[int]], int]:
+    """Return the accounts of each job of a partition in which users u and v hold `most` GPUs each at most.
+
+    And the most GPUs that one of them held.
+    """
+    limits = [Association("all", user, GrpTRES={"gres/gpu": most or 1000}) for user in "uv"]
+    jobs = [replace(spec, user="uvw"[i % 3], account="all") for i, spec in enumerate(jobs_of("b"))]
+    jobs = [spec for spec in jobs if max(spec.demand.gpus, spec.demand.max_gpus) <= (most or 1000)]
+    policy = Partitions(INSIDE[kind], None, Quotas(associations=(Association("all"), *limits)))
+    result, events = run_checked(jobs, cluster_of("b"), policy, PlainPerformance(by_place))
+    held, peak = dict[int, int](), 0
+    for event in events:
+        if isinstance(event, Start | Change):
+            held[event.job] = event.allocation.gpus
+        elif isinstance(event, Stop | Finish):
+            held.pop(event.job, None)
+        of_user = Counter[str]()
+        for number, gpus in held.items():
+            of_user[jobs[number].user] += gpus
+        peak = max(peak, of_user["u"], of_user["v"])
+    rows = zip(*(result.columns[name].tolist() for name in JOB_COLUMNS), strict=True)
+    return {spec.job_id: list(row) for spec, row in zip(result.jobs, rows, strict=True)}, peak
+
+
+@pytest.mark.parametrize("kind", INSIDE)
+def test_limits_are_never_exceeded_and_without_effect_where_they_hold_none(kind: str) -> None:
+    """Of 16 GPUs users u and v may hold 4 each; with 1,000 each all accounts are those without limits.
+
+    Within the same instant stops come before starts, so the count is exact after every event.
+    """
+    unlimited, peak = run_within(kind, None)
+    policy = INSIDE[kind]()
+    jobs = [replace(spec, user="uvw"[i % 3], account="all") for i, spec in enumerate(jobs_of("b"))]
+    result, _ = run_checked(jobs, cluster_of("b"), policy, PlainPerformance(by_place))
+    rows = zip(*(result.columns[name].tolist() for name in JOB_COLUMNS), strict=True)
+    assert unlimited == {spec.job_id: list(row) for spec, row in zip(result.jobs, rows, strict=True)}
+    assert peak > 4
+    assert run_within(kind, 4)[1] <= 4
 
 
 class TestOnePartition(PolicyConformance):

@@ -483,6 +483,22 @@ def test_pending_reasons_under_slurm_are_those_of_waiting_jobs(run_under, tmp_pa
     assert _faults(folder)
 
 
+def test_limits_around_another_policy_are_recounted(run_under, tmp_path):
+    """Red may hold 8 GPUs: b waits for a, on a machine with a name. With 7 the same run would be at fault."""
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    jobs = pd.read_csv(tmp_path / "jobs.csv").assign(account=["red", "red", "blue"])
+    jobs.to_csv(tmp_path / "jobs.csv", index=False)
+    limits, group = "quotas.associations=[{Account: red, GrpTRES: {gres/gpu: 8}}]", "type: dally_8gpu"
+    machines = f"cluster.machines=[{{{group}, count: 2, names: [x, y], rack: 3}}, {{{group}, count: 1}}]"
+    files = (f"workload.path={tmp_path / 'jobs.csv'}", "cluster.events=null", "network=zero")
+    folder = run_under("fifo", *files, limits, machines)
+    assert not _faults(folder)
+    config = (folder / "config.yaml").read_text()
+    assert config.count("gres/gpu: 8") == 1
+    (folder / "config.yaml").write_text(config.replace("gres/gpu: 8", "gres/gpu: 7"))
+    assert any("account red holds 8 gres/gpu" in fault for fault in _faults(folder))
+
+
 def test_cancelled_jobs_are_recounted(run_under, tmp_path):
     """Job a holds two machines, c the third; b, urgent, wants all three at 30 s, and a and c end there.
 

@@ -5,7 +5,8 @@ partition in Slurm, names (`cluster.partition_by`). Each partition is scheduled 
 sees a cluster of these machines and jobs only, and is called by their events and its own wake-ups only.
 So a run is the same, job by job, as one run per partition, except where jobs of several partitions share
 links (`performance.contention`) and where estimates are drawn. All begin with the same random generator.
-In a cluster without named pools all jobs and machines are one partition.
+In a cluster without named pools all jobs and machines are one partition. Limits of accounts, over all
+partitions, may hold jobs back (`artist.policies.partitions.quotas`).
 
 Source: static partitions per virtual cluster, as in Helios: Hu et al., Characterization and Prediction of
 Deep Learning Workloads in Large-Scale GPU Datacenters, SC 2021.
@@ -13,7 +14,7 @@ Deep Learning Workloads in Large-Scale GPU Datacenters, SC 2021.
 
 from collections.abc import Callable, Sequence
 
-from artist.core.buckets import sets_by
+from artist.core.buckets import members_of, sets_by
 from artist.core.cluster import DEFAULT_POOL, Allocation, Cluster
 from artist.core.compact_jobs import templates_of
 from artist.core.events import Arrival, Event, Finish, MachineEvent, Wake
@@ -22,6 +23,7 @@ from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy
 from artist.errors import PlanError
 from artist.policies.partitions.partition import Partition
+from artist.policies.partitions.quotas import Gate, Quotas
 from artist.policies.partitions.view import PartitionView
 from artist.policies.parts.around import Around
 from artist.units import seconds_to_ns
@@ -35,19 +37,24 @@ class Partitions(Around):
     make
         Returns a new policy.
     by
-        Column of the jobs: `vc` or `partition`.
+        Column of the jobs: `vc` or `partition`; None for one partition of all.
+    quotas
+        Limits of accounts, users and QOS.
     """
 
-    def __init__(self, make: Callable[[], Policy], by: str = "vc") -> None:
+    def __init__(
+        self, make: Callable[[], Policy], by: str | None = "vc", quotas: Quotas | None = None
+    ) -> None:
         self.of = make()
         self.by = by
+        self._gate = Gate(quotas) if quotas is not None else None
         self._on_events = bool(getattr(self.of, "on_events", True))
         self._only_waiting = bool(getattr(self.of, "only_while_jobs_wait", False))
         interval_s = getattr(self.of, "interval_s", None)
         self._interval_ns = None if interval_s is None else seconds_to_ns(interval_s)
         self._make = make
         self._partitions: dict[str, Partition] = {}
-        self._of_machine: list[Partition] = []
+        self._of_machine: dict[int, Partition] = {}
         self._of_job: dict[int, Partition] = {}
         self._waking: dict[Partition, None] = {}
         self._last_tick = -1
@@ -56,48 +63,51 @@ class Partitions(Around):
         """Return the plans of all partitions in which something is due."""
         if not self._partitions:
             self._divide(view.cluster)
-        if not (called := self._due(view)) and not self._waking:
+        news, reasons = self._gate.news(view) if self._gate else (view.news, {})
+        if not (called := self._due(view, news)) and not self._waking and not reasons:
             return _NOTHING
-        changes, shifts, reasons = dict[int, Allocation | None](), dict[int, int](), dict[int, str]()
+        changes, shifts = dict[int, Allocation | None](), dict[int, int]()
         cancels: list[int] = []
         for partition in called:
             plan = partition.policy.decide(PartitionView(view, partition))
             partition.carry(plan, changes, shifts, reasons, cancels)
             if partition.wake_ns is not None:
                 self._waking[partition] = None
+        reasons = {job: reason for job, reason in reasons.items() if reason or job not in changes}
         wakes_ns = [p.wake_ns for p in self._waking if p.wake_ns is not None]
         return Plan(changes, {}, min(wakes_ns, default=None), shifts, 0, reasons, tuple(cancels))
 
     def concerns(self, news: Sequence[Event]) -> bool:
         """Return whether events call the policy of a partition, rather than wait for its next call."""
-        if self._only_waiting:
-            for event in news:
-                if not isinstance(event, Finish) or self._of_job[event.job].waiting:
-                    return True
-        return not self._only_waiting
+        if self._only_waiting and not (self._gate and self._gate.holds):
+            return any(not isinstance(event, Finish) or self._of_job[event.job].waiting for event in news)
+        return True
 
     def follows(self, cluster: Cluster) -> list[str]:
         """Return the signals that the policy needs in any partition."""
         follows = getattr(self.of, "follows", None)
         if not callable(follows):
             return []
-        parts = map(cluster.part, _pools(cluster).values())
+        parts = map(cluster.part, self._pools(cluster).values())
         return list(dict.fromkeys(name for part in parts for name in follows(part)))
 
     def describe(self) -> str:
         """Return the rule in a clause, for a report."""
         describe = getattr(self.of, "describe", None)
         inside = describe() if callable(describe) else f"{type(self.of).__name__} decides"
-        return f"each {self.by} has its own machines, and there {inside}"
+        inside += ", within limits of accounts, users and QOS" if self._gate else ""
+        return f"each {self.by} has its own machines, and there {inside}" if self.by else inside
 
     def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> list[str]:
         """Return the notes of the policies, each once; partitions are named where not all have it."""
-        notes, pools = getattr(self.of, "notes", None), _pools(cluster)
+        notes, pools = getattr(self.of, "notes", None), self._pools(cluster)
+        if self._gate:
+            self._gate.check(cluster, jobs)
         if not callable(notes) or set(pools) == {DEFAULT_POOL}:
             return list(notes(cluster, jobs)) if callable(notes) else []
         specs, noted = dict[str, list[JobSpec]](), dict[str, list[str]]()
         for spec in templates_of(jobs):
-            specs.setdefault(getattr(spec, self.by), []).append(spec)
+            specs.setdefault(getattr(spec, self.by or ""), []).append(spec)
         for name, some in specs.items():
             for note in notes(cluster.part(pools[name]), some):
                 noted.setdefault(note, []).append(name)
@@ -116,14 +126,18 @@ class Partitions(Around):
 
     def _divide(self, cluster: Cluster) -> None:
         """Make the partitions."""
-        for name, among in _pools(cluster).items():
-            self._partitions[name] = Partition(name, among, cluster, self._make())
-        self._of_machine = [self._partitions[machine.pool] for machine in cluster.machines]
+        for name, among in self._pools(cluster).items():
+            partition = self._partitions[name] = Partition(name, among, cluster, self._make())
+            self._of_machine |= dict.fromkeys(members_of(among), partition)
 
-    def _due(self, view: ClusterView) -> list[Partition]:
+    def _pools(self, cluster: Cluster) -> dict[str, int]:
+        """Return the machines by pool, as sets of `artist.core.buckets`."""
+        return sets_by(machine.pool if self.by else DEFAULT_POOL for machine in cluster.machines)
+
+    def _due(self, view: ClusterView, news: Sequence[Event]) -> list[Partition]:
         """Return the partitions whose policies are to be called; their news are up to date."""
         now = view.now_ns
-        heard = self._hear(view)
+        heard = self._hear(view, news)
         tick = self._ticks(now)
         woken = self._wake(now) if self._waking else []
         if tick or not (view.news or woken):  # else the engine, with nothing left to do, asks once more
@@ -141,16 +155,16 @@ class Partitions(Around):
             partition.hear(Wake(now))
         return woken
 
-    def _hear(self, view: ClusterView) -> dict[Partition, None]:
+    def _hear(self, view: ClusterView, news: Sequence[Event]) -> dict[Partition, None]:
         """Pass the news on; return the partitions that have some."""
         heard = dict[Partition, None]()
-        for event in view.news:
+        for event in news:
             if isinstance(event, Wake):
                 continue
             if isinstance(event, MachineEvent):
                 partition = self._of_machine[event.machine]
             elif isinstance(event, Arrival):
-                (name,) = getattr(view.columns([event.job]), self.by)
+                (name,) = getattr(view.columns([event.job]), self.by) if self.by else (DEFAULT_POOL,)
                 partition = self._of_job[event.job] = self._named(name)
             else:
                 partition = self._of_job[event.job]
@@ -181,8 +195,3 @@ class Partitions(Around):
 
 
 _NOTHING = Plan({}, {})
-
-
-def _pools(cluster: Cluster) -> dict[str, int]:
-    """Return the machines by pool, as sets of `artist.core.buckets`."""
-    return sets_by(machine.pool for machine in cluster.machines)

@@ -160,11 +160,7 @@ def _machines(config: dict[str, Any], capacity_gpus: int) -> list[Machine]:
         groups = [{"type": default, "count": groups or (cluster["racks"] or 2) * per_rack}]
     if not cluster.get("shares"):
         groups = _resized(groups, cluster.get("scale") or 1, cluster.get("more") or 0)
-    flat = [(group["type"], group.get("pool", "")) for group in groups for _ in range(group["count"])]
-    machines = [
-        _machine(f"m{i}", i // per_rack, topology["machine_types"][name], pool)
-        for i, (name, pool) in enumerate(flat)
-    ]
+    machines = _of_groups(groups, per_rack, topology["machine_types"])
     rows = capacity_events(config)
     known, last_rack = {machine.name for machine in machines}, machines[-1].rack
     for row in [] if rows is None else rows.to_dict("records"):
@@ -172,6 +168,20 @@ def _machines(config: dict[str, Any], capacity_gpus: int) -> list[Machine]:
             known.add(row["machine"])
             kind = topology["machine_types"][row.get("type") or default]
             machines.append(_machine(row["machine"], int(row.get("rack") or last_rack), kind, present=False))
+    return machines
+
+
+def _of_groups(groups: list[dict[str, Any]], per_rack: int, types: Mapping[str, Any]) -> list[Machine]:
+    """Return the machines of groups; more than a group names are named for the last: n8+1, ..."""
+    machines = list[Machine]()
+    for group in groups:
+        names, rack = group.get("names") or [], group.get("rack")
+        for place in range(group["count"]):
+            number, beyond = len(machines), place - len(names) + 1
+            more = f"{names[-1]}+{beyond}" if names else f"m{number}"
+            on = number // per_rack if rack is None else rack
+            name = names[place] if beyond <= 0 else more
+            machines.append(_machine(name, on, types[group["type"]], group.get("pool", "")))
     return machines
 
 

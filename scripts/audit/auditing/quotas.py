@@ -1,4 +1,4 @@
-"""Limits of Slurm's QOS and associations, recounted after every instant with a start."""
+"""Limits of QOS and associations, of Slurm and around other policies, recounted after every instant."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -8,7 +8,7 @@ from auditing.accounts import Account
 from auditing.findings import Findings
 from auditing.inputs import RunFiles, to_ns
 
-CHECK = "Slurm: running jobs within the limits of QOS and associations"
+CHECK = "running jobs within the limits of QOS and associations"
 ALONE = "Slurm: exclusive jobs alone on their machines"
 AGAIN = "Slurm: a stopped job waits for 121 s"
 _TARGET = "artist.policies.slurm.policy.Slurm"
@@ -22,21 +22,26 @@ class _Job(NamedTuple):
     partition: str
 
 
+def _exclusive(partitions: list[dict[str, Any]]) -> set[str]:
+    """Return the names of exclusive partitions, an empty one for jobs that name none."""
+    default = sorted(partitions, key=lambda one: not one.get("Default"))[:1]
+    named = [*((one["PartitionName"], one) for one in partitions), *(("", one) for one in default)]
+    return {name for name, one in named if one.get("OverSubscribe") == "EXCLUSIVE"}
+
+
 class Quotas:
-    """The limits of a run under Slurm; none under another policy, or where each partition has its own."""
+    """The limits of a run, but for those of Slurm where each partition has its own."""
 
     def __init__(self, run: RunFiles, findings: Findings) -> None:
         policy = run.config["policy"]
         self.is_slurm = policy["_target_"] == _TARGET
         cluster = run.config["cluster"]
-        one = self.is_slurm and (cluster.get("one_pool") or not cluster.get("partition_by"))
-        qos, associations = ((policy.get(n) or []) if one else [] for n in ("qos", "associations"))
+        one = not self.is_slurm or cluster.get("one_pool") or not cluster.get("partition_by")
+        limits = policy if self.is_slurm else run.config.get("quotas") or {}
+        qos, associations = ((limits.get(n) or []) if one else [] for n in ("qos", "associations"))
         self._qos = {str(one["Name"]): one for one in qos}
         self._associations = {(one["Account"], one.get("User") or ""): one for one in associations}
-        partitions = (policy.get("partitions") or []) if self.is_slurm else []
-        first = next((one for one in partitions if one.get("Default")), partitions[0] if partitions else {})
-        self._alone = {p["PartitionName"] for p in partitions if p.get("OverSubscribe") == "EXCLUSIVE"}
-        self._alone |= {""} if first.get("PartitionName") in self._alone else set()
+        self._alone = _exclusive(policy.get("partitions") or []) if self.is_slurm else set()
         columns = [run.jobs[n] if n in run.jobs else [""] * len(run.jobs) for n in _Job._fields]
         self._jobs = dict(zip(run.jobs["job_id"], map(_Job, *columns), strict=True))
         self._found = findings
