@@ -69,8 +69,8 @@ def _pools(conf: SlurmConf) -> dict[str, str]:
                 allowed = (
                     "partitions without common nodes, outside policy=slurm; or cluster.partition_by=null"
                 )
-                where, found = f"{conf.files[0]}, {node}", f"{pools[node]}, {name}"
-                raise InputError("a node in two partitions", where=where, found=found, allowed=allowed)
+                where, both = f"{conf.files[0]}, {node}", f"{pools[node]}, {name}"
+                raise InputError("a node in two partitions", where=where, found=both, allowed=allowed)
     return pools
 
 

@@ -90,13 +90,9 @@ class Gate:
                 raise InputError("unknown qos", where=where, found=spec.qos, allowed=allowed)
             job = self._job(cluster, spec.demand, spec.qos, spec.account, spec.user)
             if reason := self._limits.reason(job, ()):
-                what, found = (
-                    f"it can never start ({reason})",
-                    ", ".join(f"{job.tres[n]:g} {n}" for n in job.tres),
-                )
-                raise InputError(
-                    what, where=where, found=found, allowed="no more than its limits, or leave it out"
-                )
+                what, allowed = f"it can never start ({reason})", "no more than its limits, or leave it out"
+                size = ", ".join(f"{value:g} {name}" for name, value in job.tres.items())
+                raise InputError(what, where=where, found=size, allowed=allowed)
 
     def news(self, view: ClusterView) -> tuple[list[Event], dict[int, str]]:
         """Return the news without jobs that are held, with those that are not any more, and new reasons."""
