@@ -30,17 +30,19 @@ def with_slurm(config: Mapping[str, Any], section: str = "policy") -> dict[str, 
     InputError
         As `SlurmConf`; and if the topology lacks the GPUs of a node, or the policy ignores the switches.
     """
-    own = dict(config[section])
-    conf = SlurmConf(_paths(own["conf"], f"{section}.conf"))
+    settings = dict(config[section])
+    conf = SlurmConf(_paths(settings["conf"], f"{section}.conf"))
     names = ("qos", "associations") if section == "quotas" else conf.policy
-    own |= {name: conf.policy[name] for name in names if name in conf.policy and own.get(name) is None}
-    own["conf"] = [str(file) for file in conf.files]
-    filled = {**config, section: own}
+    settings |= {
+        name: conf.policy[name] for name in names if name in conf.policy and settings.get(name) is None
+    }
+    settings["conf"] = [str(file) for file in conf.files]
+    filled = {**config, section: settings}
     if conf.nodes and all(config["cluster"].get(size) is None for size in _SIZES):
-        if own.get("TopologyPlugin") == "topology/tree" and not conf.is_tree:
+        if settings.get("TopologyPlugin") == "topology/tree" and not conf.is_tree:
             allowed = "leaf switches with one switch above them; or policy.TopologyPlugin=topology/none"
             what = "switches that the policy does not follow"
-            raise InputError(what, where=own["conf"][0], found="topology/tree", allowed=allowed)
+            raise InputError(what, where=settings["conf"][0], found="topology/tree", allowed=allowed)
         by_partition = section == "quotas" and config["cluster"].get("partition_by") == "partition"
         filled |= _with_machines(conf, config, _pools(conf) if by_partition else None)
     return filled
