@@ -323,7 +323,7 @@ class SlurmConf:
                 accounts.add(name)
                 above = "" if parent == "root" else parent
                 self._limited(line, "associations", Association, {"Account": name, "Parent": above})
-            elif line.head == "user" and parent != "root":
+            elif line.head == "user" and (parent, name) != ("root", "root"):
                 self._limited(line, "associations", Association, {"Account": parent, "User": name})
 
     def _limited(self, line: Line, kind: str, make: Callable[..., Any], base: Mapping[str, Any]) -> None:

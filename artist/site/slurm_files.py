@@ -5,7 +5,7 @@ a line. `Include` is relative to the file that names it. A file is read once.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -22,6 +22,7 @@ _SHOWN = re.compile(r"(\S+)\s*=\s?(.*)")  # by scontrol show config
 _INCLUDE = re.compile(r"include\s+(\S+)", re.IGNORECASE)
 _DUMPED = re.compile(r"(Cluster|Parent|Account|User|QOS)\s+-\s+'?([^':]*)'?(.*)", re.IGNORECASE)
 _OPTION = re.compile(r":\s*(\w+)\+?=('[^']*'|[^:']*)")
+_NAMED = ("", "Name", "Cluster", "Account", "User", "Par Name")  # of tables
 _NAMES = re.compile(r"(?:[^\s,\[\]]|\[\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*\])+")
 
 
@@ -68,20 +69,15 @@ def _lines_of(path: Path, files: list[Path]) -> Iterator[Line]:
         raise InputError(
             "the file is empty", where=str(path), allowed="lines such as NodeName=n[1-8] CPUs=64"
         )
-    header = rows[0][1].split("|")
-    shown = header[0].startswith("Configuration data as of")
+    shown = rows[0][1].startswith("Configuration data as of")
+    if "|" in rows[0][1]:
+        yield from _table(rows, path)
+        return
     for number, row in rows:
         where = f"{path}, line {number}"
         if shown:
             if match := _SHOWN.fullmatch(row):
                 yield line_of(where, [(match[1], match[2])])
-        elif len(header) > 1:  # sacctmgr -P show qos
-            cells = dict(zip(header, row.split("|"), strict=False))
-            if header[0] != "Name" or row.count("|") != len(header) - 1:
-                allowed = "a table of sacctmgr -P show qos, with Name first; or sacctmgr dump"
-                raise InputError("cells are missing", where=where, found=row, allowed=allowed)
-            if number > rows[0][0]:
-                yield line_of(where, [("QOS", cells.pop("Name")), *cells.items()])
         elif (match := _DUMPED.fullmatch(row)) and not _OPTION.sub("", match[3]).strip(": "):
             yield line_of(where, [(match[1], match[2]), *_OPTION.findall(match[3])])
         elif match := _INCLUDE.fullmatch(row):
@@ -98,6 +94,33 @@ def _lines_of(path: Path, files: list[Path]) -> Iterator[Line]:
             yield line_of(where, _WORD.findall(row))
 
 
+def _table(rows: Sequence[tuple[int, str]], path: Path) -> Iterator[Line]:
+    """Yield the rows of a table of sacctmgr show qos, or show assoc, as lines of a dump.
+
+    An account is below that of `Par Name`, else below the last one that is indented less (tree), else root.
+    """
+    header = rows[0][1].split("|")
+    above = {-1: "root"}  # by indentation
+    flat = "Par Name" not in header and "| " not in "".join(f"|{row}" for _, row in rows)
+    for number, row in rows[1:]:
+        where, cells = f"{path}, line {number}", dict(zip(header, row.split("|"), strict=False))
+        if row.count("|") != len(header) - 1 or not {"Name", "Account"} & cells.keys():
+            allowed = "a table of sacctmgr -p show qos, or show assoc, with all columns; or sacctmgr dump"
+            raise InputError("cells are missing", where=where, found=row, allowed=allowed)
+        rest = [("Fairshare" if key == "Share" else key, cells[key]) for key in cells if key not in _NAMED]
+        if "Account" not in cells:
+            yield line_of(where, [("QOS", cells["Name"]), *rest])
+            continue
+        account, user = cells["Account"].strip(), cells.get("User", "")
+        rest += [("accounts below others (sacctmgr show assoc tree -p has them)", "")] * flat
+        depth = len(cells["Account"]) - len(account)
+        if not user:
+            above = {at: name for at, name in above.items() if at < depth} | {depth: account}
+            parent = cells.get("Par Name") or above[max(at for at in above if at < depth)]
+        yield line_of(where, [("Parent", account if user else parent)])
+        yield line_of(where, [("User", user) if user else ("Account", account), *rest])
+
+
 def _rows(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines with their numbers, without comments, joined with those that continue them."""
     kept, begin = "", 0
@@ -106,7 +129,7 @@ def _rows(text: str) -> Iterator[tuple[int, str]]:
         kept += row.removesuffix("\\")
         if not row.endswith("\\"):
             if kept.strip():
-                yield begin, kept.strip()
+                yield begin, kept if "|" in kept else kept.strip()
             kept, begin = "", 0
 
 

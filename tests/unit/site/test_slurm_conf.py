@@ -255,6 +255,58 @@ def test_accounts_come_from_sacctmgr_dump_and_qos_from_its_table(read: Read) -> 
     assert policy.qos == (Qos("normal"), high)
 
 
+ASSOC = """Cluster|Account|User|Partition|Share|Priority|GrpJobs|GrpTRES|GrpSubmit|MaxJobs|QOS|Def QOS|
+ours|root|||1||||||normal||
+ours| root|root||1||||||normal||
+ours| red|||1|||gres/gpu=16,cpu=-1|||normal||
+ours| blue|||3||||||normal||
+ours|  navy|||2||9||||normal||
+ours|   navy|u4||1|||||3|normal||
+"""
+
+
+def test_accounts_come_from_the_table_of_sacctmgr_too(read: Read) -> None:
+    """As in the dump above; the tree by indentation, or, flat, by the names of parents; -p ends rows by |."""
+    wanted = Slurm(**read(DUMP).policy).associations
+    assert Slurm(**read(ASSOC).policy).associations == wanted
+    rows = [[cell.strip() for cell in row.split("|")] for row in ASSOC.splitlines()]
+    parents = ["Par Name", "", "", "root", "root", "blue", ""]
+    named = "\n".join("|".join([*row[:-1], parent]) for row, parent in zip(rows, parents, strict=True))
+    assert Slurm(**read(named).policy).associations == wanted
+
+
+def test_a_flat_table_of_accounts_says_that_it_may_lack_some(
+    read: Read, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without indentation and `Par Name` navy is below root; the note has the command that tells more."""
+    with caplog.at_level(logging.INFO):
+        conf = read(
+            "\n".join(
+                row.replace("| ", "|").replace("| ", "|").replace("| ", "|") for row in ASSOC.split("\n")
+            )
+        )
+    assert {one.Account: one.Parent for one in Slurm(**conf.policy).associations if not one.User} == {
+        "red": "", "blue": "", "navy": "",
+    }  # fmt: skip
+    assert caplog.text.count("accounts below others (sacctmgr show assoc tree -p has them)") == 1
+    with caplog.at_level(logging.INFO):
+        caplog.clear()
+        read(ASSOC)
+    assert "accounts below others" not in caplog.text
+
+
+def test_users_of_root_are_read_but_for_root_itself(read: Read) -> None:
+    """Root's own user is there without a line."""
+    dump = "Parent - 'root'\nUser - 'root':Fairshare=1\nUser - 'w':Fairshare=5\n"
+    assert Slurm(**read(dump).policy).associations == (Association("root", "w", Fairshare=5),)
+
+
+def test_qos_tables_end_rows_with_a_bar_or_not(read: Read) -> None:
+    """`sacctmgr -p show qos` has one more bar than -P."""
+    barred = "\n".join(f"{row}|" for row in QOS_TABLE.splitlines())
+    assert read(barred).policy == read(QOS_TABLE).policy
+
+
 def test_limits_count_where_slurm_enforces_them(read: Read) -> None:
     """A conf without AccountingStorageEnforce: shares stay, limits go; a dump alone keeps them."""
     assert Slurm(**read("KillWait=1\nInclude d", {"d": DUMP}).policy).associations[0] == Association("red")
