@@ -61,6 +61,7 @@ from artist.run.pools import (
     checked_quotas,
     sized_cluster,
 )
+from artist.run.programs import Programs
 from artist.run.setting import Setting, describe_run
 from artist.units import seconds_to_ns
 from netmodels.api import (
@@ -234,19 +235,23 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
         overheads = overheads.under(failures.of_gpus_per_s)
     estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))
     warn_without_needs(config.performance, policy, estimates)
-    compute, stall = build_compute(config.performance, _measured_with(config.performance, topology))
-    profiles = network_profiles(config.network, topology, system, network.model)
+    usual = network_profiles(config.network, topology, system, network.model)
+    programs = Programs(usual, cluster, topology, network, system, config.performance.contention)
+    profiles = programs.profile
+    measured_with = _measured_with(config.performance, topology)
+    compute, stall = build_compute(config.performance, measured_with, programs.between_sizes)
     communication = Communication(network, topology.fabric, system, profiles, compute)
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = load_jobs(
         *(source, arrivals, cluster.default_gpus),
-        lambda model: get_profile(model).compute_ns,
+        lambda model: programs.shipped(model).compute_ns,
         gpus_of(cluster, topology),
         _stretch(stall, cluster),
         _price(communication, cluster) if observed(source) else None,
         config.cluster.max_machines(cluster.largest_machine),
         cluster.largest_machine,
         table,
+        programs.step_s,
     )
     del table
     release()  # the tables: a fifth of the memory of a million jobs
@@ -446,9 +451,11 @@ def _measured_with(config: PerformanceConfig, topology: Topology) -> MeasuredWit
 
 
 def build_compute(
-    config: PerformanceConfig, measured_with: MeasuredWith = "share"
+    config: PerformanceConfig,
+    measured_with: MeasuredWith = "share",
+    between_sizes: Callable[[str, int, int], float] | None = None,
 ) -> tuple[Compute, InputStall | None]:
-    """Build the scaling of compute, and the effect of CPUs and memory, if any.
+    """Build the scaling of compute (`between_sizes`: as there), and the effect of CPUs and memory, if any.
 
     Raises
     ------
@@ -456,7 +463,7 @@ def build_compute(
         If the file of sensitivities is invalid.
     """
     scaling = TunedCompute if config.tuned_jobs else Compute
-    compute = scaling(config.mixed_types, config.mixed_efficiency, config.scaling_loss)
+    compute = scaling(config.mixed_types, config.mixed_efficiency, config.scaling_loss, between_sizes)
     if config.sensitivity is None:
         return compute, None
     from artist.run.sensitivity import read_sensitivities

@@ -33,8 +33,9 @@ def warn_of_memory(
     machines: Sequence[MachineType],
 ) -> None:
     """Warn of models that a GPU cannot hold: jobs are data parallel."""
-    models = [model for model in dict.fromkeys(field_of(jobs, "model")) if model]
-    large = [model for model in models if too_large(profiles(model), machines)]
+    models = {model: profiles(model) for model in dict.fromkeys(field_of(jobs, "model")) if model}
+    without_plan = (model for model, profile in models.items() if profile.program is None)
+    large = [model for model in without_plan if too_large(models[model], machines)]
     asked = zip(field_of(jobs, "model"), field_of(jobs, "demand"), strict=True) if large else ()
     types = Counter((model, demand.gpu_types) for model, demand in asked if model in large and demand.gpus)
     for (model, allowed), count in types.items():

@@ -163,6 +163,10 @@ FIELDS: tuple[Field, ...] = (
            whole=True, default=0, optional=True),  # 0: any number
     *(Number(name, 1, _MAX_GPUS, f"demand.{name}", whole=True, default=1, optional=True)
       for name in ("unit", "segment")),  # of GPUs on a machine and in a rack
+    Text("plan", optional=True),  # of a language model's parallelism, such as tp8 pp4
+    *(Number(name, 1, 1e9, whole=True, default=np.nan, optional=True)
+      for name in ("batch", "sequence")),  # sequences of an iteration; tokens of one
+    Text("precision", optional=True),  # of its matrix products
     Text("gpu_types", "demand.gpu_types", _types, optional=True, pattern=rf"{_TYPE}(\|{_TYPE})*",
          fault="is not a list of GPU types", allowed="GPU types such as V100 or V100|T4, or empty for any"),
     _flag("mixed_types"),  # whether one allocation may mix GPU types

@@ -17,6 +17,7 @@ from artist.workload.gpu_types import check_types, on_cluster_types
 from artist.workload.limits import with_limits
 from artist.workload.measured import Price, Stretch, on_cluster_gpus, on_cluster_share, usual_gpu
 from artist.workload.models import ModelRule, assign_models
+from artist.workload.plans import StepTime, with_plans
 from artist.workload.table import check
 from artist.workload.units import with_units
 
@@ -63,6 +64,7 @@ def load_table(
     max_machines: Callable[[Ints], Ints] | None = None,
     machine_gpus: int = 0,
     table: Table | None = None,
+    step_time: StepTime | None = None,
 ) -> Table:
     """Return the canonical table of the jobs to simulate, in order of arrival.
 
@@ -81,9 +83,11 @@ def load_table(
     max_machines
         Returns the maximum number of machines of jobs by their GPUs, where the trace has none; 0 for any.
     machine_gpus
-        GPUs of a machine, for `workload.unit=machine`.
+        GPUs of a machine, for units.
     table
         Of `read_table`, if it was read before.
+    step_time
+        As for `artist.workload.plans.with_plans`; None if no job has a plan.
 
     Raises
     ------
@@ -91,11 +95,13 @@ def load_table(
         As `read_table`; and if the cluster lacks the GPU types of a job.
     """
     table = _on_machines(read_table(source, gpus) if table is None else table, max_machines)
-    table = with_units(table, source.parameters.unit, source.parameters.segment, machine_gpus)
     check_types(table, source, gpus, _origin(source))
     if isinstance(source.parameters, FileParameters):
         _log_drawn_models(table, source.parameters.models, source.parameters.seed)
     table = assign_models(table, source.parameters.models, source.parameters.seed)
+    if step_time is not None:
+        table = with_plans(table, _origin(source), machine_gpus, step_time)
+    table = with_units(table, source.parameters.unit, source.parameters.segment, machine_gpus)
     table = on_cluster_share(with_limits(table, source.parameters.limits), stretch, price)
     return arrived(table, arrivals, cluster_gpus)
 
@@ -149,6 +155,7 @@ def load_jobs(
     max_machines: Callable[[Ints], Ints] | None = None,
     machine_gpus: int = 0,
     table: Table | None = None,
+    step_time: StepTime | None = None,
 ) -> CompactJobs:
     """Return the jobs to simulate, sorted by arrival; jobs that arrive together keep the order of the trace.
 
@@ -158,7 +165,7 @@ def load_jobs(
         As for `load_table`.
     profile_compute_ns
         Compute time in ns of one iteration of a named model on the reference GPU.
-    stretch, price, max_machines, machine_gpus, table
+    stretch, price, max_machines, machine_gpus, table, step_time
         As for `load_table`.
 
     Raises
@@ -166,6 +173,6 @@ def load_jobs(
     InputError
         As `load_table`; and if a model has no profile.
     """
-    more = stretch, price, max_machines, machine_gpus, table
+    more = stretch, price, max_machines, machine_gpus, table, step_time
     table = load_table(source, arrivals, cluster_gpus, gpus, *more)
     return to_jobs(table, profile_compute_ns, stretch, price)

@@ -32,8 +32,11 @@ from artist.workload.series import Series, alone, levels, offsets_s, repeated, s
 from artist.workload.table import check
 from netmodels.inputs.schema import read_yaml
 
-Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]
-_GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # the other traces' GPUs are not published
+Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri", "acme_kalos"]
+_GPU_OF: dict[Preset, str] = {
+    "helios_venus": "V100",
+    "acme_kalos": "A100",
+}  # the other traces' GPUs are not published
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
 

@@ -25,6 +25,7 @@ from fit_series import fit_series
 
 from artist.tables.rows import Table
 from artist.workload.api import JobSource
+from artist.workload.readers.acme import AcmeTrace
 from artist.workload.readers.artist_json import ArtistJson
 from artist.workload.readers.helios import HeliosTrace
 from artist.workload.readers.muri import MuriCsv
@@ -35,7 +36,6 @@ QUANTILES = (
     *(0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6),
     *(0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 1.0),
 )
-SIZE_CLASSES = (1, 4, 8, 16, 32, 1_000_000)  # the last that has jobs is written as null: any number
 MIN_SHARE = 0.0005  # rarer GPU counts are left out: a handful of jobs
 SMALL_MODELS = ("AlexNet", "ResNet18", "VGG11")  # of the Dally files: jobs of 2 to 3 GPU-hours
 FEW_QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
@@ -57,6 +57,8 @@ class Fit:
         Whether GPU-seconds are fitted by model; else durations by size class.
     series_from
         The months to which series are fitted, or `whole`; empty for none: independent jobs.
+    sizes
+        Bounds of the size classes; the last that has jobs is written as null: any number.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Fit:
     about: dict[str, str]
     by_model: bool = False
     series_from: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = (1, 4, 8, 16, 32, 1_000_000)
 
 
 FITS = (
@@ -133,6 +136,20 @@ FITS = (
         },
         series_from=("whole",),
     ),
+    Fit(
+        "acme_kalos",
+        AcmeTrace,
+        ("acme/kalos_gpu_jobs_first500.csv",),
+        None,
+        {
+            "trace": "Acme, cluster Kalos (Shanghai AI Laboratory), 500 GPU jobs, 2023-05-17 to 06-04",
+            "licence": "CC-BY-4.0, InternLM/AcmeTrace",
+            "cite": "Hu et al., Characterization of Large Language Model Development in the Datacenter, "
+            "NSDI'24",
+            "note": "all final states; 28.9 GPUs per job (six months: 26.8); hours of so few jobs are alike",
+        },
+        sizes=(1, 4, 8, 32, 128, 1_000_000),
+    ),
 )
 
 
@@ -156,7 +173,8 @@ def read_jobs(folder: Path, fit: Fit) -> pd.DataFrame:
     """Return the jobs of a trace, all its files together, since the first date that counts."""
     jobs = pd.concat([Table.of(fit.reader(path=folder / file).table()).frame() for file in fit.files])
     if fit.since is None:
-        return jobs.assign(duration_s=jobs["iterations"].astype(float) * jobs["compute_s"].astype(float))
+        work_s = jobs["iterations"].astype(float) * jobs["compute_s"].astype(float)
+        return jobs.assign(duration_s=work_s.fillna(jobs["duration_s"].astype(float)))
     return jobs[jobs["submit_date"] >= fit.since]
 
 
@@ -173,7 +191,7 @@ def as_yaml(fit: Fit, jobs: pd.DataFrame) -> str:
         "source": source_of(fit, jobs),
         "jobs_per_day": round(len(jobs) / days, 1),
         "gpu_probability": gpu_probability(jobs),
-        **(by_model(jobs) if fit.by_model else by_size(jobs)),
+        **(by_model(jobs) if fit.by_model else by_size(jobs, fit.sizes)),
         "hour_rate": hours,
         "weekday_rate": weekdays,
     }
@@ -220,16 +238,16 @@ def by_model(jobs: pd.DataFrame) -> dict[str, object]:
     return {"quantiles": list(FEW_QUANTILES), "models": models}
 
 
-def by_size(jobs: pd.DataFrame) -> dict[str, object]:
+def by_size(jobs: pd.DataFrame, sizes: tuple[int, ...]) -> dict[str, object]:
     """Return quantiles of the duration by size class."""
-    return {"quantiles": list(QUANTILES), "size_classes": size_classes(jobs)}
+    return {"quantiles": list(QUANTILES), "size_classes": size_classes(jobs, sizes)}
 
 
-def size_classes(jobs: pd.DataFrame) -> list[dict[str, object]]:
+def size_classes(jobs: pd.DataFrame, sizes: tuple[int, ...]) -> list[dict[str, object]]:
     """Return the duration quantiles of each size class."""
     classes: list[dict[str, object]] = []
     above = 0
-    for most in SIZE_CLASSES:
+    for most in sizes:
         inside = jobs[(jobs["gpus"] > above) & (jobs["gpus"] <= most)]
         if len(inside):
             seconds = np.quantile(inside["duration_s"], QUANTILES).round(1).tolist()

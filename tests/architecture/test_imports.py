@@ -31,7 +31,7 @@ ALLOWED = {
     "artist.engine": ("artist.core", "artist.engine", "artist.performance", "netmodels.api", *BASIC),
     "artist.workload": (
         *("artist.core", "artist.workload", "artist.bad_input", "artist.tables"),
-        *("netmodels.inputs.naming", "netmodels.inputs.schema", *BASIC),
+        *("netmodels.api", "netmodels.inputs.naming", "netmodels.inputs.schema", *BASIC),
     ),
     "artist.datacenter": (
         *("artist.core", "artist.datacenter", "artist.bad_input", "artist.tables"),

@@ -1,5 +1,6 @@
 """Compute: the trace's time, scaled from the GPUs that it was measured on to those that are held."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from artist.core.cluster import Allocation, Cluster
@@ -21,6 +22,9 @@ class Compute:
         Share of `sum` that they really reach, in (0, 1] (Lyra, section 7.1: 0.7).
     scaling_loss
         Share that an elastic job loses of each GPU beyond `min_gpus`, in [0, 1) (Lyra, section 7.5: 0.2).
+    between_sizes
+        Compute time x GPUs on the GPUs held, relative to those asked for, of an elastic job: by model, GPUs
+        asked for and held; None for 1.
     """
 
     def __init__(
@@ -28,14 +32,19 @@ class Compute:
         mixed_types: MixedTypes = "slowest",
         mixed_efficiency: float = 1.0,
         scaling_loss: float = 0.0,
+        between_sizes: Callable[[str, int, int], float] | None = None,
     ) -> None:
         self._sum = mixed_types == "sum"
         self._mixed_efficiency = mixed_efficiency
         self._scaling_loss = scaling_loss
+        self._between_sizes = between_sizes
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> int:
         """Return the compute time of an iteration in ns."""
-        return scaled(spec.compute_ns, self.factor(spec.demand, allocation, cluster))
+        factor = self.factor(spec.demand, allocation, cluster)
+        if self._between_sizes is not None and spec.demand.elastic and allocation.gpus != spec.demand.gpus:
+            factor *= self._between_sizes(spec.model, spec.demand.gpus, allocation.gpus)
+        return scaled(spec.compute_ns, factor)
 
     def factor(
         self, demand: Demand, allocation: Allocation, cluster: Cluster, measured_speed: float | None = None

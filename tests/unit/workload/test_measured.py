@@ -86,7 +86,7 @@ def test_an_unknown_gpu_is_refused_with_those_that_are_known(write: Write) -> No
     with pytest.raises(InputError) as error:
         read_table(HeliosTrace(path=write(HELIOS), measured_on="A10"), V100)
     assert (error.value.where, error.value.found) == ("workload.measured_on", "A10")
-    assert str(error.value.allowed).startswith("V100, A100, B200, GH200, GTX1080Ti, H100, H200, T4")
+    assert str(error.value.allowed).startswith("V100, A100, B200, GB200, GH200, GTX1080Ti, H100, H200, T4")
     assert "0.25" in str(error.value.allowed)
 
 
@@ -160,7 +160,7 @@ def test_the_source_is_not_asked_if_all_rows_name_their_gpu(write: Write) -> Non
 @pytest.mark.parametrize(
     ("value", "words", "allowed"),
     [
-        ("A10", "unknown GPU type", "V100, A100, B200, GH200, GTX1080Ti, H100, H200, T4"),
+        ("A10", "unknown GPU type", "V100, A100, B200, GB200, GH200, GTX1080Ti, H100, H200, T4"),
         ("trace", "unknown GPU type", "V100"),
         ("0", "not a relative speed", "1e-06 to 1e+06"),
         ("-1", "not a relative speed", "1e-06 to 1e+06"),

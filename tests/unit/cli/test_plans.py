@@ -1,0 +1,79 @@
+"""Runs of language models with a plan: durations are the anchor, placement adds to them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from artist.data import data_path
+from netmodels.api import AnalyticalModel, Plan, language_profile, load_topology
+
+Artist = Callable[..., Any]
+
+HEADER = "job_id,submit_s,gpus,duration_s,model,plan,min_gpus,max_gpus,mixed_types\n"
+CSV = "workload=csv", "workload.path=jobs.csv", "policy=fifo"
+RAILS = "topology=h100_rails", "cluster.machines_per_rack=32", "cluster.racks=1"
+PLAN = Plan.parse("tp8 pp2 zero1 gb32")
+
+
+def jobs_of(artist: Artist, row: str, *more: str) -> pd.Series:
+    """Return the one job of a run of `job_id,submit_s,gpus,duration_s,...`."""
+    Path("jobs.csv").write_text(HEADER + row + "\n")
+    assert artist(*CSV, *RAILS, *more, tiny=False).code == 0
+    (path,) = Path("runs").rglob("jobs.parquet")
+    return pd.read_parquet(path).iloc[0]
+
+
+def test_a_duration_is_compute_and_placement_adds_to_it(artist: Artist) -> None:
+    """3,600 s of compute on two machines, and the share that the network model exposes there."""
+    job = jobs_of(artist, "a,0,16,3600,Llama3-70B,tp8 pp2 zero1 gb32,,,")
+    fabric = load_topology(data_path("topologies", "h100_rails.yaml"))
+    shape = ((("hgx_h100", 8), ("hgx_h100", 8)),)
+    profile = language_profile("Llama3-70B", PLAN)
+    answer = AnalyticalModel().iteration(profile, shape, fabric.fabric, fabric.system())
+    assert job["model"] == f"Llama3-70B {PLAN}"
+    assert 0.05 < answer.exposed_ns / answer.compute_ns < 0.5
+    assert job["jct_s"] == pytest.approx(3600 * (1 + answer.exposed_ns / answer.compute_ns), rel=1e-6)
+
+
+def test_an_elastic_job_follows_the_pipeline(artist: Artist) -> None:
+    """On half of its GPUs it takes less than twice as long: twice the micro batches, as many idle ones.
+
+    Six of them on 4 stages take (6 + 3) / 6 of their time, twelve (12 + 3) / 12: 2 x 15 / 18; the output of
+    the last stage and the update change that by less than 2 %.
+    """
+    row, half = "a,0,64,3600,Llama3-70B,tp8 pp4 zero1 gb12,32,64,", "{type: hgx_h100, count: 4}"
+    job = jobs_of(artist, row, f"cluster.machines=[{half}]", "policy=lyra", "network=zero")
+    assert job["jct_s"] == pytest.approx(3600 * 2 * 15 / 18, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("row", "more", "words"),
+    [
+        ("a,0,8,60,Llama3-70B,tp8,,,", (), ["it does not fit", "141.1 GB of state"]),
+        ("a,0,8,60,Llama3-70B,,,,", (), ["it does not fit", "1,128.8 GB"]),
+        ("a,0,16,60,Llama3-70B,tp8 pp2 nvfp4,,,", (), ["in this precision", "nvfp4", "bf16"]),
+        ("a,0,16,60,Llama3-70B,tp8 pp2 zero1,,,", ("topology=pcie_10g",), ["GTX1080Ti", "H100"]),
+        ("a,0,16,60,Llama3-70B,tp8 pp2 zero1,,,1", (), ["mixed GPU types in a replica"]),
+        (
+            "a,0,16,60,Llama3-70B,tp8 pp2 zero1,,,",
+            ("performance.contention=mean_field",),
+            ["performance.contention=none"],
+        ),
+        (
+            "a,0,16,60,Llama3-70B,tp8 pp2 zero1,,,",
+            ("network.system.collectives=astra_sim",),
+            ["prices data parallelism alone", "preset=machines"],
+        ),
+    ],
+)
+def test_what_nothing_prices_is_refused_with_its_row(
+    refused: Callable[..., str], row: str, more: tuple[str, ...], words: list[str]
+) -> None:
+    """Before the clock starts: memory, precision, GPU, mixed types, contention, collectives."""
+    Path("jobs.csv").write_text(HEADER + row + "\n")
+    message = refused(*CSV, *RAILS, *more, tiny=False)
+    for word in ["jobs.csv, line 2, job a", *words]:
+        assert word in message
