@@ -33,7 +33,10 @@ class Start:
 
 @record
 class Change:
-    """A running job got another allocation; `lost_ns` of its running time, the last, are lost."""
+    """A running job got another allocation; `lost_ns` of its running time, the last, are lost.
+
+    `cause` is that of the failure after which it goes on with fewer GPUs, and empty for other changes.
+    """
 
     time_ns: int
     job: int
@@ -41,6 +44,7 @@ class Change:
     type: ChangeType
     delay_ns: int
     lost_ns: int = 0
+    cause: str = ""
 
 
 @record

@@ -418,6 +418,8 @@ class Policy(Protocol):
     - `min_cpus_per_gpu`: CPUs per GPU with which any job can start, if the policy decides the CPUs of jobs;
       GPUs count as starved (`artist.recording.starved`) only where there are fewer.
     - `keeps_segments`: False if it cannot place by rack; then no job may have a segment (`Demand.segment`).
+    - `shrunk(demand, gpus)`: the GPUs, at most `gpus`, with which a running elastic job goes on at once when
+      others of it fail; 0 if it is to wait. Without, it waits. The job's `Change` is among the news.
     - `remembers_places`: True if it keeps its own record of placements instead of reading them from the view;
       then no other policy may place its jobs (`artist.policies.network_aware.policy`).
     - `decides_cpus`: True if it decides CPUs and memory itself instead of a fill; then no other policy may

@@ -198,7 +198,9 @@ class Capacity:
 
     def _empty(self, machine: int, now: int, event: CapacityEvent | None = None) -> Iterator[Event]:
         """Take all jobs from a machine that has failed, by an event, or leaves."""
-        cause = (event.cause or "failure") if event else ""
         for job in self._machines.tenants(machine):
-            yield self._transitions.evict(job, now, cause)
+            if event is None:
+                yield self._transitions.evict(job, now)
+            else:
+                yield self._transitions.fail(job, now, event.cause or "failure", {machine, *event.unit})
         self._machines.set_present(machine, False)

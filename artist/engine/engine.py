@@ -111,7 +111,9 @@ class Engine:
         delays_ns = estimates.first_delays_ns(specs, believed, cluster).tolist()
         only_groups = bool(getattr(performance, "only_groups", False))
         note = self._events.append
-        self._transitions = Transitions(self.jobs, self.machines, overheads, note, delays_ns, only_groups)
+        shrunk = getattr(policy, "shrunk", None)
+        moves = (overheads, note, delays_ns, only_groups, shrunk)
+        self._transitions = Transitions(self.jobs, self.machines, *moves)
         events = merge(_in_order(capacity_events, cluster), failures, key=lambda event: event.time_ns)
         self._capacity = Capacity(events, self.machines, self._transitions, self._agenda)
         self._policy = policy

@@ -1,9 +1,11 @@
 """Transitions of a job: start, change, stop, eviction, finish, with their time, resources and costs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
-from artist.core.cluster import Allocation, tier_of
+from artist.core.cluster import Allocation, Slice, tier_of
 from artist.core.events import Change, Event, Finish, Start, StartType, Stop
+from artist.core.job import Demand
 from artist.core.plan import Plan
 from artist.engine.jobs import JobTable
 from artist.engine.machines import MachineTable
@@ -21,6 +23,9 @@ class Transitions:
         Delay of the first start by job, beside the overhead.
     only_groups
         True if a job affects the iteration times of members of its group only.
+    shrunk
+        The policy's size of an elastic job of which GPUs fail (`artist.core.view.Policy`); None if such jobs
+        wait.
 
     Attributes
     ----------
@@ -39,6 +44,7 @@ class Transitions:
         note: Callable[[Event], None],
         first_delays_ns: Sequence[int],
         only_groups: bool,
+        shrunk: Callable[[Demand, int], int] | None = None,
     ) -> None:
         self._jobs = jobs
         self._machines = machines
@@ -46,7 +52,7 @@ class Transitions:
         self._note = note
         self._first_delays_ns = first_delays_ns
         self._stops: dict[int, tuple[Allocation, bool, bool]] = {}  # of stopped jobs: held; failed; saved
-        self._only_groups = only_groups
+        self._only_groups, self._shrunk = only_groups, shrunk
         self.changed: dict[int, Allocation | None] = {}
         self.placements = [0, 0, 0]
 
@@ -111,7 +117,44 @@ class Transitions:
         self._jobs.evictions[job] += 1
         return Stop(now, job, "evicted", self._jobs.done[job], lost_ns, cause)
 
+    def fail(self, job: int, now: int, cause: str, machines: Collection[int]) -> Stop | Change:
+        """Continue an elastic job on fewer GPUs if its policy shrinks it; else stop the job.
+
+        Parameters
+        ----------
+        machines
+            All that fail now, by the cause.
+        """
+        before, spec = self._jobs.held[job], self._jobs.template[job]
+        assert before is not None
+        after = self._rest(before, spec.demand, machines)
+        if after is None:
+            return self.evict(job, now, cause)
+        self._jobs.settle(job, now)
+        self._give_back(job, before)
+        self.changed.setdefault(job, before)
+        lost_ns = self._jobs.lost_ns[job]
+        self._jobs.cut_to_checkpoint(job)
+        self._jobs.resizes[job] += 1
+        self._machines.take(job, after)
+        self._jobs.held[job] = after
+        tier = tier_of(after, self._machines.cluster)
+        self.placements[tier] += 1
+        delay_ns = self._overheads.delay_ns("resize", spec, failed=True)
+        self._jobs.hold(job, after, tier, now, delay_ns)
+        return Change(now, job, after, "resize", delay_ns, self._jobs.lost_ns[job] - lost_ns, cause)
+
     # --- steps
+
+    def _rest(self, before: Allocation, demand: Demand, machines: Collection[int]) -> Allocation | None:
+        """Return the part of an allocation, beside machines that fail, with which a job goes on, if any."""
+        if self._shrunk is None or not demand.elastic or demand.fungible or before.group is not None:
+            return None
+        left = [s for s in before.slices if s.machine not in machines]
+        gpus = self._shrunk(demand, sum(s.gpus for s in left))
+        after = replace(before, slices=_first_gpus(left, gpus))
+        whole = demand.is_whole(after.gpu_map(), self._machines.cluster.rack_of)
+        return after if gpus in demand.targets() and gpus == after.gpus and whole else None
 
     def _give_back(self, job: int, allocation: Allocation) -> None:
         """Take a running job's allocation away."""
@@ -164,3 +207,13 @@ class Transitions:
             jobs.resizes[job] += 1
         delay_ns = self._overheads.delay_ns(change_type, spec)
         return Change(now, job, after, change_type, delay_ns, jobs.lost_ns[job] - lost_ns)
+
+
+def _first_gpus(slices: Sequence[Slice], gpus: int) -> tuple[Slice, ...]:
+    """Return a number of GPUs of some slices, of the largest ones first, with their CPUs and memory."""
+    kept = []
+    for s in sorted(slices, key=lambda s: (-s.gpus, s.machine)):
+        if here := min(s.gpus, gpus):
+            kept.append(Slice(s.machine, here, s.cpus * here // s.gpus, s.memory_bytes * here // s.gpus))
+            gpus -= here
+    return tuple(sorted(kept))

@@ -286,9 +286,12 @@ class FailureAccounts(Topic):
             account.delay = "overhead" if self._stopped.pop(event.job, None) is None else "recovery"
         else:
             self._advance(event.job, now)
-            account.lose(event.lost_ns, "lost_by_preemption")
+            account.lose(event.lost_ns, "lost_by_failure" if event.cause else "lost_by_preemption")
+            if event.cause:
+                account.failures += 1
+                self.stopped[event.cause] += 1
             if now + event.delay_ns > account.ready_ns:
-                account.delay = "overhead"
+                account.delay = "recovery" if event.cause else "overhead"
         account.ready_ns = max(account.ready_ns, now + event.delay_ns)
         self._leave(event.job, now)
         group = event.allocation.group

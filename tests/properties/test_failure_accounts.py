@@ -19,7 +19,9 @@ from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.placed import PlacedPerformance
 from artist.policies.basic.ordered import Ordered
 from artist.policies.dally.policy import Dally
+from artist.policies.lyra.policy import Lyra
 from artist.policies.muri.policy import Muri
+from artist.policies.pollux.policy import Pollux
 from artist.recording.costs import CostAccounts
 from artist.recording.failures import FailureAccounts
 from artist.recording.names import FAILURES
@@ -35,16 +37,19 @@ POLICIES = (
     lambda: Ordered(order="fifo"),
     lambda: Ordered(order="srtf", preemptive=True),
     lambda: Dally(lease_s=90),
+    lambda: Pollux(interval_s=20, generations=5),
+    lambda: Lyra(loaning=False),
     lambda: Muri(order="srsf", on_events=True, interval_s=None, loading="split", group_slowdown=FORMULA),
 )
 
 
 def random_causes(rng: random.Random) -> list[Cause]:
-    """Return failures of machines every six minutes, slow ones, and failures of racks and the cluster."""
+    """Return failures of machines every six minutes, slow and drained ones, and those of racks and all."""
     lemons = {"share": 0.3, "times": 3}
     return [
         Cause(cause="gpu", per_1000_days=240_000, repair_h=0.03, lemons=lemons),
         Cause(cause="link", per_1000_days=100_000, slow=rng.uniform(1, 4), repair="fixed", repair_h=0.04),
+        Cause(cause="ecc", per_1000_days=90_000, drain=True, slow=rng.choice((None, 2)), repair_h=0.03),
         Cause(cause="power", per_1000_days=50_000, scope="rack", repair="lognormal", repair_h=0.02),
         Cause(cause="site", per_1000_days=20_000, scope="cluster", repair="empirical", repair_h=(0.01, 0)),
     ]
@@ -52,12 +57,14 @@ def random_causes(rng: random.Random) -> list[Cause]:
 
 def random_job(number: int, rng: random.Random) -> JobSpec:
     gpus, at, stages = rng.choice((1, 1, 2, 3, 4, 6)), rng.uniform(0, 1000), (0.5, 1.5, 4.0, 1.0)
-    spec = job(f"j{number}", gpus, rng.randint(10, 800), at, iteration_s=sum(stages))
+    elastic = {"min_gpus": 1, "max_gpus": gpus + 2} if rng.random() < 0.4 else {}
+    spec = job(f"j{number}", gpus, rng.randint(10, 800), at, iteration_s=sum(stages), **elastic)
     return replace(spec, stages=Stages(*map(seconds_to_ns, stages)))
 
 
-def random_costs(rng: random.Random) -> Overheads:
-    return Overheads(
+def random_costs(rng: random.Random, failures: Failures) -> Overheads:
+    every_s = rng.choice((15.0, 50.0, "daly"))
+    costs = Overheads(
         start_s=rng.choice((0, 3)),
         restart_s=rng.choice((0, 11.1)),
         resume_s=1,
@@ -65,9 +72,10 @@ def random_costs(rng: random.Random) -> Overheads:
         recover_s=rng.choice((None, 9)),
         on_stop="lose_since_checkpoint",
         on_preemption=rng.choice((None, "save")),
-        checkpoint_every_s=rng.choice((15.0, 50.0)),
-        checkpoint_write_s=rng.choice((0, 3.1)),
+        checkpoint_every_s=every_s,
+        checkpoint_write_s=3.1 if every_s == "daly" else rng.choice((0, 3.1)),
     )
+    return costs.under(failures.of_gpus_per_s)
 
 
 def random_run(seed: int) -> tuple[FailureAccounts, RunResult, Cluster, CostAccounts]:
@@ -85,13 +93,14 @@ def random_run(seed: int) -> tuple[FailureAccounts, RunResult, Cluster, CostAcco
     by_arrival = sorted(jobs, key=lambda spec: spec.submit_ns)
     accounts = FailureAccounts(by_arrival, cluster)
     costs = CostAccounts(by_arrival, cluster, RATES)
+    failures = Failures(random_causes(rng), cluster, seed, check_s=rng.choice((0, 40)))
     engine = Engine(
         jobs,
         cluster,
         rng.choice(POLICIES)(),
         PlacedPerformance(ZeroModel(), None, None, None, interleaved=clock, network_stage="table"),
-        overheads=random_costs(rng),
-        failures=Failures(random_causes(rng), cluster, seed),
+        overheads=random_costs(rng, failures),
+        failures=failures,
         stop=StopRule(time_ns=seconds_to_ns(rng.choice((600, 20_000)))),
         observers=[accounts, costs],
     )
@@ -114,7 +123,8 @@ def test_gpu_time_by_cause_sums_exactly(seed: int) -> None:
     assert gpu_ns["shared"] == result.group_gpu_ns
     for number, alone_ns in enumerate(result.columns["gpu_held_alone_ns"].tolist()):
         assert sum(accounts.of_job(number).values()) == alone_ns
-    assert sum(accounts.stopped.values()) <= result.columns["evictions"].sum()
+    shrunk = result.columns["resizes"].sum()
+    assert sum(accounts.stopped.values()) <= result.columns["evictions"].sum() + shrunk
 
 
 @pytest.mark.parametrize("seed", range(N_RUNS))

@@ -3,12 +3,13 @@
 import pytest
 
 from artist.core.cluster import CapacityEvent
+from artist.core.events import Change, Stop
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.policies.basic.ordered import Ordered
 from artist.recording.failures import FailureAccounts
 from artist.recording.names import FAILURES
-from artist.testing.tiny import PlainPerformance, job, tiny_cluster
+from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
 
 
@@ -31,7 +32,9 @@ def causes(jobs, machines, events, policy=None, **overheads):
     held_s = [ns / NS_PER_S for ns in result.columns["gpu_held_alone_ns"].tolist()]
     by_job = sum(column for name, column in columns.items() if name.endswith("_gpu_s"))
     assert by_job.tolist() == pytest.approx(held_s, abs=1e-6)
-    assert columns["failures"].tolist() == result.columns["evictions"].tolist()
+    shrunk = summary["stops"] - sum(result.columns["evictions"].tolist())
+    assert sum(columns["failures"].tolist()) == summary["stops"]
+    assert 0 <= shrunk <= sum(result.columns["resizes"].tolist())
     return summary, {cause: ns / NS_PER_S for cause, ns in summary["gpu_ns"].items() if ns}
 
 
@@ -94,3 +97,69 @@ def test_idle_gpus_of_a_draining_machine_repairs_and_health_checks_are_apart():
     assert gpu_s == {"useful": 26, "draining": 7, "repair": 10, "check": 2, "idle": 27}
     assert summary["causes"] == {"ecc": {"failures": 1, "stops": 0}}
     assert summary["availability"] == (72 - 12) / 72
+
+
+class Shrinking(Scripted):
+    """Places job 0 at first, lets it go on with at most so many GPUs, and looks for it in the news."""
+
+    def __init__(self, *held, at_most=99):
+        super().__init__({0: lambda view, plan: plan.place(0, on(*held))})
+        self.at_most, self.news = at_most, []
+
+    def shrunk(self, demand, gpus):
+        return max((n for n in demand.targets() if n <= min(gpus, self.at_most)), default=0)
+
+    def decide(self, view):
+        self.news += [e for e in view.news if isinstance(e, Change | Stop)]
+        return super().decide(view)
+
+
+def test_an_elastic_job_goes_on_with_the_machines_left_after_a_recovery():
+    """3 of 20 iterations on 6 GPUs and 0.5 s lost; 2 s of recovery, 17 x 1.5 s on 4 GPUs: 31 s.
+
+    Of 6 x 31 = 186 GPU-s 3 x 6 + 25.5 x 4 = 120 are useful, 3 lost, 8 recovery, 2 x 20 repair, 15 idle.
+    """
+    policy = Shrinking((0, 2), (1, 2), (2, 2))
+    job_a = job("a", 6, 20, min_gpus=2, max_gpus=6, step=2)
+    fails = event(3.5, "fail", 0, cause="gpu", repair_ns=seconds_to_ns(20))
+    summary, gpu_s = causes([job_a], 3, [fails], policy, recover_s=2, resize_s=9)
+    assert gpu_s == {"useful": 120, "lost_by_failure": 3, "recovery": 8, "repair": 40, "idle": 15}
+    assert summary["causes"] == {"gpu": {"failures": 1, "stops": 1}}
+    (change,) = policy.news
+    assert (change.type, change.allocation, change.cause) == ("resize", on((1, 2), (2, 2)), "gpu")
+
+
+@pytest.mark.parametrize(
+    ("unit", "at_most", "left"),
+    [((0,), 2, {1: 2}), ((0, 1), 99, {2: 2}), ((0, 1, 2), 99, None), ((0,), 1, None)],
+)
+def test_the_policy_and_the_unit_that_fails_decide_on_the_size(unit, at_most, left):
+    """Of 2 + 2 + 2 GPUs: at most 2, those of a rack less, and none where all fail or 2 are too many."""
+    policy = Shrinking((0, 2), (1, 2), (2, 2), at_most=at_most)
+    job_a = job("a", 6, 20, min_gpus=2, max_gpus=6, step=2)
+    more = {"cause": "gpu", "repair_ns": seconds_to_ns(20), "unit": unit}
+    policy._script |= {seconds_to_ns(40): lambda view, plan: view.allocation(0) or policy.place(plan)}
+    policy.place = lambda plan: plan.place(0, on((0, 2), (1, 2), (2, 2)))
+    causes([job_a], 3, [event(3.5, "fail", machine, **more) for machine in unit], policy)
+    first = policy.news[0]
+    assert (first.allocation.gpu_map() if isinstance(first, Change) else None) == left
+
+
+def test_the_largest_parts_stay_with_their_cpus():
+    """Of 2 + 2 + 1 GPUs the last fails: 3 of 1, 3 or 5 stay, two of m0 and one of m1 with half its CPUs."""
+    policy = Shrinking((0, 2, 4), (1, 2, 4), (2, 1, 2))
+    job_a = job("a", 5, 20, min_gpus=1, max_gpus=5, step=2)
+    cluster = tiny_cluster(3, cpus=4)
+    fails = [event(3, "fail", 2, cause="gpu", repair_ns=seconds_to_ns(20))]
+    run_checked([job_a], cluster, policy, failures=fails)
+    assert policy.news[0].allocation == on((0, 2, 4), (1, 1, 2))
+
+
+def test_a_job_whose_rest_is_in_no_segments_waits():
+    """Segments of 4 GPUs on racks of 2 x 2: without m0, 2 + 2 GPUs of the largest parts are in two racks."""
+    policy = Shrinking(*((machine, 2) for machine in range(4)))
+    job_a = job("a", 8, 20, min_gpus=4, max_gpus=8, step=4, segment=4)
+    policy._script |= {seconds_to_ns(40): lambda view, plan: plan.place(0, on((0, 2), (1, 2)))}
+    fails = [event(3, "fail", 0, cause="gpu", repair_ns=seconds_to_ns(20))]
+    run_checked([job_a], tiny_cluster(4, per_rack=2), policy, failures=fails)
+    assert isinstance(policy.news[0], Stop)

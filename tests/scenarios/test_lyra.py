@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from artist.core.cluster import Cluster, Machine
+from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Start, Stop
 from artist.errors import StuckError
 from artist.performance.effects.compute import Compute
@@ -13,6 +13,7 @@ from artist.performance.placed import PlacedPerformance
 from artist.policies.basic.ordered import Ordered
 from artist.policies.lyra.policy import Lyra
 from artist.testing.tiny import job, run_checked, seconds
+from artist.units import seconds_to_ns
 from artist.workload.signals import Series
 from netmodels.models.zero import ZeroModel
 
@@ -425,3 +426,20 @@ def test_an_order_that_ages_ranks_elastic_jobs_at_base_demand():
     elastic = {"min_gpus": 2, "max_gpus": 8, "step": 2}
     jobs = [job("a", 8, 10), job("e", 8, 30, 1, **elastic), job("b", 8, 60, 2)]
     assert [place[:2] for place in trained(jobs, order=Shortest())[1]] == [(0, 0), (10, 2), (70, 1)]
+
+
+def test_an_elastic_job_falls_back_to_its_base_and_grows_again_where_a_machine_fails():
+    """Of 8 on two machines 4 are left at 10 s, at which it has its base of 2 and all 4; m1 is back at 50 s.
+
+    10 of 40 iterations on 8 GPUs, 20 more of 2 s to 50 s, 10 of 1 s to 60 s. An inelastic job would wait.
+    """
+    fails = [CapacityEvent(seconds_to_ns(10), "fail", 1, cause="gpu", repair_ns=seconds_to_ns(40))]
+    elastic = {"min_gpus": 2, "max_gpus": 8, "step": 2}
+    policy = Lyra(loaning=False, headroom=0)
+    compute = PlacedPerformance(ZeroModel(), None, None, no_profile)
+    result, events = run_checked(
+        [job("e", 8, 40, **elastic)], pools(2, 0, 4), policy, compute, failures=fails
+    )
+    changes = [(e.time_ns / 1e9, e.cause, e.allocation.gpus) for e in events if isinstance(e, Change)]
+    assert changes == [(10, "gpu", 2), (10, "", 4), (50, "", 8)]
+    assert seconds(result, "finish_ns") == [60]

@@ -226,3 +226,13 @@ def test_the_seed_decides_among_equals():
 
     assert run(0) == run(0)
     assert run(0) != run(1)
+
+
+def test_a_job_goes_on_with_the_gpus_that_a_failure_leaves():
+    """10 of 40 iterations by 10 s on 4 GPUs, m1 down until 100 s: 30 x 2 s on the other 2, to 70 s."""
+    fails = [CapacityEvent(seconds_to_ns(10), "fail", 1, cause="gpu", repair_ns=seconds_to_ns(90))]
+    jobs = [job("a", 4, 40, min_gpus=2, max_gpus=4, step=2)]
+    result, events = run_checked(jobs, tiny_cluster(2), Pollux(), failures=fails)
+    assert gpus(events, 0) == {0: 4, 10: 2}
+    assert seconds(result, "finish_ns") == [70]
+    assert seconds(result, "evictions") == [0]

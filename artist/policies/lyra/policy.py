@@ -37,7 +37,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from artist.core.cluster import Cluster, Machine
-from artist.core.events import Arrival, Finish, MachineEvent, Stop
+from artist.core.events import Arrival, Change, Finish, MachineEvent, Stop
 from artist.core.job import Demand, JobSpec
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, Signal
@@ -121,6 +121,11 @@ class Lyra:
         types = demand.gpu_types or {machine.gpu_type for machine in training}
         return base, training + [machine for machine in lent if demand.fungible or machine.gpu_type in types]
 
+    def shrunk(self, demand: Demand, gpus: int) -> int:
+        """Return the GPUs of the base workers if a failure leaves them; the job may grow again at once."""
+        base = self._base_of(demand).gpus
+        return base if self._elastic and base <= gpus else 0
+
     def decide(self, view: ClusterView) -> Plan:
         """Move machines and ask to be called again at once, or start jobs and let others grow or shrink."""
         self._look(view)
@@ -147,6 +152,11 @@ class Lyra:
             if isinstance(event, Finish | Stop):
                 self._left(event.job, self._workers.end(event.job))
                 room = True
+            if isinstance(event, Change):
+                held = self._workers.end(event.job)
+                self._left(event.job, held)
+                self._workers.start(event.job, held.demand, event.allocation)
+                self._extra.enter(event.job)
             if isinstance(event, Arrival | Stop):
                 self._wait(view, event.job)
         if machines:

@@ -8,7 +8,7 @@ import numpy as np
 from artist.core.arrays import Floats, Ints
 from artist.core.buckets import ALL, members_of, set_of
 from artist.core.cluster import DEFAULT_POOL, Allocation, Cluster, Group, Slice
-from artist.core.events import Arrival, Event, Finish, MachineEvent, Stop
+from artist.core.events import Arrival, Change, Event, Finish, MachineEvent, Stop
 from artist.core.plan import Plan
 from artist.core.view import JobColumns, Policy
 from artist.errors import PlanError
@@ -85,6 +85,11 @@ class Partition:
             job = self.here[event.job]
             self.waiting[job] = None
             self.news.append(replace(event, job=job))
+        elif isinstance(event, Change):
+            slices = tuple(s._replace(machine=self._machine_here[s.machine]) for s in event.allocation.slices)
+            job = self.here[event.job]
+            self._placed[job] = held = replace(event.allocation, slices=slices)
+            self.news.append(replace(event, job=job, allocation=held))
         elif isinstance(event, MachineEvent):
             self.awaited_gpus = 0  # as of all that is neither arrival nor finish
             here = self._machine_here[event.machine]

@@ -125,6 +125,10 @@ class Pollux:
         self._table = SpeedupTable()
         self._expected = cache(_expected)
 
+    def shrunk(self, demand: Demand, gpus: int) -> int:
+        """Return the most GPUs that a job may hold of those that a failure leaves it."""
+        return max((count for count in demand.targets() if count <= gpus), default=0)
+
     def decide(self, view: ClusterView) -> Plan:
         """Divide the GPUs again if jobs or machines have come or gone."""
         plan = view.plan()

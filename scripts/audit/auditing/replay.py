@@ -175,18 +175,24 @@ class Replay:
         account.before = frozenset(account.held)
         failed = reason == "evicted" and any(not self.present[name] for name in self._reach(account))
         self._release(now, account)
-        account.stopped = "failed" if failed else "saved" if account.asked.saves else ""
-        if account.stopped == "saved":
+        account.stopped = "saved" if account.asked.saves and not failed else ""
+        if failed:
+            self._fail(account)
+        elif account.stopped == "saved":
             account.save()
-        elif failed or not account.keeps:
+        elif not account.keeps:
             account.lose_to_checkpoint()
         if failed:
-            account.failures += 1
-            self.stopped[self._cause] += 1
             self._hit[account.name] = account.asked.gpus
         account.count(reason)
         account.state, account.since_ns = "waiting", now
         self._waiting += 1
+
+    def _fail(self, account: Account) -> None:
+        account.stopped = "failed"
+        account.lose_to_checkpoint()
+        account.failures += 1
+        self.stopped[self._cause] += 1
 
     @staticmethod
     def _reach(account: Account) -> list[str]:
@@ -206,25 +212,29 @@ class Replay:
         self._check_open(now, account, shares)
         if account.state == "running":
             account.advance(now)
-            if kind == "migrate" and not account.keeps:
+            if kind == "resize" and not all(self.present[name] for name in account.held):
+                self._fail(account)
+            elif kind == "migrate" and not account.keeps:
                 account.lose_iteration()
         else:
             self._start(now, account)
         account.count("starts" if kind in STARTS else kind)
-        delay_ns = (account.asked.delays_ns or {}).get(kind, 0)
-        if kind in STARTS:
-            account.delay = "recovery" if account.stopped == "failed" else "overhead"
-            if account.stopped == "failed" and self._recover_s is not None:
-                delay_ns = to_ns(self._recover_s)
-            delay_ns += self._write_ns * (account.stopped == "saved")
-            account.stopped = ""
-            self._hit.pop(account.name, None)
-        elif now + delay_ns > account.ready_ns:
-            account.delay = "overhead"
-        account.ready_ns = max(account.ready_ns, now + delay_ns)
+        self._delay(now, kind, account)
         account.tier = self._tier(shares)
         self.placements[TIERS[account.tier]] += kind != "retune"
         self._take(account, shares, owned)
+
+    def _delay(self, now: int, kind: str, account: Account) -> None:
+        """Set the time from which a job gets on, and what it is busy with until then."""
+        delay_ns, failed = (account.asked.delays_ns or {}).get(kind, 0), account.stopped == "failed"
+        if failed and self._recover_s is not None:
+            delay_ns = to_ns(self._recover_s)
+        delay_ns += self._write_ns * (account.stopped == "saved")
+        if kind in STARTS or now + delay_ns > account.ready_ns:
+            account.delay = "recovery" if failed else "overhead"
+        account.stopped = ""
+        self._hit.pop(account.name, None)
+        account.ready_ns = max(account.ready_ns, now + delay_ns)
 
     def _start(self, now: int, account: Account) -> None:
         self._quotas.start(now, account)
