@@ -19,6 +19,7 @@ from artist.app.outputs import check_outputs
 from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
 from artist.pricing.placements import parse_shape, tier_shapes
+from artist.pricing.plans import RolePrice, plan_csv, plan_table, price_plans
 from artist.pricing.price import CollectivePrice, Price, price_collectives, price_iterations
 from artist.pricing.tables import (
     collective_csv,
@@ -31,21 +32,33 @@ from artist.pricing.tables import (
 from artist.pricing.together import JobPrice, LinkPrice, parse_jobs, price_together
 from artist.run.build import build_network, check_packets, network_profiles
 from artist.run.config import NetworkConfig
-from netmodels.api import NcclCollective, Profile, Shape, Topology, load_topology, profile_names, too_large
+from netmodels.api import (
+    NcclCollective,
+    Plan,
+    Profile,
+    Shape,
+    Topology,
+    load_topology,
+    profile_names,
+    too_large,
+)
+from netmodels.llm.mapping import RankMapping
 
 _FILES = ("csv", "plot", "draw")
 _GROUPS = ("topology", "network")
 _LISTS = (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP, ValueType.RANGE_SWEEP)
-_OWN_COLUMNS = ("model", "shape", "gpus", "collective", "bytes")  # of every row
+_OWN_COLUMNS = ("model", "shape", "gpus", "collective", "bytes", "plan")  # of every row
 _ASKED = {  # option that asks, in order: options that it reads, and the reason that it reads no other
     "draw": (("racks", "machine_type"), "a picture shows the fabric alone"),
     "jobs": (("compute_scale", "contention_packets", "csv"), "jobs are priced by themselves"),
     "collective": (("gpus", "shape", "bytes", "csv"), "a collective is priced by itself"),
+    "plan": (("model", "mapping", "gpus", "shape", "csv"), "a plan is of a language model on a placement"),
 }
 _NEEDS = {  # options that are read only beside another
     "racks": ("only a picture shows it", "draw=FILE beside it"),
     "machine_type": ("only a picture shows it", "draw=FILE beside it"),
     "contention_packets": ("only jobs that share links are followed", "jobs=[...] beside it"),
+    "mapping": ("only a plan has ranks to assign", "plan='tp8 pp4' beside it"),
     "bytes": ("only a collective has a size of its own", "collective=NAME beside it"),
 }
 _EXAMPLES = """\
@@ -56,6 +69,7 @@ _EXAMPLES = """\
   artist-network collective=all_reduce bytes=1e6,1e9 network.system.collectives=nccl,astra_sim
   artist-network network.system.preset=machines,papers       collectives as libraries run them, or ASTRA-sim
   artist-network network=all                                 every network model at hand, side by side
+  artist-network model=Llama3-70B plan='tp8 pp4 vp5 mb1 gb64' gpus=64    a language model, by role
   artist-network draw=fabric.png topology=cloud_ethernet
 """
 
@@ -73,6 +87,8 @@ class PriceConfig(Strict):
     contention_packets: Annotated[StrictInt, Field(ge=0)] | None
     collective: NcclCollective | None = None
     bytes: StrictFloat | StrictInt = Field(ge=1, le=1e15)
+    plan: str | None = None
+    mapping: RankMapping = "whole"
     csv: Path | None = None
     plot: Path | None = None
     draw: Path | None = None
@@ -124,6 +140,12 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         print(collective_table(collectives, swept))
         if first.csv is not None:
             save(collective_csv(collectives, swept).encode(), first.csv, "csv")
+        return
+    if first.plan is not None:
+        planned, notes = zip(*(_plans(point) for point in points), strict=True)
+        print(plan_table(list(chain(*planned)), list(chain(*notes)), swept))
+        if first.csv is not None:
+            save(plan_csv(list(chain(*planned)), swept).encode(), first.csv, "csv")
         return
     prices = list(chain.from_iterable(_iterations(point) for point in points))
     print(price_table(prices, swept))
@@ -231,6 +253,14 @@ def _iterations(point: Point) -> list[Price]:
             if _holds(one, machines, point.topology, skip=model == "all"):
                 profiles.append(one.scaled(point.config.compute_scale))
     return price_iterations(profiles, shapes, network, point.topology, system, point.lead)
+
+
+def _plans(point: Point) -> tuple[list[RolePrice], list[str]]:
+    network, system = build_network(point.config.network, point.topology, point.named)
+    plan = Plan.parse(point.config.plan or "")
+    models = [str(model) for model in _listed(point.config.model)]
+    place = _shapes(point), network, point.topology, system
+    return price_plans(models, plan, point.config.mapping, *place, point.lead)
 
 
 def _holds(profile: Profile, machines: Iterable[str], topology: Topology, *, skip: bool) -> bool:

@@ -63,6 +63,9 @@ class Architecture:
         object.__setattr__(self, "head_size", self.head_size or self.hidden // self.heads)
         object.__setattr__(self, "latent", tuple(self.latent))
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def expert_layers(self) -> int:
         """Layers with experts."""

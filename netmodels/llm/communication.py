@@ -26,7 +26,7 @@ import numpy as np
 from netmodels.fabric.nccl import NcclFabric
 from netmodels.fabric.shape import TIERS, Shape, Tier
 from netmodels.llm.architecture import Architecture
-from netmodels.llm.mapping import Mapping, Pieces, pieces_of
+from netmodels.llm.mapping import Pieces, RankMapping, pieces_of
 from netmodels.llm.plan import Plan, Role
 from netmodels.llm.work import held_by, work_of
 from netmodels.nccl.model import NcclCollective, collective_us
@@ -110,7 +110,11 @@ class Priced(NamedTuple):
 
 
 def priced(
-    architecture: Architecture, plan: Plan, mapping: Mapping, shape: Shape, fabrics: tuple[NcclFabric, ...]
+    architecture: Architecture,
+    plan: Plan,
+    mapping: RankMapping,
+    shape: Shape,
+    fabrics: tuple[NcclFabric, ...],
 ) -> dict[Role, Priced]:
     """Return the time of each role's collectives, alone.
 

@@ -39,6 +39,8 @@ class Fitted(NamedTuple):
         Time of a layer that depends on no size, forward.
     hidden_tp, hidden_ep, hidden_dp
         Fraction of a role's collectives that compute can hide.
+    straggling
+        Part by which a step is longer with each doubling of the GPUs beyond 8: all wait for the slowest.
     """
 
     grouped: float
@@ -49,6 +51,7 @@ class Fitted(NamedTuple):
     hidden_tp: float
     hidden_ep: float
     hidden_dp: float
+    straggling: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ def _file() -> dict[str, Any]:
 
 @cache
 def gpu_of(gpu_type: str, precision: str) -> Gpu:
-    """Return the speeds of a GPU type in a precision.
+    """Return the speeds of a GPU type in a precision, as Megatron's software reaches them.
 
     Raises
     ------
@@ -105,8 +108,8 @@ def gpu_of(gpu_type: str, precision: str) -> Gpu:
     return gpu_in(_file(), gpu_type, precision)
 
 
-def gpu_in(content: Mapping[str, Any], gpu_type: str, precision: str) -> Gpu:
-    """Return the speeds of a GPU type in a precision from the content of a file as `gpus.yaml`."""
+def gpu_in(content: Mapping[str, Any], gpu_type: str, precision: str, software: str = "") -> Gpu:
+    """Return the speeds from the content of a file as `gpus.yaml`; `software`: one that has factors there."""
     if gpu_type not in content["gpus"]:
         allowed = allowed_names(gpu_type, content["gpus"])
         what = "no training was measured on this GPU"
@@ -118,10 +121,11 @@ def gpu_in(content: Mapping[str, Any], gpu_type: str, precision: str) -> Gpu:
     if base is None or precision not in entry["peak"]:
         what = f"no training was measured on {gpu_type} in this precision"
         raise InputError(what, where="plan", found=precision, allowed=", ".join(products))
+    slower = fitted.pop("software").get(software, {"products": 1.0, "attention": 1.0})
     half = entry["peak"].get("bf16", entry["peak"].get("fp16"))
     return Gpu(
-        1e3 * entry["peak"][precision] * base,
-        1e3 * half * attention,
+        1e3 * entry["peak"][precision] * base * slower["products"],
+        1e3 * half * attention * slower["attention"],
         entry["memory_gb_s"] * fitted["memory"],
         Fitted(**fitted),
     )

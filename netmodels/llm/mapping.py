@@ -8,18 +8,19 @@ A mapping is a rule on the sorted shape, so that equal shapes have equal prices:
     round_robin  a rank in each machine in turn, as the worst case
 """
 
-from collections.abc import Mapping as Dict
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from netmodels.collectives.algorithms import Ints
 from netmodels.fabric.shape import Shape
 from netmodels.llm.plan import Plan, Role
-from netmodels.nccl.model import Place
+from netmodels.nccl.model import Floats, Place
 
-Mapping = Literal["whole", "order", "round_robin"]
+RankMapping = Literal["whole", "order", "round_robin"]
 
 
 class Pieces(NamedTuple):
@@ -39,7 +40,7 @@ class Pieces(NamedTuple):
     rack_share: float
 
 
-def seats(plan: Plan, mapping: Mapping, shape: Shape) -> tuple[Ints, Ints]:
+def seats(plan: Plan, mapping: RankMapping, shape: Shape) -> tuple[Ints, Ints]:
     """Return the machine of each rank, and the rack of each machine, of shapes (gpus,) and (machines,)."""
     counts = np.array([count for rack in shape for _, count in rack])
     racks = np.repeat(np.arange(len(shape)), [len(rack) for rack in shape])
@@ -52,7 +53,7 @@ def seats(plan: Plan, mapping: Mapping, shape: Shape) -> tuple[Ints, Ints]:
 
 
 @lru_cache(maxsize=16_384)
-def pieces_of(plan: Plan, mapping: Mapping, shape: Shape) -> Dict[Role, tuple[Pieces, ...]]:
+def pieces_of(plan: Plan, mapping: RankMapping, shape: Shape) -> Mapping[Role, tuple[Pieces, ...]]:
     """Return the distinct groups of each role that has more than one member, the worst share of each."""
     machine, rack = seats(plan, mapping, shape)
     groups = plan.groups(len(machine))
@@ -60,35 +61,48 @@ def pieces_of(plan: Plan, mapping: Mapping, shape: Shape) -> Dict[Role, tuple[Pi
 
 
 def _pieces(machines: Ints, racks: Ints) -> tuple[Pieces, ...]:
-    """Return the distinct groups of a role; `machines`: of the members, shape (groups, members)."""
+    """Return the distinct groups of a role; `machines`: of the members, shape (groups, members).
+
+    Groups on equal numbers of machines and racks, with equal least and most GPUs in one and equal shares of
+    ports, cost the same: one of each kind is enough.
+    """
     total = len(racks)
-    keys = np.arange(len(machines))[:, None] * total + machines
-    counts = np.bincount(keys.ravel(), minlength=len(machines) * total).reshape(-1, total)
-    starts = np.searchsorted(racks, np.arange(racks[-1] + 1))
-    by_rack = np.add.reduceat(counts, starts, axis=1)
-    leaves = np.count_nonzero(counts, axis=1) > 1
-    beyond = np.count_nonzero(by_rack, axis=1) > 1
-    machine_load, rack_load = counts[leaves].sum(axis=0), by_rack[beyond].sum(axis=0)
-    machine_share = _worst(counts, machine_load, leaves)
-    rack_share = _worst(by_rack, rack_load, beyond)
-    # Groups of equal sorted counts and shares cost the same: one of each kind is enough.
-    kinds = np.column_stack([np.sort(counts, axis=1), np.sort(by_rack, axis=1), machine_share, rack_share])
-    weights = np.random.default_rng(0).random(kinds.shape[1])
-    _, first = np.unique(kinds @ weights, return_index=True)
+    offsets = np.arange(len(machines))[:, None] * total
+    counts = np.bincount((offsets + machines).ravel(), minlength=len(machines) * total).reshape(-1, total)
+    used = counts > 0
+    beyond = np.zeros(len(counts), dtype=bool)
+    by_rack, racks_used = counts, used
+    if racks[-1]:
+        by_rack = np.add.reduceat(counts, np.searchsorted(racks, np.arange(racks[-1] + 1)), axis=1)
+        racks_used = by_rack > 0
+        beyond = racks_used.sum(axis=1) > 1
+    spread = used.sum(axis=1)
+    machine_share = _least_share(counts, used, spread > 1)
+    rack_share = _least_share(by_rack, racks_used, beyond)
+    least, most = np.where(used, counts, total + len(counts)).min(axis=1), counts.max(axis=1)
+    kinds = np.array([spread, racks_used.sum(axis=1) * beyond, least, most, machine_share, rack_share])
+    _, first = np.unique(_WEIGHTS @ kinds, return_index=True)
     return tuple(
         Pieces(_place(counts[group], racks), float(machine_share[group]), float(rack_share[group]))
         for group in first.tolist()
     )
 
 
-def _worst(counts: Ints, load: Ints, crossing: Ints) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+_WEIGHTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0])  # independent, so that equal sums are equal kinds
+
+
+def _least_share(counts: Ints, used: npt.NDArray[np.bool_], crossing: npt.NDArray[np.bool_]) -> Floats:
     """Return the least share of a port among those that a group uses, shape (groups,); 1 if it uses none."""
-    shares = np.where(counts > 0, counts / np.maximum(load, 1), 1.0).min(axis=1)
+    if not crossing.any():
+        return np.ones(len(counts))
+    load = np.maximum(counts[crossing].sum(axis=0), 1)
+    shares: Floats = np.where(used, counts / load, 1.0).min(axis=1)
     return np.where(crossing, shares, 1.0)
 
 
 def _place(counts: Ints, racks: Ints) -> Place:
     place: dict[int, list[int]] = {}
-    for machine in np.flatnonzero(counts).tolist():
-        place.setdefault(int(racks[machine]), []).append(int(counts[machine]))
+    members = np.flatnonzero(counts)
+    for rack, count in zip(racks[members].tolist(), counts[members].tolist(), strict=True):
+        place.setdefault(rack, []).append(count)
     return tuple(tuple(rack) for rack in place.values())

@@ -121,6 +121,9 @@ class Plan:
         if self.vp > 1 and self.pp == 1:
             raise _wrong(self, "virtual stages without a pipeline", f"vp{self.vp}", "vp with pp2 or more")
 
+    def __hash__(self) -> int:
+        return hash((self.tp, self.pp, self.cp, self.ep, self.vp, self.micro_batch, self.batch))
+
     @classmethod
     def parse(cls, text: str, **settings: object) -> Self:
         """Return the plan that a text such as `tp8 pp4 vp5 mb1` describes.

@@ -16,7 +16,7 @@ from netmodels.inputs.errors import InputError
 from netmodels.llm.architecture import Architecture, architecture_record, get_architecture
 from netmodels.llm.communication import Priced, priced
 from netmodels.llm.compute import Gpu, gpu_of
-from netmodels.llm.mapping import Mapping
+from netmodels.llm.mapping import RankMapping
 from netmodels.llm.plan import Plan, Role, plan_record
 from netmodels.llm.step import Step, free_ns, step_of
 from netmodels.llm.work import activation_bytes, state_bytes
@@ -44,7 +44,7 @@ class Program:
     plan: Plan
     gpu_type: str
     speed: float
-    mapping: Mapping
+    mapping: RankMapping
 
     def record(self) -> list[object]:
         """Return all that answers depend on as plain values, for digests."""
@@ -138,7 +138,7 @@ def language_profile(
     plan: Plan,
     gpu_type: str = "H100",
     speed: float = 1.0,
-    mapping: Mapping = "whole",
+    mapping: RankMapping = "whole",
 ) -> Profile:
     """Return the profile of a language model's training.
 

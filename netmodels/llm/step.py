@@ -10,11 +10,13 @@ With m micro batches on p stages of v virtual ones and L layers per GPU,
     dp       the excess of gradients and weights over hidden_dp of one micro batch's backward and forward
              pass, and at least the part of one of L layers, which nothing hides; with full sharding that part
     update   Adam's
+    all of it but messages between stages, times 1 + straggling log2(GPUs / 8) on more than 8 GPUs
 
 Communication of the same direction and layer runs one after the other.
 """
 
 from collections.abc import Mapping
+from math import log2
 from typing import NamedTuple
 
 from netmodels.llm import schedule
@@ -117,6 +119,7 @@ def _total(
     stages = [*([stage] * (plan.pp - 1)), last]
     micro_batches = plan.micro_batches(gpus)
     total = schedule.compute_ns(stages, micro_batches, plan.vp) + tail + times.update
+    total *= 1 + fitted.straggling * log2(max(1.0, gpus / 8))
     if plan.pp > 1:
         total += schedule.sends_ns(pp.forward_ns, plan.pp, micro_batches, plan.vp)
     return total

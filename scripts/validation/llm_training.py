@@ -92,6 +92,11 @@ GPU_TYPES = (  # how a source's name starts, GPU type, memory in GB
     ("H200", "H200", 141),
     ("V100", "V100", 16),
 )
+VIRTUAL = {  # stages per GPU where a row has none: arXiv 2402.15627, section 6.1; a layer each: 2407.21783
+    "MegaScale": 6,
+    "Megatron-LM": 6,
+    "Meta in-house": 8,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,7 @@ class Row:
     memory_bytes: float
     measured_s: float
     release: str
+    software: str
     roles: dict[Role, Priced]
 
     @property
@@ -154,7 +160,8 @@ def _row(number: int, entry: dict[Any, Any]) -> Row | None:
     shape, nccl = place_of(gpu_type, str(entry["network"]), gpus)
     roles = priced(architecture, plan, "whole", shape, (nccl,))
     release = str(entry["framework"])
-    return Row(number, architecture, plan, gpus, gpu_type, 1e9 * memory, seconds, release, roles)
+    software = "pytorch" if any(word in release for word in ("FSDP", "torchtitan", "ZeRO-3")) else "megatron"
+    return Row(number, architecture, plan, gpus, gpu_type, 1e9 * memory, seconds, release, software, roles)
 
 
 def architecture_of(model: str) -> Architecture | None:
@@ -175,6 +182,9 @@ def plan_of(entry: dict[Any, Any]) -> Plan:
         return 1 if pd.isna(entry[name]) else int(entry[name])
 
     framework, sharded = str(entry["framework"]), str(entry["fsdp"])
+    virtual = number("vp")
+    if pd.isna(entry["vp"]) and number("pp") > 1:
+        virtual = VIRTUAL.get(framework, 1)
     sharding: Any = "optimizer"
     if sharded in ("FULL_SHARD", "ZeRO-3") or (sharded.isdigit() and int(sharded) > 0):
         sharding = "full"
@@ -194,7 +204,7 @@ def plan_of(entry: dict[Any, Any]) -> Plan:
         pp,
         cp,
         number("ep"),
-        vp=number("vp"),
+        vp=virtual,
         micro_batch=micro,
         batch=batch,
         sequence=int(entry["seq_len"]),
@@ -241,7 +251,7 @@ def content() -> dict[str, Any]:
 def place_of(gpu_type: str, network: str, gpus: int) -> tuple[Shape, NcclFabric]:
     """Return the placement of a run on whole machines, and NCCL's parameters of its fabric."""
     if gpu_type in ("GB200", "GB300"):
-        machines, per_rack = 4, 18
+        machines, per_rack = 4, 16  # recipes use 64 of the 72 GPUs of a domain
         port = 50 if gpu_type == "GB200" else 100
         nccl = derived((_tier(900, 300), _tier(900, 300), _tier(port, 1350)))
     else:
@@ -277,7 +287,16 @@ def _tier(gb_s: float, latency_ns: float) -> tuple[Dimension]:
 
 # --- the fit
 
-NAMES = ("grouped", "memory", "passes", "routed_passes", "layer_us", "hidden_tp", "hidden_ep", "hidden_dp")
+NAMES = (
+    "grouped",
+    "layer_us",
+    "passes",
+    "straggling",
+    "routed_passes",
+    "hidden_tp",
+    "hidden_ep",
+    "hidden_dp",
+)
 FRACTIONS = ("hidden_tp", "hidden_ep", "hidden_dp")
 
 
@@ -288,7 +307,11 @@ def parameters() -> list[tuple[str, ...]]:
         ("products", name, precision) for name in fitted["products"] for precision in fitted["products"][name]
     ]
     paths += [("attention", name) for name in fitted["attention"]]
-    return [*paths, *((name,) for name in NAMES if name != "memory")]
+    return [
+        *paths,
+        *((name,) for name in NAMES),
+        *(("software", name, which) for name in fitted["software"] for which in ("products", "attention")),
+    ]
 
 
 def with_values(values: Sequence[float]) -> dict[str, Any]:
@@ -317,42 +340,50 @@ def predicted(rows: Sequence[Row], loaded: dict[str, Any], *, network: bool = Tr
     """Return the times of steps in s."""
     times = []
     for row in rows:
-        gpu = gpu_in(loaded, row.gpu_type, row.plan.precision)
+        gpu = gpu_in(loaded, row.gpu_type, row.plan.precision, row.software)
         roles = row.roles if network else {}
         times.append(step_of(row.architecture, row.plan, row.gpus, gpu, roles).total_ns / 1e9)
     return np.array(times)
+
+
+LIMITS = {
+    "passes": (0.5, 100.0),
+    "routed_passes": (0.5, 100.0),
+    "layer_us": (0.5, 1000.0),
+    "straggling": (1e-4, 0.1),
+    "software": (0.3, 1.5),
+    **dict.fromkeys(FRACTIONS, (0.0, 1.0)),
+}
+
+
+def _limits(path: tuple[str, ...]) -> tuple[float, float]:
+    return LIMITS.get(path[0], (0.05, 1.0))
 
 
 def fit(rows: Sequence[Row], *, network: bool = True) -> dict[str, Any]:
     """Return the file's content with the constants that fit some rows."""
     start = np.array(values_of(content()))
     measured = np.log([row.measured_s for row in rows])
-    low, high = [], []
-    for path in parameters():
-        limits = (0.05, 1.0)
-        if path[0] in ("passes", "routed_passes"):
-            limits = (0.5, 100.0)
-        elif path[0] == "layer_us":
-            limits = (0.5, 500.0)
-        elif path[0] in FRACTIONS:
-            limits = (0.001, 0.99)
-        low.append(limits[0])
-        high.append(limits[1])
+    limits = np.array([_limits(path) for path in parameters()])
+    logged = np.array([path[0] not in FRACTIONS for path in parameters()])
+    low, high, first = (np.where(logged, np.log(np.maximum(ends, 1e-9)), ends) for ends in (*limits.T, start))
 
-    def off(logs: Floats) -> Floats:
-        return np.log(predicted(rows, with_values(np.exp(logs).tolist()), network=network)) - measured
+    def loaded(point: Floats) -> dict[str, Any]:
+        return with_values(np.where(logged, np.exp(point), point).tolist())
 
-    bounds = (np.log(low), np.log(high))
+    def off(point: Floats) -> Floats:
+        return np.log(predicted(rows, loaded(point), network=network)) - measured
+
     answer = least_squares(
         off,
-        np.clip(np.log(start), bounds[0] + 1e-6, bounds[1] - 1e-6),
-        bounds=bounds,
+        np.clip(first, low + 1e-3, high - 1e-3),
+        bounds=(low, high),
         loss="soft_l1",
         f_scale=0.05,
         diff_step=1e-3,
-        max_nfev=40,
+        max_nfev=8,
     )
-    return with_values(np.exp(answer.x).tolist())
+    return loaded(answer.x)
 
 
 # --- the tables
