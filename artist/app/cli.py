@@ -54,7 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         hydra.version.setbase("1.3")
         task, parser = _Task(), get_args_parser()
         try:
-            _run_hydra(_checked_arguments(parser, arguments), parser, task, str(data_path("conf")), "config")
+            options = _checked_arguments(parser, arguments)
+            task.wide = options.wide
+            _run_hydra(options, parser, task, str(data_path("conf")), "config")
         except SweepWanted as wanted:
             task.points, task.is_sweep = run_sweep(wanted, _request_of_point), True
     except KeyboardInterrupt:
@@ -75,6 +77,7 @@ class _Task:
 
     points: Sequence[Point] = ()
     is_sweep = False
+    wide = False
 
     def __call__(self, config: DictConfig) -> None:
         """Run a configuration that is not a sweep."""
@@ -138,11 +141,13 @@ def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
 def _report(task: _Task) -> int:
     from artist.results.folder import read_run
     from artist.results.tables import compare_table, run_table
+    from artist.tables.grid import terminal_width
 
     outcomes = [point.outcome for point in task.points]
     if not outcomes:  # --cfg, --info
         return SUCCESS
     good = [outcome.folder for outcome in outcomes if outcome.summary is not None]
+    width = None if task.wide else terminal_width()
     if not task.is_sweep:
         outcome = outcomes[0]
         if outcome.message:
@@ -152,13 +157,14 @@ def _report(task: _Task) -> int:
             return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
         assert outcome.summary is not None
         against_site = "seen" in outcome.summary  # with sentences, which one table of numbers has not
-        table = compare_table([read_run(outcome.folder)]) if against_site else run_table(outcome.summary)
+        runs = [read_run(outcome.folder)] if against_site else []
+        table = compare_table(runs, width) if runs else run_table(outcome.summary, width)
         print(table.rstrip(), flush=True)
         _print_notes(outcomes)
         print(f"written to {_short(outcome.folder)}", file=sys.stderr)
         return SUCCESS
     if good:
-        print(compare_table([read_run(folder) for folder in good]).rstrip(), flush=True)
+        print(compare_table([read_run(folder) for folder in good], width).rstrip(), flush=True)
     return _report_points(task.points, outcomes)
 
 
@@ -228,6 +234,7 @@ def _checked_arguments(parser: ArgumentParser, arguments: Sequence[str]) -> Name
         raise InputError(message, where="command line", allowed=allowed)
 
     parser.error = refuse  # type: ignore[method-assign]
+    parser.add_argument("--wide", action="store_true")
     if "--version" in arguments:
         print(f"artist-sim {program_version()}")
         raise SystemExit(SUCCESS)

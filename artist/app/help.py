@@ -22,6 +22,7 @@ _OPTIONS = """\
 Options
   -m                    a sweep: values a,b,c are points of their own
   --config-dir FOLDER   parts of your own, as FOLDER/GROUP/NAME.yaml
+  --wide                all columns of the table, however narrow the terminal
   --cfg job             print the configuration, do not run it
   --version
   --hydra-help          Hydra's own options

@@ -26,12 +26,12 @@ from artist.results.folder import find_runs, read_run
 from artist.results.run import AGAIN
 from artist.results.scenarios import contest, matching
 from artist.results.tables import comparison_grid
-from artist.tables.grid import printable
+from artist.tables.grid import printable, terminal_width
 
 SUCCESS, BAD_INPUT = 0, 2
 _USAGE = (
     "FOLDER ... [--baseline KEY=VALUE,...] [--choose KEY,...] [--claims NAME] [--figure NAME] [--output DIR] "
-    "[--trace]; see --help"
+    "[--wide] [--trace]; see --help"
 )
 
 
@@ -58,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             trace=arguments.trace,
             claims=arguments.claims,
             choose=arguments.choose.split(",") if arguments.choose else (),
+            wide=arguments.wide,
         )
     except InputError as error:
         print(printable(str(error)), file=sys.stderr)
@@ -83,6 +84,7 @@ def report(
     trace: bool = False,
     claims: str | None = None,
     choose: Sequence[str] = (),
+    wide: bool = False,
 ) -> None:
     """Print the comparison of all finished runs under the folders, and write the report's files.
 
@@ -94,6 +96,8 @@ def report(
         Whether to write the placements of jobs for a trace viewer too.
     choose
         Keys among whose values the page chooses, besides policies.
+    wide
+        Whether to print all columns of the table, however narrow the terminal.
     claims
         The claims of a paper that the runs are held against: a name or a file (`claims.schema.read_claims`).
 
@@ -109,7 +113,7 @@ def report(
     competing = contest(comparison, baseline)
     failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in folders_of_runs.failed]
     new = _made(output)
-    print(comparison_grid(comparison, letters=True).text())
+    print(comparison_grid(comparison, letters=True).fitted(None if wide else terminal_width()).text())
     judged = (
         None
         if claimed is None
@@ -248,6 +252,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="draw the figure of a paper beside ours: 'muri 9', 'muri table 4', muri, or all that were run",
     )
+    parser.add_argument("--wide", action="store_true", help="all columns, however narrow the terminal")
     parser.add_argument("--version", action="version", version=f"artist-sim {program_version()}")
     parser.add_argument(
         "--trace",

@@ -13,24 +13,28 @@ from artist.results.seen import seen_notes
 from artist.results.stand_ins import stand_in_notes, stand_ins
 from artist.tables.grid import Grid, csv_text
 
+# Columns of a narrow terminal, the first ones kept longest; those that are not named are in the middle.
+_KEPT = ("jct_mean_s", "queueing_mean_s", "seen_ratio", "gpu_utilization", "jct_p99_s", "makespan_s")
+_LEFT_OUT = ("preemptions", "jct_median_s", "jct_p95_s", "comm_overhead_mean", "finished", "jobs")
+_RANKS = {name: rank for rank, name in enumerate((*_KEPT, "", *_LEFT_OUT), 1)}
 INTERVAL = (
     "+-: half width of the 95 % interval (Student's t) of the mean over the runs (seeds) of a row; "
     "fewer than 3 have none"
 )
 
 
-def run_table(summary: Mapping[str, Any]) -> str:
-    """Return the table of one run as aligned text."""
-    return _grid((POLICY,), [((str(summary["policy"]),), (summary,))]).text()
+def run_table(summary: Mapping[str, Any], width: int | None = None) -> str:
+    """Return the table of one run as aligned text, at most so wide."""
+    return _grid((POLICY,), [((str(summary["policy"]),), (summary,))]).fitted(width).text()
 
 
-def compare_table(runs: Sequence[Run]) -> str:
-    """Return the table of many runs as aligned text: one row per group of replicates.
+def compare_table(runs: Sequence[Run], width: int | None = None) -> str:
+    """Return the table of many runs as aligned text, at most so wide: one row per group of replicates.
 
     Leading columns are the config keys that differ; replicates show their mean and, after +-, half
     the width of its 95 % interval.
     """
-    return comparison_grid(compare(runs)).text()
+    return comparison_grid(compare(runs)).fitted(width).text()
 
 
 def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
@@ -99,8 +103,10 @@ _Rows = Sequence[tuple[Sequence[str], Sequence[Mapping[str, Any]]]]
 
 def _grid(keys: Sequence[str], rows: _Rows, names: Sequence[str] = ("",), notes: Sequence[str] = ()) -> Grid:
     replicated = any(len(summaries) > 1 for _, summaries in rows)
-    heads = [("", key, "") for key in keys] + [("", "runs", "")] * replicated
     columns = [[values[i] for values, _ in rows] for i in range(len(keys))]
+    heads = [_key_head(key, cells) for key, cells in zip(keys, columns, strict=True)]
+    heads += [("", "runs", "")] * replicated
+    ranks = [0] * len(heads)
     columns += [[str(len(summaries)) for _, summaries in rows]] * replicated
     every = [summary for _, summaries in rows for summary in summaries]
     for metric in (*METRICS, *stand_ins(every)):
@@ -113,12 +119,22 @@ def _grid(keys: Sequence[str], rows: _Rows, names: Sequence[str] = ("",), notes:
         cells = [f"{mean} +- {half}" if half else mean for mean, half in texts]
         marks = [mark(summaries) * (metric.name == "finished") for _, summaries in rows]
         columns.append([cell + star for cell, star in zip(cells, marks, strict=True)])
+        ranks.append(0 if any(marks) else _RANKS.get(metric.name, len(_KEPT) + 1))
     apart = replicated and IDLE_SEEDS not in notes
     _, by_row = zip(*rows, strict=True)
     added = overhead_by_gpu_time(list(zip(names, by_row, strict=True)))
     by_gpu_time = [f"by GPU time: {added}"] * bool(added)
     notes = [*notes, *[INTERVAL] * apart, *coverage_notes(every), *by_gpu_time, *stand_in_notes(every)]
-    return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), "\n".join(notes))
+    lines = tuple(zip(*columns, strict=True))
+    return Grid(tuple(heads), lines, len(keys), "\n".join(notes), tuple(ranks))
+
+
+def _key_head(key: str, cells: Sequence[str]) -> tuple[str, str, str]:
+    """Return the heading of a config key, in lines where it is longer than the cells."""
+    first, *rest = key.split(".", 2)
+    if not rest or len(key) <= max(map(len, cells)):
+        return "", key, ""
+    return f"{first}.", rest[0] + "." * (len(rest) > 1), "".join(rest[1:])
 
 
 def _columns(metric: Metric) -> tuple[str, str, str]:

@@ -2,9 +2,13 @@
 
 import csv
 import io
+import os
+import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
+_WIDTH = 120
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -18,19 +22,43 @@ class Grid:
         How many columns at the left are words.
     note
         Lines below the table; may be empty.
+    ranks
+        Of each column, 0 for those that stay; empty if all do. `fitted` leaves out the highest first.
     """
 
     heads: tuple[tuple[str, str, str], ...]
     rows: tuple[tuple[str, ...], ...]
     words: int
     note: str = ""
+    ranks: tuple[int, ...] = ()
+
+    def fitted(self, width: int | None) -> "Grid":
+        """Return the table without columns for which it is too wide; its note names them."""
+        if width is None or not self.ranks:
+            return self
+        widths = [max(map(len, column)) for column in zip(*self._lines(), strict=True)]
+        kept = list(range(len(self.heads)))
+        for column in sorted(filter(self.ranks.__getitem__, kept), key=lambda column: -self.ranks[column]):
+            if sum(widths[one] + 2 for one in kept) - 2 > width:
+                kept.remove(column)
+        out = [_name(head) for column, head in enumerate(self.heads) if column not in kept]
+        if not out:
+            return self
+        heads = tuple(self.heads[column] for column in kept)
+        rows = tuple(tuple(row[column] for column in kept) for row in self.rows)
+        words = sum(column < self.words for column in kept)
+        note = f"left out at {width} characters: {', '.join(out)}; --wide shows all\n{self.note}".rstrip()
+        return replace(self, heads=heads, rows=rows, words=words, note=note, ranks=())
 
     def text(self) -> str:
         """Return the table as aligned lines."""
-        lines = [*zip(*self.heads, strict=True), *self.rows]
+        lines = self._lines()
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = "\n".join([*(self._line(line, widths) for line in lines), *[self.note][: bool(self.note)]])
         return printable(text)
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        return [*zip(*self.heads, strict=True), *self.rows]
 
     def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
         padded = (
@@ -38,6 +66,25 @@ class Grid:
             for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
         )
         return "  ".join(padded).rstrip()
+
+
+def _name(head: Sequence[str]) -> str:
+    """Return the heading of a column as words.
+
+    >>> _name(("preemp-", "tions", "")), _name(("JCT", "mean", "h"))
+    ('preemptions', 'JCT mean')
+    """
+    return f"{head[0]} {head[1]}".replace("- ", "").strip()
+
+
+def terminal_width() -> int:
+    """Return the characters in a line of the terminal, also of one behind a pipe; 120 without one."""
+    with suppress(ValueError):
+        return int(os.environ.get("COLUMNS", ""))
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # no terminal; closed
+            return os.get_terminal_size(stream.fileno()).columns
+    return _WIDTH
 
 
 def printable(text: str) -> str:
