@@ -147,7 +147,7 @@ class Transitions:
     # --- steps
 
     def _rest(self, before: Allocation, demand: Demand, machines: Collection[int]) -> Allocation | None:
-        """Return the part of an allocation, beside machines that fail, with which a job goes on, if any."""
+        """Return the part of an allocation that a job keeps where some machines fail; None if none."""
         if self._shrunk is None or not demand.elastic or demand.fungible or before.group is not None:
             return None
         left = [s for s in before.slices if s.machine not in machines]

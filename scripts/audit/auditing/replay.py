@@ -225,7 +225,7 @@ class Replay:
         self._take(account, shares, owned)
 
     def _delay(self, now: int, kind: str, account: Account) -> None:
-        """Set the time from which a job gets on, and what it is busy with until then."""
+        """Set the end and the cause of a job's delay."""
         delay_ns, failed = (account.asked.delays_ns or {}).get(kind, 0), account.stopped == "failed"
         if failed and self._recover_s is not None:
             delay_ns = to_ns(self._recover_s)
