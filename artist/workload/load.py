@@ -17,7 +17,7 @@ from artist.workload.gpu_types import check_types, on_cluster_types
 from artist.workload.limits import with_limits
 from artist.workload.measured import Price, Stretch, on_cluster_gpus, on_cluster_share, usual_gpu
 from artist.workload.models import ModelRule, assign_models
-from artist.workload.plans import StepTime, with_plans
+from artist.workload.plans import StepTime, check_models, with_plans
 from artist.workload.table import check
 from artist.workload.units import with_units
 
@@ -98,10 +98,13 @@ def load_table(
     check_types(table, source, gpus, _origin(source))
     if isinstance(source.parameters, FileParameters):
         _log_drawn_models(table, source.parameters.models, source.parameters.seed)
+    check_models(table, _origin(source))
     table = assign_models(table, source.parameters.models, source.parameters.seed)
+    unit, segment = source.parameters.unit, source.parameters.segment
+    table = with_units(table, unit, segment, machine_gpus)
     if step_time is not None:
-        table = with_plans(table, _origin(source), machine_gpus, step_time)
-    table = with_units(table, source.parameters.unit, source.parameters.segment, machine_gpus)
+        in_units = unit == segment == "none"
+        table = with_plans(table, _origin(source), machine_gpus, step_time, in_units=in_units)
     table = on_cluster_share(with_limits(table, source.parameters.limits), stretch, price)
     return arrived(table, arrivals, cluster_gpus)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from artist.errors import InputError
 from artist.tables.rows import Table, coded
+from artist.workload.table import refuse
 
 if TYPE_CHECKING:  # most runs do without
     from netmodels.api import Plan
@@ -41,7 +42,23 @@ class _Planned(NamedTuple):
     step_s: float
 
 
-def with_plans(table: Table, where: str, machine_gpus: int, step_time: StepTime) -> Table:
+def check_models(table: Table, where: str) -> None:
+    """Raise InputError for the first job with a plan, but no model, before any is drawn for it."""
+    refuse(table, _stated(table) & (table["model"] == ""), where, "model", "is missing", "that of the plan")
+
+
+def _stated(table: Table) -> np.ndarray:
+    """Return whether a GPU job has a plan or a part of one, (n_jobs,) bool."""
+    stated = np.zeros(len(table), dtype=bool)
+    for name in ("plan", *_SETTINGS):
+        if name in table:
+            stated |= table[name] != "" if table[name].dtype == object else ~np.isnan(table[name])
+    return stated & (table["gpus"] > 0)
+
+
+def with_plans(
+    table: Table, where: str, machine_gpus: int, step_time: StepTime, *, in_units: bool = True
+) -> Table:
     """Return the table with models named with their plans, and with the iterations and units of these.
 
     An iteration of a job with a duration alone takes the time of a step, as a profile's of other jobs. Units,
@@ -57,16 +74,15 @@ def with_plans(table: Table, where: str, machine_gpus: int, step_time: StepTime)
         GPUs of the largest machine.
     step_time
         Checks a plan further, and returns the time of its step.
+    in_units
+        Whether plans determine units and segments of jobs for which the table has none.
 
     Raises
     ------
     InputError
         For the first row whose plan cannot be: with file, row, the value found and the allowed values.
     """
-    stated = np.zeros(len(table), dtype=bool)
-    for name in ("plan", *_SETTINGS):
-        if name in table:
-            stated |= table[name] != "" if table[name].dtype == object else ~np.isnan(table[name])
+    stated = _stated(table)
     codes, models = coded(table["model"])
     stated |= np.array([_is_language_model(model) for model in models])[codes]
     rows = np.flatnonzero(stated & (table["gpus"] > 0)).tolist()
@@ -83,12 +99,13 @@ def with_plans(table: Table, where: str, machine_gpus: int, step_time: StepTime)
                 place = f"{where}, {table.place(row)}, job {table['job_id'][row]}, {error.where}"
                 raise InputError(error.what, where=place, found=error.found, allowed=error.allowed) from None
     of_rows = [known[keys[row]] for row in rows]
+    sized = _SIZES if in_units else ("step",)
     model, compute_s = table["model"].copy(), table["compute_s"].copy()
     model[rows] = np.array([one.model for one in of_rows], dtype=object)
     alone = np.isnan(compute_s[rows]) & np.isnan(table["iterations"][rows])
     compute_s[rows] = np.where(alone, [one.step_s for one in of_rows], compute_s[rows])
     sizes = {}
-    for name in _SIZES:
+    for name in sized:
         sizes[name] = table[name].copy() if name in table else np.ones(len(table), dtype=np.int64)
         sizes[name][rows] = [getattr(one, name) for one in of_rows]
     return table.assign(model=model, compute_s=compute_s, **sizes)
@@ -145,7 +162,7 @@ def _setting(value: Any) -> Any:
     """Return a value of a row for `Plan.parse`; None if it has none."""
     if value is None or value != value or value == "":
         return None
-    return int(value) if isinstance(value, float) else value
+    return int(value) if isinstance(value, float) else value.lower()
 
 
 def units_of(plan: "Plan", machine_gpus: int) -> tuple[int, int]:

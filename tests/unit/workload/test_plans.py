@@ -29,7 +29,7 @@ def test_a_job_is_of_a_model_with_a_plan(write: Write) -> None:
     """
     table = planned(
         write,
-        "64,3600,llama3_70b,tp8 pp4,256,8192,fp8,,,",
+        "64,3600,llama3_70b,tp8 pp4,256,8192,FP8,,,",
         "64,3600,Llama3-70B,tp8 pp4 gb256 seq8192 fp8,,,,,,",
         "8,60,VGG16,,,,,,,",
         "8,60,Llama3-8B,,,2048,,,,",
@@ -76,6 +76,13 @@ def test_a_unit_of_the_table_is_kept(write: Write) -> None:
     assert again["unit"].tolist() == [8]
 
 
+def test_plans_may_be_on_pieces_of_machines(write: Write) -> None:
+    """workload.unit=1 replaces the units of plans, for a comparison."""
+    table = planned(write, "16,60,Llama3-70B,tp4,32,,,,,").assign(model="Llama3-70B", unit=1)
+    again = with_plans(table, "jobs.csv", 8, lambda *_: 1.0, in_units=False)
+    assert again["unit"].tolist() == [1]
+
+
 def test_elastic_jobs_change_by_replicas(write: Write) -> None:
     """tp4 pp2: 8 GPUs per replica; 8, 16, 24 and 32 GPUs have 1 to 4 copies, of 24 sequences each a part."""
     assert planned(write, "16,60,Llama3-70B,tp4 pp2,24,,,8,32,")["step"].tolist() == [8]
@@ -100,7 +107,7 @@ def test_copies_alone_have_a_batch_per_gpu(write: Write) -> None:
         ("64,60,Llama3-70B,tp8 dp8,,,,,,", ["data parallelism is what", "dp8"]),
         ("64,60,Llama3-70B,tp8 foo,,,,,,", ["unknown word", "foo"]),
         ("64,60,Llama3-70B,tp8 gb32,64,,,,,", ["batch is set twice"]),
-        ("64,60,Llama3-70B,tp8,,,fp7,,,", ["unknown precision", "fp7"]),
+        ("64,60,Llama3-70B,tp8,,,FP7,,,", ["unknown precision", "fp7"]),
         ("64,60,VGG16,tp8,,,,,,", ["unknown language model", "VGG16"]),
         ("64,60,Mamba-2.8B,tp8,,,,,,", ["unknown language model"]),
         ("16,60,Llama3-70B,tp4 pp2,24,,,4,32,", ["not whole replicas", "multiples of 8"]),
