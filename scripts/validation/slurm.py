@@ -19,8 +19,11 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,12 +38,14 @@ from artist.engine.overheads import Overheads
 from artist.entry import script
 from artist.policies.basic.ordered import Ordered
 from artist.policies.parts.limits import Association, Limits, Qos
+from artist.policies.slurm import nodes as nodes_module
 from artist.policies.slurm import scheduler as scheduler_module
+from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.job import Job, Need
 from artist.policies.slurm.nodes import Nodes
 from artist.policies.slurm.policy import Slurm
 from artist.policies.slurm.preemption import Preemption
-from artist.policies.slurm.scheduler import Scheduler
+from artist.policies.slurm.scheduler import Decision, Scheduler
 from artist.policies.slurm.starts import NodeSpace
 from artist.site.slurm import SlurmConf
 from artist.testing.tiny import PlainPerformance
@@ -306,7 +311,7 @@ def best_phase(recorded: Recorded) -> tuple[int, Counts]:
     return max(((phase, one_step(recorded, phase)) for phase in phases), key=lambda one: one[1].sets[0])
 
 
-# --- rules switched off
+# --- rules switched off (without the share of root's own user all factors are of the same order)
 
 
 def _job_sized(self: NodeSpace, begin_ns: int, end_ns: int, nodes: int) -> None:
@@ -326,8 +331,46 @@ def _first_nodes(self: Nodes, able: int, count: int, *_: object, **__: object) -
     return set_of(members_of(able)[:count])
 
 
+def _passing(self: Scheduler, now_ns: int) -> Decision:
+    """Run the main loop as if every job had started, so that none holds up those behind it."""
+    start = Scheduler._start_now
+    with mock.patch.object(Scheduler, "_start_now", lambda *args: start(*args) or True):
+        return _main(self, now_ns)
+
+
+def _of_whole_nodes(self: Scheduler, job: Job, *args: Any) -> None:
+    """Reserve nodes only for jobs that ask for all of their GPUs."""
+    parts = job.need.gpus < self.nodes.cluster.machines[0].gpus
+    with mock.patch.object(NodeSpace, "reserve", _job_sized) if parts else nullcontext():
+        _plan(self, job, *args)
+
+
+def _up_to_date(self: FairShare, account: str, user: str) -> float:
+    """Return the factor by all usage so far, of accounts too."""
+    self._effective.clear()
+    self._factors.clear()
+    return _factor(self, account, user)
+
+
+def _with(**settings: Any) -> Any:
+    """Return a patch with other settings of the policy."""
+    return mock.patch.object(Recorded, "policy", lambda self: replace(_policy(self), **settings))
+
+
+_main, _plan, _factor = Scheduler.main, Scheduler._plan, FairShare.factor
+_policy = Recorded.policy
 RULES: dict[str, Callable[[], Any]] = {
     "no reservations": lambda: mock.patch.object(NodeSpace, "reserve", _job_sized),
+    "reservations for whole nodes only": lambda: mock.patch.object(Scheduler, "_plan", _of_whole_nodes),
+    "main loop passes jobs that wait": lambda: mock.patch.object(Scheduler, "main", _passing),
+    "no topology/tree": lambda: mock.patch.object(
+        nodes_module, "_in_leaves", lambda leaves, count: set_of(members_of(reduce(or_, leaves))[:count])
+    ),
+    "age counts": lambda: _with(PriorityWeightAge=6000),
+    "usage in GPU-seconds": lambda: mock.patch.object(Job, "billing", property(lambda job: job.gpus)),
+    "no decay of usage": lambda: _with(PriorityDecayHalfLife=0),
+    "usage of accounts up to now": lambda: mock.patch.object(FairShare, "factor", _up_to_date),
+    "priorities every second": lambda: _with(PriorityCalcPeriod="0:01"),
     "no windows": lambda: mock.patch.object(scheduler_module, "earliest", _exact),
     "starts beyond bf_window reserved": lambda: mock.patch.object(
         Scheduler, "last_start_ns", return_value=2**61
