@@ -7,7 +7,8 @@ runs once on that state. Per file: decisions with the same set of jobs, starts o
 victims, and intervals of 4.5 s or more without a start in which the loops start none. Then, over all files,
 the same with one rule switched off at a time (`--rules`). Whole runs: mean waits in s of the real one and of
 ours from the submissions, the ratio, the rank correlation, the largest difference of a start, and beside them
-`fifo` and `fifo_backfill`.
+`fifo` and `fifo_backfill`. With `--redraws N` also N runs whose submissions are moved by up to a second: the
+least, median and largest rank correlation among these, and of each with the real one.
 
 The log does not have the phase of the controller's clock in the 30 s to which windows are aligned: that with
 the most equal decisions counts, for the whole runs too.
@@ -23,6 +24,7 @@ from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import combinations
 from operator import or_
 from pathlib import Path
 from typing import Any
@@ -432,6 +434,19 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
 
 
+def redrawn(recorded: Recorded, phase_s: int, count: int) -> list[dict[int, float]]:
+    """Return the waits of runs whose submissions are moved by up to a second, uniformly."""
+    rng, runs = np.random.default_rng(0), []
+    for _ in range(count):
+        moves = rng.uniform(-1, 1, len(recorded.jobs)).tolist()
+        jobs = {
+            number: {**row, "late_s": str(float(row["late_s"]) + move)}
+            for (number, row), move in zip(recorded.jobs.items(), moves, strict=True)
+        }
+        runs.append(whole(replace(recorded, jobs=jobs), recorded.policy(), phase_s))
+    return runs
+
+
 @script
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables."""
@@ -441,6 +456,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--files", nargs="*", help="names of files, such as backfill_0_3; by default all")
     parser.add_argument("--rules", action="store_true", help="also with one rule switched off at a time")
+    parser.add_argument(
+        "--redraws", type=int, default=0, help="whole runs with moved submissions, such as 12"
+    )
     chosen = parser.parse_args(argv)
     names = chosen.files or sorted(path.stem for path in chosen.folder.glob("*.csv"))
     files = [read(chosen.folder, name) for name in names]
@@ -472,6 +490,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         figures += f"{rank_correlation(a, b):7.2f}{difference:10.0f}{others[0]:8.1f}{others[1]:10.1f}"
         print(f"{recorded.name:28}{figures}", flush=True)
     print(f"{'pooled':28}{sums[0] / len(files):8.1f}{sums[1] / len(files):8.1f}{sums[1] / sums[0]:7.2f}")
+    for recorded in files if chosen.redraws > 1 else ():
+        runs = [sorted(run.items()) for run in redrawn(recorded, phases[recorded.name], chosen.redraws)]
+        real = seen(recorded)
+        waits = [[wait for number, wait in run if number in real] for run in runs]
+        there = [real[number] for number, _ in runs[0] if number in real]
+        among = [rank_correlation(*pair) for pair in combinations(waits, 2)]
+        with_real = [rank_correlation(there, one) for one in waits]
+        both = ", ".join(f"{min(v):.2f} {np.median(v):.2f} {max(v):.2f}" for v in (among, with_real))
+        print(f"{recorded.name:28}  ranks among redraws, and with the real one: {both}", flush=True)
     return 0
 
 
