@@ -434,17 +434,21 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
 
 
-def redrawn(recorded: Recorded, phase_s: int, count: int) -> list[dict[int, float]]:
-    """Return the waits of runs whose submissions are moved by up to a second, uniformly."""
-    rng, runs = np.random.default_rng(0), []
+def redrawn(recorded: Recorded, phase_s: int, count: int) -> str:
+    """Return rank correlations of runs whose submissions are moved by up to a second, uniformly."""
+    rng, real, waits = np.random.default_rng(0), seen(recorded), list[list[float]]()
     for _ in range(count):
         moves = rng.uniform(-1, 1, len(recorded.jobs)).tolist()
         jobs = {
             number: {**row, "late_s": str(float(row["late_s"]) + move)}
             for (number, row), move in zip(recorded.jobs.items(), moves, strict=True)
         }
-        runs.append(whole(replace(recorded, jobs=jobs), recorded.policy(), phase_s))
-    return runs
+        run = whole(replace(recorded, jobs=jobs), recorded.policy(), phase_s)
+        numbers = sorted(real.keys() & run.keys())
+        waits.append([run[number] for number in numbers])
+    among = [rank_correlation(*pair) for pair in combinations(waits, 2)]
+    with_real = [rank_correlation([real[number] for number in numbers], one) for one in waits]
+    return ", ".join(f"{min(v):.2f} {np.median(v):.2f} {max(v):.2f}" for v in (among, with_real))
 
 
 @script
@@ -491,14 +495,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{recorded.name:28}{figures}", flush=True)
     print(f"{'pooled':28}{sums[0] / len(files):8.1f}{sums[1] / len(files):8.1f}{sums[1] / sums[0]:7.2f}")
     for recorded in files if chosen.redraws > 1 else ():
-        runs = [sorted(run.items()) for run in redrawn(recorded, phases[recorded.name], chosen.redraws)]
-        real = seen(recorded)
-        waits = [[wait for number, wait in run if number in real] for run in runs]
-        there = [real[number] for number, _ in runs[0] if number in real]
-        among = [rank_correlation(*pair) for pair in combinations(waits, 2)]
-        with_real = [rank_correlation(there, one) for one in waits]
-        both = ", ".join(f"{min(v):.2f} {np.median(v):.2f} {max(v):.2f}" for v in (among, with_real))
-        print(f"{recorded.name:28}  ranks among redraws, and with the real one: {both}", flush=True)
+        text = redrawn(recorded, phases[recorded.name], chosen.redraws)
+        print(f"{recorded.name:28}  ranks among redraws, and with the real one: {text}", flush=True)
     return 0
 
 
