@@ -27,5 +27,6 @@ def test_a_yaml_lists_every_parameter_with_its_default(path: Path) -> None:
     chosen = {key: given.get(key, value) for key, value in values.items()} | columns
     bare = {key: given[key] for key in ("path", "throughputs") if key in values} | columns
     assert parameters.model_validate(chosen) == parameters.model_validate(
-        bare | ({key: values[key] for key in ("load", "max_gpus") if path.stem in ("synthetic", "muri_vc")})
+        bare
+        | ({key: values[key] for key in ("load", "max_gpus") if path.stem in ("synthetic", "muri_vc", "llm")})
     )
