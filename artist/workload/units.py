@@ -16,7 +16,7 @@ Segment = Literal["none"] | Multiple
 def with_units(table: Table, unit: Unit, segment: Segment, machine_gpus: int) -> Table:
     """Return the table with units and segments of the jobs whose GPUs are multiples of them.
 
-    Those of the trace are kept. A segment is also a multiple of the job's unit.
+    Those of the trace are kept. A segment is also a multiple of the job's unit. A fungible job has neither.
 
     Parameters
     ----------
@@ -35,6 +35,8 @@ def _with_multiple(table: Table, name: str, multiple: int) -> Table:
     if "step" in table:
         sizes.append(np.where(table["max_gpus"] > 0, table["step"], 0))
     whole = np.all([size % multiple == 0 for size in sizes], axis=0) & (table["gpus"] > 0)
+    if "fungible" in table:
+        whole &= table["fungible"] == 0
     if name == "segment":
         whole &= multiple % unit == 0
     return table.assign(**{name: np.where((known == 1) & whole, multiple, known)})

@@ -127,6 +127,26 @@ def test_a_damaged_event_is_found(name, folder):
     assert [fault for fault in _faults(folder) if fault.startswith(words)]
 
 
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("workload.unit=machine", "gets [6, 2] GPUs by machine at 0.0 s; asked for units of 8"),
+        ("workload.unit=4", "gets [6, 2] GPUs by machine at 0.0 s; asked for units of 4"),
+        ("workload.segment=8", "gets [6, 2] GPUs by rack at 0.0 s; asked for segments of 8"),
+    ],
+)
+def test_parts_of_units_and_segments_are_found(setting, words, run_under, tmp_path):
+    """A job of 8 GPUs that may hold a part of a machine is written as 6 + 2 GPUs of two racks."""
+    (tmp_path / "jobs.csv").write_text("job_id,submit_s,gpus,iterations,compute_s\na,0,8,100,1\n")
+    files = f"workload.path={tmp_path / 'jobs.csv'}", "cluster.events=null"
+    run = run_under("fifo", *TWO_MACHINES, *files, "cluster.machines_per_rack=1", setting)
+    assert _faults(run) == []
+    folder = Path(copytree(run, tmp_path / "damaged"))
+    for column, value in (("allocation", "m0:6+m1:2"), ("cpus", "6+2"), ("memory_bytes", "6+2")):
+        _changed(folder, "events", column, ("start", "a"), value)
+    assert any(words in str(fault) for fault in _faults(folder))
+
+
 def test_a_missing_event_is_found(folder):
     """Without the stop of b its second start is one of a job that runs."""
     events = pd.read_parquet(folder / "events.parquet")

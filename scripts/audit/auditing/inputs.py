@@ -73,6 +73,8 @@ class Asked:
     names: Mapping[str, str] = field(default_factory=dict)
     saves: bool = False
     partition: str | None = None
+    unit: int = 1
+    segment: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +246,10 @@ def asked(run: RunFiles) -> dict[str, Asked]:
         else:
             jobs[job] = Asked(int(gpus), None, elastic=None, utilisation=busy, delays_ns=None)
     jobs |= {job: replace(jobs[job], partition=pool) for job, pool in _partitions(run).items()}
+    largest = max(machine.gpus for machine in run.machines)
+    jobs = {
+        job: _in_units(one, rows.get(job, {}), run.config["workload"], largest) for job, one in jobs.items()
+    }
     if run.config["estimates"].get("charge"):  # the delays of first runs are not in the run folder
         jobs = {job: replace(job_asked, delays_ns=None) for job, job_asked in jobs.items()}
     return jobs
@@ -273,6 +279,19 @@ def checkpoint_ns(run: RunFiles, gpus: int) -> float:
     if ratio >= 1:
         return mean_s * 1e9
     return 1e9 * float(sqrt(2 * write_s * mean_s) * (1 + sqrt(ratio) / 3 + ratio / 9) - write_s)
+
+
+def _in_units(job: Asked, row: Mapping[Any, str], workload: Mapping[str, Any], largest: int) -> Asked:
+    """Return a job with its unit and segment: those of the trace, else of the settings where they divide."""
+    if job.counts is None or not job.gpus:
+        return job
+    sizes = {job.gpus, job.counts[0], job.counts[-1], job.counts.step if job.elastic else 0}
+    for name in ("unit", "segment"):
+        known, setting = int(row.get(name) or 1), workload.get(name, "none")
+        multiple = {"none": 1, "machine": largest}.get(setting, setting)
+        divides = not any(size % multiple for size in sizes) and (name == "unit" or multiple % job.unit == 0)
+        job = replace(job, **{name: multiple if known == 1 and divides else known})
+    return job
 
 
 def _partitions(run: RunFiles) -> dict[str, str]:

@@ -278,7 +278,20 @@ class Replay:
         pools = dict.fromkeys(self.machines[name].pool for name in shares)
         strange = [pool for pool in pools if pool and asked.partition not in (None, pool)]
         wrong = [kind for kind in types if asked.gpu_types and kind not in asked.gpu_types]
+        racks = Counter[int]()
+        for name, share in shares.items():
+            racks[self.machines[name].rack] += share.gpus
         for good, got, wanted in (
+            (
+                not any(share.gpus % asked.unit for share in shares.values()),
+                f"{[share.gpus for share in shares.values()]} GPUs by machine",
+                f"units of {asked.unit}",
+            ),
+            (
+                not any(gpus_there % asked.segment for gpus_there in racks.values()),
+                f"{list(racks.values())} GPUs by rack",
+                f"segments of {asked.segment}",
+            ),
             (asked.counts is None or gpus in asked.counts, f"{gpus} GPUs", asked.counts),
             (
                 len(shares) <= (asked.max_machines or len(shares)),

@@ -29,6 +29,11 @@ def test_jobs_of_such_sizes_have_the_unit(unit: str | int, step: int, expected: 
     assert jobs["unit"].tolist() == expected
 
 
+def test_fungible_jobs_have_none() -> None:
+    """They take as many GPUs as their type needs, which may be no multiple."""
+    assert with_units(table(fungible=[1, 0, 0, 0]), 4, "none", 8)["unit"].tolist() == [1, 4, 4, 1]
+
+
 def test_those_of_the_trace_are_kept_and_segments_are_multiples_of_them() -> None:
     """Units 8, 3, 1: the segment of 4 is no multiple of 8 and of 3; the third job has one."""
     jobs = with_units(table(unit=[8, 3, 1, 1], step=[1, 4, 1, 1]), 2, 4, 8)
