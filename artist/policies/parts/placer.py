@@ -43,7 +43,9 @@ class Placer:
     def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
         """Return GPUs by machine for which the fill has room, or None to wait."""
         room = self.fill.room(free, demand)
-        return None if room is None else choose_whole(self.chooser, room, demand, among)
+        if room is None or not demand.in_units:
+            return None if room is None else self.chooser.choose(room, demand, among)
+        return choose_whole(self.chooser, room, demand, among)
 
 
 def _lacks_cpus(free: Free, allocation: Allocation) -> bool:
