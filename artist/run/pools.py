@@ -64,16 +64,16 @@ def check_fits(
         _check_each(jobs, lambda demand: (demand, machines), what, advice)
 
 
-def check_segments(policy: object, jobs: Sequence[JobSpec]) -> None:
+def check_segments(policy: Any, jobs: Sequence[JobSpec]) -> None:
     """Refuse jobs with segments if the policy does not place by rack (`keeps_segments = False`)."""
+    while "of" in getattr(policy, "__dict__", ()):
+        policy = policy.of
     for job in templates_of(jobs) if not getattr(policy, "keeps_segments", True) else ():
-        if job.demand.gpus and job.demand.segment > 1:
-            what = "the policy does not place by rack, so it keeps no segments"
-            allowed = (
-                "segment 1 for all jobs (workload.segment=none), or a policy that keeps them, such as fifo"
-            )
+        if job.demand.in_units and job.demand.segment > 1:
+            what = f"policy {type(policy).__name__} does not place by rack, so it keeps no segments"
+            allowed = "1 for all jobs (workload.segment=none), or a policy that keeps them, such as fifo"
             raise InputError(
-                what, where=f"job {job.job_id!r}", found=f"segment {job.demand.segment}", allowed=allowed
+                what, where=f"job {job.job_id!r}, segment", found=job.demand.segment, allowed=allowed
             )
 
 

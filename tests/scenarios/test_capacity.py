@@ -13,7 +13,10 @@ from artist.errors import InputError, PlanError
 from artist.performance.api import IterationParts
 from artist.policies.basic.ordered import Ordered
 from artist.policies.lyra.policy import Lyra
-from artist.run.pools import check_fits
+from artist.policies.slurm.policy import Slurm
+from artist.policies.synergy.cpu_tuned import CpuTuned
+from artist.policies.synergy.policy import Synergy
+from artist.run.pools import check_fits, check_segments
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 
@@ -414,3 +417,12 @@ def test_at_one_instant_finishes_come_first_then_capacity_arrivals_and_the_timer
     then = [event for event in log if event.time_ns == seconds_to_ns(2)]
     assert [type(event) for event in then[:5]] == [Finish, MachineEvent, Arrival, Arrival, Wake]
     assert [event.job for event in then[2:4]] == [1, 2]
+
+
+@pytest.mark.parametrize("policy", [Lyra(), Slurm(), Synergy(), CpuTuned(of=Slurm())])
+def test_a_policy_that_does_not_place_by_rack_refuses_segments(policy):
+    """By name, before the clock starts; a unit alone is kept."""
+    check_segments(policy, [job("a", 4, unit=2), job("b", 0, cpus=1, segment=4)])
+    name = type(getattr(policy, "of", policy)).__name__
+    with pytest.raises(InputError, match=f"job 'c', segment: policy {name} does not place by rack"):
+        check_segments(policy, [job("c", 4, unit=2, segment=4)])

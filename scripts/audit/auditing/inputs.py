@@ -285,13 +285,16 @@ def _in_units(job: Asked, row: Mapping[Any, str], workload: Mapping[str, Any], l
     """Return a job with its unit and segment: those of the trace, else of the settings where they divide."""
     if job.counts is None or not job.gpus:
         return job
-    sizes = {job.gpus, job.counts[0], job.counts[-1], job.counts.step if job.elastic else 0}
-    for name in ("unit", "segment"):
+    sizes = [job.gpus, job.counts[0], job.counts[-1], job.counts.step if job.elastic else 0]
+
+    def multiple_of(name: str, unit: int) -> int:
         known, setting = int(row.get(name) or 1), workload.get(name, "none")
         multiple = {"none": 1, "machine": largest}.get(setting, setting)
-        divides = not any(size % multiple for size in sizes) and (name == "unit" or multiple % job.unit == 0)
-        job = replace(job, **{name: multiple if known == 1 and divides else known})
-    return job
+        divides = not any(size % multiple for size in sizes) and multiple % unit == 0
+        return int(multiple) if known == 1 and divides else known
+
+    unit = multiple_of("unit", 1)
+    return replace(job, unit=unit, segment=multiple_of("segment", unit))
 
 
 def _partitions(run: RunFiles) -> dict[str, str]:

@@ -65,6 +65,27 @@ def test_elastic_workers_stay_whole_and_machines_are_no_more_than_allowed():
             assert demand is not worker or all(s.gpus % 2 == 0 for s in place.slices)
 
 
+def test_units_and_segments_stay_whole():
+    """4 + 4 + 4 GPUs in units of 2 and segments of 4: other places, and none is a part of either.
+
+    3 + 1 in one rack and 4 in another are 3 + 3 + 2 if split evenly, 6 and 2 by rack: no such place.
+    """
+    cluster = tiny_cluster(8, 4, per_rack=2)
+    chosen, demand = on((0, 4), (1, 4), (2, 4)), Demand(12, unit=2, segment=4)
+    places = Alternatives(
+        view_of(cluster, [4, 4, 4, 3, 4, 4, 3, 3], demand), Plan({0: chosen}, {}), {0: chosen}
+    )
+    others = places.of(0, chosen, 10)
+    assert others
+    for place in others:
+        assert demand.is_whole(place.gpu_map(), cluster.rack_of)
+    chosen = on((0, 3), (1, 1), (2, 4))
+    for segment, expected in ((1, [{0: 3, 1: 3, 2: 2}]), (4, [])):
+        view = view_of(cluster, [4, 4, 4, 0, 0, 0, 0, 0], Demand(8, segment=segment))
+        places = Alternatives(view, Plan({0: chosen}, {}), {0: chosen})
+        assert [place.gpu_map() for place in places.even(0, chosen, chosen)] == expected
+
+
 def test_a_job_that_moves_is_not_offered_its_allocation():
     """It moves from m2 and m3 to m0 and m1: to stay is not another place."""
     cluster = tiny_cluster(4, 2, per_rack=8)

@@ -1,6 +1,9 @@
 """Greedy and GPU-proportional packing, on machines of 4 GPUs, 12 CPUs and 120 bytes."""
 
+from dataclasses import replace
+
 from artist.core.free import Free
+from artist.core.job import Demand
 from artist.policies.synergy.greedy import Greedy
 from artist.policies.synergy.proportional import Proportional
 from artist.testing.tiny import on, tiny_cluster
@@ -30,6 +33,14 @@ def test_greedy_skips_only_demands_equal_to_refused_ones():
     assert packed(jobs, mechanism=Greedy())[1:] == [None, None, None, ((0, 1, 6, 10),)]
     here = [need(0, (1, 12, 10)), need(1, (1, 9, 10), among=0b01), need(2, (1, 9, 10), among=0b10)]
     assert packed(here, 2, Greedy())[1:] == [None, ((1, 1, 9, 10),)]
+
+
+def test_greedy_places_whole_units():
+    """3 GPUs are free on each machine: 6 in units of 2 would be 2 + 2; without a unit they are 3 + 3."""
+    jobs = [need(0, (1, 6, 1)), need(1, (1, 7, 1))]
+    six = Demand(6, unit=2), Demand(6)
+    jobs += [replace(need(2 + i, (6, 4, 6)), demand=demand) for i, demand in enumerate(six)]
+    assert packed(jobs, 2, Greedy())[2:] == [None, ((0, 3, 2, 3), (1, 3, 2, 3))]
 
 
 def test_proportional_gives_every_job_its_share():

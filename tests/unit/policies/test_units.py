@@ -1,14 +1,19 @@
 """Units and segments in placement: 2 racks x 2 machines x 8 GPUs, and where units leave GPUs over."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from artist.core.cluster import Cluster, Machine
 from artist.core.free import Free
 from artist.core.job import Demand
+from artist.policies.gandiva.growth import _max_gpus
 from artist.policies.parts.placement import CHOOSERS
 from artist.policies.parts.placer import placer_of
-from artist.testing.tiny import tiny_cluster
+from artist.policies.pollux.policy import Candidate, Pollux, Round
+from artist.policies.pollux.speedups import Speedups
+from artist.testing.tiny import on, tiny_cluster
 
 CLUSTER = tiny_cluster(4, 8, per_rack=2)  # m0, m1 | m2, m3
 
@@ -118,3 +123,32 @@ def test_every_placement_policy_keeps_units_and_segments(name):
                 assert not any(count % segment for count in racks)
                 assert len(gpus) <= (most or 9)
     assert placed > 200
+
+
+@pytest.mark.parametrize(
+    ("unit", "segment", "expected"),
+    [
+        (1, 1, {0: 7, 1: 4, 2: 5}),  # 4 more: 3 + 0 + 1
+        (2, 1, {0: 6, 1: 4, 2: 6}),  # a pair on m0 and one on m2
+        (4, 4, None),  # no machine has 4 free
+        (1, 4, None),  # 11 and 5 by rack, and 1 and 3 of the 4 more are no better
+    ],
+)
+def test_gandivas_jobs_grow_by_whole_units(unit, segment, expected):
+    """A job of 4 + 4 | 4 GPUs that may have 16; 3 and 0 | 2 are free beside it."""
+    none = np.zeros(4, np.int64)
+    free, held = Free(CLUSTER, np.array([3, 0, 2, 0]), none, none), on((0, 4), (1, 4), (2, 4))
+    demand = Demand(12, min_gpus=12, max_gpus=16, step=4, unit=unit, segment=segment)
+    assert _max_gpus(free, demand, held) == expected
+
+
+def test_polluxs_jobs_shrink_by_whole_segments():
+    """3 + 1 | 2 + 2 GPUs lose 4, a segment: all of the first rack. Without segments 1 + 2 + 1 of them."""
+    none = np.zeros(4, np.int64)
+    held, speedups = on((0, 3), (1, 1), (2, 2), (3, 2)), Speedups(np.array([4, 8]), np.array([1.0, 2.0]))
+    for segment, expected in ((1, {0: 3, 3: 1}), (4, {2: 2, 3: 2})):
+        demand = Demand(8, min_gpus=4, max_gpus=8, step=4, segment=segment)
+        view = SimpleNamespace(demand=lambda job, demand=demand: demand, cluster=CLUSTER)
+        now = Round(view, None, Free(CLUSTER, none, none, none), -1)
+        after = Pollux()._shrunk(now, Candidate(0, "", held, speedups), held, 4)
+        assert after.gpu_map() == expected
