@@ -3,6 +3,7 @@
     layer forward   products / (peak e) + experts / (peak e grouped) + attention / (peak of bf16 a)
                     + (passes x passed + routed_passes x routed bytes) / (bandwidth memory) + layer_us
     backward        twice that, and once more where activations are computed again
+    output          3 x its FLOPs at the speed of products, at most twice attention's: it stays in bf16
 
 e by generation and precision, a by generation, and the others for all GPUs are fitted to measured training
 (`gpus.yaml`, scripts/validation/llm_training.py).

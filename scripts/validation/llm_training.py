@@ -3,7 +3,8 @@
     python scripts/validation/llm_training.py ../shared/reference/measured [--write] [--rows]
 
 llm_training.csv has a row per run. Left out: hybrids, multi-token prediction, LoRA, TPUs, rows without a
-plan, a batch, or a time that the source implies. Recomputation that is not stated is none.
+plan, a batch (of pipelines a micro batch), or a time that the source implies. Sharding that is not stated is
+of the optimizer, or of all state if it does not fit otherwise. Recomputation that is not stated is none.
 
 Prints |ours / measured - 1|, median and 90th percentile, of rows that were not fitted (five folds of
 configurations: rows that differ in release alone are in one fold): the model, the same fitted without a
@@ -97,6 +98,7 @@ VIRTUAL = {  # stages per GPU where a row has none: arXiv 2402.15627, section 6.
     "Megatron-LM": 6,
     "Meta in-house": 8,
 }
+ONE_SEQUENCE = {"Megatron-LM 2021", *VIRTUAL}  # micro batch of a pipeline where a row has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,8 @@ def _row(number: int, entry: dict[Any, Any]) -> Row | None:
     numbers = [entry[name] for name in ("gpus", "tp", "pp", "seq_len", "global_batch")]
     if architecture is None or not kinds or any(pd.isna(number) for number in numbers):
         return None
+    if int(entry["pp"]) > 1 and pd.isna(entry["micro_batch"]) and entry["framework"] not in ONE_SEQUENCE:
+        return None
     plan, gpus = plan_of(entry), int(entry["gpus"])
     try:
         plan.check(architecture, gpus)
@@ -154,12 +158,16 @@ def _row(number: int, entry: dict[Any, Any]) -> Row | None:
         print(f"row {number} is left out: {str(error).splitlines()[0]}", file=sys.stderr)
         return None
     _, gpu_type, memory = kinds[0]
+    if plan.sharding == "optimizer" and state_bytes(architecture, plan, gpus) > 1e9 * memory:
+        plan = replace(plan, sharding="full")
     seconds = seconds_of(entry, architecture, plan, gpus, gpu_type)
     if seconds is None:
         return None
     shape, nccl = place_of(gpu_type, str(entry["network"]), gpus)
     roles = priced(architecture, plan, "whole", shape, (nccl,))
     release = str(entry["framework"])
+    if release == "torchtitan":  # whose notes name the software: compiled or not, asynchronous or not
+        release = f"{release}, {entry['notes']}".partition(";")[0]
     software = "pytorch" if any(word in release for word in ("FSDP", "torchtitan", "ZeRO-3")) else "megatron"
     return Row(number, architecture, plan, gpus, gpu_type, 1e9 * memory, seconds, release, software, roles)
 
@@ -381,7 +389,7 @@ def fit(rows: Sequence[Row], *, network: bool = True) -> dict[str, Any]:
         loss="soft_l1",
         f_scale=0.05,
         diff_step=1e-3,
-        max_nfev=8,
+        max_nfev=12,
     )
     return loaded(answer.x)
 
@@ -496,7 +504,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 row.plan,
             )
     print(f"{len(rows)} rows, {len(parameters())} constants")
-    print(f"releases of one configuration: {spread(released(rows))}")
+    for kind in ("dense", "MoE"):
+        same = [row for row in rows if bool(row.architecture.experts) == (kind == "MoE")]
+        print(f"releases of one configuration, {kind}: {spread(released(same))}")
     columns = {
         "model": folded(rows, lambda train, test: predicted(test, fit(train))),
         "no network": folded(

@@ -1,19 +1,25 @@
 """Steps of language models: work, memory, schedules, and roles on placements."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from artist.data import data_path
 from netmodels.api import AnalyticalModel, Fabric, Plan, ZeroModel, language_profile, load_topology
+from netmodels.fabric.nccl import NcclFabric, NcclTier
 from netmodels.fabric.system import preset_system
 from netmodels.inputs.errors import InputError
 from netmodels.llm import schedule
 from netmodels.llm.architecture import Architecture, get_architecture
-from netmodels.llm.communication import messages_of, priced
+from netmodels.llm.communication import Priced, messages_of, priced
+from netmodels.llm.compute import Fitted, Gpu, times_of
 from netmodels.llm.mapping import pieces_of, seats
 from netmodels.llm.program import Program
+from netmodels.llm.step import free_ns, step_of
 from netmodels.llm.work import activation_bytes, held_by, state_bytes, work_of
+from netmodels.nccl.model import collective_us
 from netmodels.nccl.parameters import nccl_of
 from netmodels.profiles.layers import Profile
 
@@ -196,6 +202,72 @@ def test_messages_of_a_tiny_plan_by_hand() -> None:
     assert found["tp", "all_gather"].forward == 2
     assert found["pp", "send_receive"].size_bytes == 16 * 8
     assert found["dp", "all_reduce"].size_bytes == 2 * (2 * 768 / 2 + 800 / 2)
+
+
+def test_messages_of_sharding_and_experts_by_hand() -> None:
+    """Full sharding: weights twice, gradients once; 4 experts, 2 a token: two exchanges of 2 x 2 x 16 x 8."""
+    full = messages_of(TINY, Plan(sharding="full", sequence=16), 2)
+    counts = {one.collective: (one.forward, one.backward) for one in full}
+    assert counts == {"all_gather": (1, 1), "reduce_scatter": (0, 1)}
+    experts = Architecture("E", 4, 8, 2, 32, 100, experts=4, active=2, expert_ffn=32)
+    (sent,) = (one for one in messages_of(experts, Plan(ep=2, sequence=16), 2) if one.role == "ep")
+    assert (sent.size_bytes, sent.forward, sent.backward) == (2 * 2 * 16 * 8, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("place", "rack", "network"),
+    [
+        (((4, 4),), NcclTier(5.0, 40.0, machine_gb_s=20.0), NcclTier(5.0, 40.0)),
+        (((4,), (4,)), NcclTier(5.0, 40.0), NcclTier(5.0, 40.0, rack_gb_s=20.0)),
+    ],
+)
+def test_four_groups_have_a_quarter_of_a_shared_port_each(
+    place: tuple[tuple[int, ...], ...], rack: NcclTier, network: NcclTier
+) -> None:
+    """A port of 20 GB/s, of a machine or of a rack: as slow as with ports of 5 GB/s for one group alone."""
+    machine = NcclTier(0.6, 400.0)
+    ours = priced(TINY, Plan(tp=4), "whole", shape(*place), (NcclFabric(machine, rack, network),))["dp"]
+    quarter = NcclFabric(
+        machine,
+        replace(rack, machine_gb_s=rack.machine_gb_s / 4),
+        replace(network, rack_gb_s=network.rack_gb_s / 4),
+    )
+    size = np.array([2.0 * (4 * 768 + 2 * 800) / 4])
+    lone = ((1, 1),) if len(place) == 1 else ((1,), (1,))
+    assert ours.backward_ns == pytest.approx(1e3 * collective_us("all_reduce", size, lone, quarter)[0])
+
+
+# --- steps
+
+GPU = Gpu(1.0, 2.0, 4.0, Fitted(0.5, 1.0, 3.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0))
+
+
+def test_compute_times_by_hand() -> None:
+    """16 tokens: 24,576 / 1 + 4,096 / 2 + 3 x 256 / 4 + 1,000 ns forward; backward 2, 2 + attention, 3."""
+    for recompute, again in (("none", 0.0), ("selective", 2048.0), ("full", 27816.0)):
+        plan = Plan(sequence=16, recompute=recompute)  # type: ignore[arg-type]
+        times = times_of(work_of(TINY, plan), held_by(TINY, plan), plan, GPU, (1, 1))
+        assert times.forward == 24576 + 2048 + 192 + 1000
+        assert times.backward == 2 * 27816 + again
+        assert times.update == 30 * 4672 / 4
+
+
+def test_attention_hides_the_exchange_of_keys_and_recomputation_repeats_collectives() -> None:
+    """2,000 of 2,048 ns are hidden, 100 beyond exposed on 4 layers; tp 10 + 10, and 10 again, on 4 layers."""
+    plan, tensors = Plan(sequence=16), Priced(10.0, 10.0, 0.0, 0.0, "machine")
+    for keys_ns, exposed in ((2000.0, 0.0), (2148.0, 400.0)):
+        roles = {"cp": Priced(keys_ns, 0.0, 0.0, 0.0, "machine")}
+        assert step_of(TINY, plan, 1, GPU, roles).exposed["cp"] == pytest.approx(exposed)  # type: ignore[arg-type]
+    for recompute, exposed in (("none", 80.0), ("full", 120.0)):
+        plan = Plan(sequence=16, recompute=recompute)  # type: ignore[arg-type]
+        assert step_of(TINY, plan, 1, GPU, {"tp": tensors}).exposed["tp"] == pytest.approx(exposed)
+
+
+def test_all_wait_for_the_slowest_of_many() -> None:
+    """Straggling of 1 % a doubling: on 32 GPUs, two doublings beyond 8, a step is 1.02 times as long."""
+    gpu = replace(GPU, fitted=GPU.fitted._replace(straggling=0.01))
+    plan = Plan(sequence=16)
+    assert free_ns(TINY, plan, 32, gpu) == pytest.approx(1.02 * free_ns(TINY, plan, 8, gpu))
 
 
 # --- profiles
