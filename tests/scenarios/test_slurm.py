@@ -132,6 +132,34 @@ def test_a_reservation_lasts_for_a_multiple_of_bf_resolution_at_least():
     assert run(jobs, slurm(bf_resolution=10))[0] == [0, 12, 17]
 
 
+def test_a_reservation_ends_at_a_multiple_of_bf_resolution():
+    """In tens: a, for m0 only, has it from 19 to 24, so from 10 to 20. C wants both, and r1 has m1 to 22.
+
+    C is planned from 22, so 20, on: d (1 GPU, 25 s) would delay it, and starts behind c (24 to 29).
+    """
+    partitions = (Partition("all", Default=True), Partition("one", Nodes=("m0",)))
+    jobs = [job("r0", 4, 19), job("r1", 3, 22), job("a", 4, 5, at=1, partition="one")]
+    jobs += [job("c", 8, 5, at=1), job("d", 1, 25, at=1)]
+    policy = slurm(bf_resolution=10, partitions=partitions)
+    assert run(jobs, policy, machines=2)[0] == [0, 0, 19, 24, 29]
+
+
+def test_lln_holds_for_reservations_too():
+    """R0 and r2 have m0, r1 has 3 GPUs of m1; r2 (1 GPU) stays beyond 10, so c (3 GPUs) is reserved m1 then.
+
+    D (1 GPU, 20 s) may not join r1 at 1. At 10 c has m1 and d has m0.
+    """
+    jobs = [
+        job("r0", 3, 10),
+        job("r1", 3, 10),
+        job("r2", 1, 100),
+        job("c", 3, 5, at=1),
+        job("d", 1, 20, at=1),
+    ]
+    starts, places, _ = run(jobs, slurm(partitions=(Partition("p", LLN=True),)), machines=2)
+    assert (starts, places) == ([0, 0, 0, 10, 10], [[0], [1], [0], [1], [0]])
+
+
 def test_a_start_that_overlaps_a_reservation_is_tried_again_from_then_on():
     """Node 0 has r1 (2, to 10) and r2 (2, to 95), node 1 r3 (2, to 40) and r4 (1). A (4) has node 0 from 95.
 
@@ -193,6 +221,8 @@ def test_a_job_beyond_its_limit_is_expected_to_end_by_over_time_limit_and_30_sec
     """
     jobs = [job("runs", 3, 60, 2), job("first", 4, 5, at=1), job("short", 1, 8, at=33)]
     assert run(jobs, slurm(OverTimeLimit=over))[0][2] == start
+    within = job("within", 1, 1, 0.5, at=33)  # by its limit done within the second
+    assert run([*jobs[:2], within], slurm(OverTimeLimit=over))[0][2] == 33
 
 
 def test_periods_of_the_table_of_reservations():
@@ -225,6 +255,68 @@ def test_a_machine_that_fails_and_joins_is_left_out_meanwhile():
     events = [CapacityEvent(seconds_to_ns(at), kind, 0) for at, kind in ((2, "fail"), (30, "join"))]
     _, _, log = run([job("a", 4, 10)], slurm(), capacity_events=events)
     assert [event.time_ns // NS_PER_S for event in log if isinstance(event, Start)] == [0, 123]
+
+
+@pytest.mark.parametrize("loops", ["sched/builtin", "sched/backfill"])
+def test_no_job_starts_on_a_machine_that_is_away(loops):
+    """M0 fails at 2 and joins at 30; b and c (4 GPUs each) come at 5: b has m1 to 25, c then, d m0 at 30."""
+    events = [CapacityEvent(seconds_to_ns(at), kind, 0) for at, kind in ((2, "fail"), (30, "join"))]
+    jobs = [job("a", 4, 1), *(job(name, 4, 20, at=5) for name in "bcd")]
+    policy = slurm(SchedulerType=loops)
+    starts, places, _ = run(jobs, policy, machines=2, capacity_events=events)
+    assert (starts, places) == ([0, 5, 25, 30], [[0], [1], [1], [0]])
+
+
+def test_a_job_above_a_limit_takes_no_place_of_the_tested_ones():
+    """As above with one tested job beyond first: red's r is above its limit, so short is tested."""
+    red = Association("red", GrpJobs=1)
+    held = [replace(QUEUE[0], account="red"), QUEUE[1], job("r", 1, 12, at=1, account="red"), QUEUE[3]]
+    policy = slurm(bf_window=0.1, bf_max_job_test=2, associations=(red,))
+    assert run(held, policy)[0] == [0, 10, 15, 1]
+
+
+def test_the_table_of_reservations_ends_at_a_multiple_of_bf_resolution():
+    """At 1 the window of a minute ends at 61, so the table at 60: `first`, which would start then, has none.
+
+    Long (70 s) passes it.
+    """
+    jobs = [job("runs", 3, 60), job("first", 4, 5, at=1), job("long", 1, 70, at=1)]
+    assert run(jobs, slurm(bf_resolution=60, bf_window=1))[0] == [0, 71, 1]
+
+
+def test_a_start_beyond_the_window_is_tried_again_where_other_nodes_become_free():
+    """R0 has m0 to 1000, r1 m1 to 20, r2 3 GPUs of m2 to 10; a, for m1 only, is reserved m1 from 20 to 50.
+
+    C (two nodes, 60 s) finds m0 and m2 without a reservation now: 1000, beyond the window of 2 min. From 50
+    on m1 is free again: c has m1 and m2 then, so d (1 GPU, 55 s), beside r2 from 1 to 56, would delay it.
+    """
+    partitions = (Partition("all", Default=True), Partition("one", Nodes=("m1",)))
+    jobs = [job("r0", 4, 1000), job("r1", 4, 20), job("r2", 3, 10), job("a", 4, 30, at=1, partition="one")]
+    jobs += [job("c", 8, 60, at=1), job("d", 1, 55, at=1)]
+    starts, _, _ = run(jobs, slurm(bf_window=2, partitions=partitions), machines=3)
+    assert starts == [0, 0, 0, 20, 50, 110]
+
+
+def test_a_start_at_the_time_at_which_other_nodes_become_free_is_not_tried_again():
+    """R0 has m0 to 20, then a, for m0 only, is reserved it to 50. R1 has 3 GPUs of m1 to 50.
+
+    C starts on m1 at 50, when m0 is free again too: m1 is reserved, so d (1 GPU, 60 s) may not join r1 at 1,
+    but at 20, when a has m0 and c is planned there.
+    """
+    partitions = (Partition("all", Default=True), Partition("one", Nodes=("m0",)))
+    jobs = [job("r0", 4, 20), job("r1", 3, 50), job("a", 4, 30, at=1, partition="one")]
+    jobs += [job("c", 4, 60, at=1), job("d", 1, 60, at=1)]
+    assert run(jobs, slurm(partitions=partitions), machines=2)[0] == [0, 0, 20, 50, 20]
+
+
+def test_of_gpu_types_with_equal_starts_the_first_nodes_are_reserved():
+    """M0 has GPUs A, m1 B, one free of each to 10. C (4 of A or B) reserves m0: d (A) waits, e (B) starts."""
+    cluster = Cluster([Machine(f"m{i}", 0, "t", 4, "AB"[i], 1.0, 64) for i in range(2)])
+    a, b, both = ({"gpu_types": kinds} for kinds in (("A",), ("B",), ("A", "B")))
+    jobs = [job("r0", 3, 10, demand=a), job("r1", 3, 10, demand=b), job("c", 4, 5, at=1, demand=both)]
+    jobs += [job("d", 1, 20, at=1, demand=a), job("e", 1, 20, at=1, demand=b)]
+    result, _ = run_checked(jobs, cluster, slurm())
+    assert seconds(result, "first_start_ns") == [0, 0, 10, 15, 1]
 
 
 # --- partitions and priorities
@@ -609,7 +701,8 @@ def test_victims_are_sorted_again_to_spare_some():
 def test_a_job_that_may_preempt_reserves_the_nodes_that_its_victims_leave():
     """Urgent wants both nodes; k, which is not preempted, has m0 to 10, a has m1: urgent starts at 10.
 
-    So c (1 GPU, 20 s), beside a, would delay it by its limit: it waits, though only k has to end.
+    So c (1 GPU, 20 s), beside a, would delay it by its limit: it waits, though only k has to end. D (4 s) has
+    time enough, and starts at 4.
     """
     kept = Partition("kept", PriorityTier=5, PreemptMode="OFF")
     policy = slurm(PreemptType="preempt/partition_prio", PreemptMode="REQUEUE", partitions=(*TIERS, kept))
@@ -618,9 +711,39 @@ def test_a_job_that_may_preempt_reserves_the_nodes_that_its_victims_leave():
         job("a", 1, 50),
         job("u", 4, 5, at=3, partition="urgent"),
         job("c", 1, 20, at=4, partition="kept"),
+        job("d", 1, 4, at=4, partition="kept"),
     ]
     starts, _, _ = run(jobs, policy, machines=2, gpus=2)
-    assert starts == [0, 0, 10, 15]
+    assert starts == [0, 0, 10, 15, 4]
+
+
+def test_the_backfill_loop_preempts_beside_a_reservation_too():
+    """Urgent u (both nodes of 2) waits for k, which is not preempted, to 10, and holds up v in the main loop.
+
+    V (1 GPU, 3 s, at 4) ends before u's reservation: the backfill loop stops a for it.
+    """
+    kept = Partition("kept", PriorityTier=5, PreemptMode="OFF")
+    policy = slurm(PreemptType="preempt/partition_prio", PreemptMode="REQUEUE", partitions=(*TIERS, kept))
+    jobs = [
+        job("k", 2, 10, partition="kept"),
+        job("a", 2, 50),
+        job("u", 4, 5, at=3, partition="urgent"),
+        job("v", 1, 3, at=4, partition="urgent"),
+    ]
+    starts, _, events = run(jobs, policy, machines=2, gpus=2)
+    assert starts == [0, 0, 10, 4]
+    assert [(e.job, e.time_ns // NS_PER_S) for e in events if isinstance(e, Stop)] == [(1, 4)]
+
+
+def test_a_job_is_no_victim_at_the_instant_of_its_start():
+    """N starts at 0. X, of another QOS, waits behind it, and h behind x; h may preempt n, but not at 0.
+
+    Nothing happens until n ends, at 10, and x starts; h follows at 20.
+    """
+    qos = (Qos("normal"), Qos("other"), Qos("high", Preempt=("normal",)))
+    jobs = [job(name, 4, 10, qos=of) for name, of in (("n", "normal"), ("x", "other"), ("h", "high"))]
+    starts, _, events = run(jobs, slurm(PreemptType="preempt/qos", PreemptMode="REQUEUE", qos=qos))
+    assert (starts, [e.job for e in events if isinstance(e, Stop)]) == ([0, 10, 20], [])
 
 
 def test_a_requeued_job_keeps_its_place_by_priority_basic_and_goes_behind_its_equals_by_multifactor():

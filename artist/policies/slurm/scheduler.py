@@ -249,7 +249,7 @@ class Scheduler:
     def _plan(self, job: Job, space: NodeSpace, now_ns: int, decision: Decision) -> None:
         """Start a job, or reserve nodes for it at the first time at which it fits."""
         step_ns = self._depths.bf_resolution_ns
-        among = reduce(or_, job.places) & self.nodes.open
+        among = reduce(or_, job.places)
         time_ns: int | None = now_ns
         while time_ns is not None:
             end_ns = job.end_ns(time_ns)
@@ -263,7 +263,6 @@ class Scheduler:
                 if start_ns <= now_ns:
                     if self._start_now(job, places, now_ns, decision):
                         return
-                    later_ns = None
                 elif start_ns >= space.end_ns and later_ns is None:
                     return
                 if later_ns is None or start_ns <= later_ns:
