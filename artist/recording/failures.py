@@ -46,6 +46,7 @@ class _Account:
 
     gpus: int = 0
     held: Slices = ()
+    machines: int = 0
     since_ns: int = 0
     ready_ns: int = 0
     delay: str = "overhead"
@@ -119,6 +120,8 @@ class FailureAccounts(Topic):
         Those whose GPUs count; None for all.
     intensity
         Of carbon, to be integrated over GPU time.
+    per_s
+        Rate at which failures stop a job on one machine; None if not known.
 
     Attributes
     ----------
@@ -134,8 +137,10 @@ class FailureAccounts(Topic):
         cluster: Cluster,
         machines: Collection[int] | None = None,
         intensity: Intensity | None = None,
+        per_s: float | None = None,
     ) -> None:
-        self._jobs, self._intensity = jobs, intensity
+        self._jobs, self._intensity, self._per_s = jobs, intensity, per_s
+        self._held_ns, self._failures = Counter[int](), Counter[int]()  # by the machines that a job holds
         counted = range(len(cluster)) if machines is None else machines
         self._gpus_of = [m.gpus if at in counted else 0 for at, m in enumerate(cluster.machines)]
         self._accounts = defaultdict[int, _Account](_Account)
@@ -211,6 +216,10 @@ class FailureAccounts(Topic):
         sizes
             By the GPUs that jobs ask for: jobs, failures that stopped them, hours held per such failure, and
             useful GPU time as a part of that held outside groups.
+        machines
+            By the machines that jobs hold: hours held, their mean number of machines, and failures.
+        per_machine_h
+            Failures per hour that stop a job on one machine, by the rates of their causes; None if not known.
         """
         gpu_ns = {cause: self._gpu_ns[cause] for cause in GPU_CAUSES}
         serving = sum(gpu_ns.values()) - sum(gpu_ns[state] for state in _OUT)
@@ -225,6 +234,8 @@ class FailureAccounts(Topic):
             "stops": self.stopped.total(),
             "causes": causes,
             "sizes": self._sizes(),
+            "machines": self._machines(),
+            "per_machine_h": None if self._per_s is None else 3600 * self._per_s,
         }
         return {FAILURES: entry}
 
@@ -249,6 +260,20 @@ class FailureAccounts(Topic):
                 "effective": useful_ns / held_gpu_ns if held_gpu_ns else None,
             }
         return sizes
+
+    def _machines(self) -> dict[str, dict[str, float]]:
+        classes = defaultdict[int, list[int]](list)
+        for machines, held_ns in sorted(self._held_ns.items()):
+            classes[1 << machines.bit_length() - 1] += [machines] * (held_ns > 0)
+        return {
+            f"{least}-{2 * least - 1}": {
+                "held_h": (held_ns := sum(self._held_ns[n] for n in members)) / _HOUR_NS,
+                "machines": sum(self._held_ns[n] * n for n in members) / held_ns,
+                "failures": sum(self._failures[n] for n in members),
+            }
+            for least, members in classes.items()
+            if members
+        }
 
     # --- events
 
@@ -288,18 +313,23 @@ class FailureAccounts(Topic):
             self._advance(event.job, now)
             account.lose(event.lost_ns, "lost_by_failure" if event.cause else "lost_by_preemption")
             if event.cause:
-                account.failures += 1
-                self.stopped[event.cause] += 1
+                self._fail(account, event.cause)
             if now + event.delay_ns > account.ready_ns:
                 account.delay = "recovery" if event.cause else "overhead"
         account.ready_ns = max(account.ready_ns, now + event.delay_ns)
         self._leave(event.job, now)
+        account.machines = len(event.allocation.slices)
         group = event.allocation.group
         if group is None:
             account.held = [(s.machine, s.gpus) for s in event.allocation.slices]
             account.gpus = self._take(account.held)
         else:
             self._join(group, event.job, now)
+
+    def _fail(self, account: _Account, cause: str) -> None:
+        account.failures += 1
+        self.stopped[cause] += 1
+        self._failures[account.machines] += 1
 
     def _take(self, held: Slices, times: int = 1) -> int:
         """Take GPUs of machines that count, or give them back; return their number."""
@@ -343,6 +373,7 @@ class FailureAccounts(Topic):
 
     def _advance(self, job: int, now: int) -> _Account:
         account = self._accounts[job]
+        self._held_ns[account.machines] += now - account.since_ns
         account.carbon += account.gpus * self._carbon(account.since_ns, now)
         account.advance(now)
         return account
@@ -361,6 +392,5 @@ class FailureAccounts(Topic):
             return
         account.lose(event.lost_ns, "lost_by_failure" if event.cause else "lost_by_preemption")
         if event.cause:
-            account.failures += 1
-            self.stopped[event.cause] += 1
+            self._fail(account, event.cause)
             self._stopped[event.job] = int(self._jobs[event.job].demand.gpus)

@@ -1,6 +1,7 @@
 """GPU time by cause, failures by cause, and jobs by size, of rows whose machines fail."""
 
 from dataclasses import dataclass
+from math import exp, sqrt
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,35 @@ def failures_by_cause(group: Replicates) -> dict[str, tuple[float, float]]:
     none = {"failures": 0, "stops": 0}
     counts = {cause: [list(of.get(cause, none).values()) for of in of_runs] for of in of_runs for cause in of}
     return {cause: tuple(np.mean(of_cause, axis=0).tolist()) for cause, of_cause in counts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """Jobs on similar numbers of machines: hours held, mean number, and failures that stopped them."""
+
+    held_h: float
+    machines: float
+    failures: int
+
+    @property
+    def mttf_s(self) -> tuple[float, float, float]:
+        """Time held per failure, of which there are some, between the ends of its 95 % interval."""
+        mean_s, spread = 3600 * self.held_h / self.failures, exp(1.96 / sqrt(self.failures))
+        return mean_s / spread, mean_s, mean_s * spread
+
+
+def by_machines(group: Replicates) -> tuple[list[Interrupted], float | None]:
+    """Return the jobs by their machines, and the rate of failures per machine and hour, if it is known."""
+    sizes: dict[str, list[Interrupted]] = {}
+    for run in group.runs:
+        for size, of_size in _entry(run).get("machines", {}).items():
+            sizes.setdefault(size, []).append(Interrupted(**of_size))
+    pooled = []
+    for rows in sizes.values():
+        held_h = sum(row.held_h for row in rows)
+        machines = sum(row.machines * row.held_h for row in rows) / held_h
+        pooled.append(Interrupted(held_h, machines, sum(row.failures for row in rows)))
+    return sorted(pooled, key=lambda row: row.machines), _entry(group.runs[0]).get("per_machine_h")
 
 
 def by_size(group: Replicates) -> list[SizeClass]:

@@ -270,7 +270,9 @@ def _topics(simulation: Simulation, recorder: Recorder) -> list[Topic]:
         topics.append(JobTypes(jobs, cluster, performance.drawn, min_cpus_per_gpu))
     fails = any(event.type == "fail" for event in simulation.capacity_events)
     if simulation.failures is not None or fails:
-        topics.append(FailureAccounts(jobs, cluster))
+        at_random = simulation.failures
+        per_s = at_random.of_gpus_per_s(1) if at_random else None
+        topics.append(FailureAccounts(jobs, cluster, per_s=per_s))
     if simulation.rates is not None:
         topics.append(CostAccounts(jobs, cluster, simulation.rates))
     if (site := site_of(jobs)) is not None:

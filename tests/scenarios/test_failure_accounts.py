@@ -163,3 +163,14 @@ def test_a_job_whose_rest_is_in_no_segments_waits():
     fails = [event(3, "fail", 0, cause="gpu", repair_ns=seconds_to_ns(20))]
     run_checked([job_a], tiny_cluster(4, per_rack=2), policy, failures=fails)
     assert isinstance(policy.news[0], Stop)
+
+
+def test_failures_are_counted_by_the_machines_that_a_job_holds():
+    """The job of 6 GPUs holds 3 machines for 3.5 s, then 2 for 27.5 s: 65.5 of 31; it fails with 3."""
+    policy = Shrinking((0, 2), (1, 2), (2, 2))
+    job_a = job("a", 6, 20, min_gpus=2, max_gpus=6, step=2)
+    fails = event(3.5, "fail", 0, cause="gpu", repair_ns=seconds_to_ns(20))
+    summary, _ = causes([job_a], 3, [fails], policy, recover_s=2)
+    of_two = {"held_h": pytest.approx(31 / 3600), "machines": pytest.approx(65.5 / 31), "failures": 1}
+    assert summary["machines"] == {"2-3": of_two}
+    assert summary["per_machine_h"] is None

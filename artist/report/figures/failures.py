@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from artist.drawing.looks import style
-from artist.drawing.panels import WIDTH_IN
+from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.drawing.time_axis import log_axis, log_time_axis
 from artist.recording.names import GPU_CAUSES
 from artist.report.figures.bars import bar_panels, part_key, stack
-from artist.report.figures.drawing import Drawing, several
+from artist.report.figures.drawing import Drawing, pooled, several
+from artist.report.figures.facets import facets, only
 from artist.results.digest import Digest
-from artist.results.failures import gpu_hours, has_failures
+from artist.results.failures import Interrupted, by_machines, gpu_hours, has_failures
 from artist.results.scenarios import Contest
 
 _CAPTION = (
@@ -22,6 +27,13 @@ _CAPTION = (
 )
 _BARE = " Rows whose machines do not fail have no bar."
 _MEANS = " Means over replicates."
+_MTTF = (
+    "Time for which jobs hold their machines per failure that stops one, with 95 % intervals, by their "
+    "machines: 1, 2 to 3, 4 to 7, and so on, at the mean. The line is 1 / (N r): N machines, each with the "
+    "rate r of the causes. There is no point where no failure stopped a job."
+)
+_CURVE = "1 / (N r)"
+_LINE: dict[str, Any] = {"color": "#888888", "linestyle": "--", "linewidth": 1}
 _SHADES = (0, 2, 4, 3, 5, 7, 8, 1, 9, 12, 10, 13, 11, 14, 6)  # of GPU_CAUSES
 _SEEN = 1e-3  # of the longest bar
 
@@ -33,7 +45,46 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
         return []
     caption = _CAPTION + _BARE * (not all(failing)) + _MEANS * several(digests)
     draw = partial(hours_by_cause, digests, contest)
-    return [Drawing("gpu_hours", "Where the GPU-hours went", caption, draw)]
+    figures = [Drawing("gpu_hours", "Where the GPU-hours went", caption, draw)]
+    if any(row.failures for digest in digests for row in by_machines(digest.group)[0]):
+        caption = _MTTF + pooled(digests)
+        draw = partial(mttf_by_machines, digests, contest)
+        figures.append(Drawing("mttf", "Time between failures by machines of a job", caption, draw))
+    return figures
+
+
+def mttf_by_machines(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
+    """Draw the mean time between failures of jobs by their machines, with 95 % intervals, and 1 / (N r)."""
+    of_rows = [by_machines(digest.group) for digest in digests]
+    failed = [[row for row in rows if row.failures] for rows, _ in of_rows]
+    layout = only(facets([digest.group for digest in digests], contest), [bool(rows) for rows in failed])
+    texts = [*layout.texts, _CURVE]
+    machines = [size.machines for rows in failed for size in rows]
+    ends = np.array([min(machines), max(machines)])
+    times_s = [time_s for rows in failed for size in rows for time_s in size.mttf_s]
+    with style():
+        figure, places = panels(len(layout.sets), 3.0, texts, width_in=width_in)
+        for axes, (name, members) in zip(places, layout.sets, strict=True):
+            for rate in dict.fromkeys(of_rows[row][1] for row in members):
+                axes.plot(ends, 3600 / (ends * (rate or np.nan)), **_LINE)
+            for row in members:
+                _points(axes, failed[row], layout.points[row])
+            head(axes, name, places, width_in)
+            log_axis(axes, *ends)
+            log_time_axis(axes, min(times_s), max(times_s), "y")
+            axes.set_xlabel("machines of a job" if axes in places[-columns(places) :] else "")
+        label_rows(figure, "time between failures", texts)
+        dots = [Line2D([], [], **layout.points[row]) for row in layout.examples]
+        legend(figure, texts, [*dots, Line2D([], [], **_LINE)])
+        return figure
+
+
+def _points(axes: Axes, sizes: Sequence[Interrupted], look: dict[str, Any]) -> None:
+    """Draw the time between failures of a row, with its intervals."""
+    for size in sizes:
+        low_s, mttf_s, high_s = size.mttf_s
+        axes.vlines(size.machines, low_s, high_s, color=look["color"], linewidth=1)
+        axes.plot(size.machines, mttf_s, **look)
 
 
 def hours_by_cause(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:

@@ -65,6 +65,8 @@ class Account:
     held_gpu_ns: int = 0
     alone_gpu_ns: int = 0
     held_ns: int = 0
+    ns_on: Counter[int] = field(default_factory=Counter)  # by number of machines
+    failures_on: Counter[int] = field(default_factory=Counter)
     held_cpu_ns: int = 0
     held_byte_ns: int = 0
     tier_ns: list[int] = field(default_factory=lambda: [0, 0, 0])
@@ -111,6 +113,7 @@ class Account:
         self.alone_gpu_ns += 0 if self.group else gpu_ns
         self.tier_ns[self.tier] += held
         self.held_ns += held
+        self.ns_on[len(self.held)] += held
         self.held_cpu_ns += held * sum(share.cpus for share in self.held.values())
         self.held_byte_ns += held * sum(share.memory_bytes for share in self.held.values())
         ran = max(0, now - max(began, self.ready_ns))

@@ -260,7 +260,23 @@ def checkpoint_ns(run: RunFiles, gpus: int) -> float:
     every_s = run.config["overheads"]["checkpoint_every_s"]
     if every_s != "daly":
         return to_ns(every_s)
-    machines = max(1, ceil(gpus / max(1, *(machine.gpus for machine in run.machines))))
+    per_day = failures_per_day(run, max(1, ceil(gpus / largest_machine(run))))
+    if not per_day:
+        return inf
+    mean_s, write_s = 86400 / per_day, run.config["overheads"]["checkpoint_write_s"]
+    ratio = write_s / (2 * mean_s)
+    if ratio >= 1:
+        return mean_s * 1e9
+    return 1e9 * float(sqrt(2 * write_s * mean_s) * (1 + sqrt(ratio) / 3 + ratio / 9) - write_s)
+
+
+def largest_machine(run: RunFiles) -> int:
+    """Return the GPUs of the largest machine, at least 1."""
+    return max(1, *(machine.gpus for machine in run.machines))
+
+
+def failures_per_day(run: RunFiles, machines: int) -> float:
+    """Return the rate at which random failures stop a job on some machines."""
     racks = ceil(machines / max(Counter(machine.rack for machine in run.machines).values()))
     units, per_day = {"machine": machines, "rack": racks, "cluster": 1}, 0.0
     failures = run.config["cluster"]["failures"]
@@ -272,13 +288,7 @@ def checkpoint_ns(run: RunFiles, gpus: int) -> float:
             lemons = cause.get("lemons") or {}
             factor = 1 + lemons.get("share", 0) * (lemons.get("times", 1) - 1)
             per_day += units[cause.get("scope", "machine")] * cause["per_1000_days"] / 1000 * factor
-    if not per_day:
-        return inf
-    mean_s, write_s = 86400 / per_day, run.config["overheads"]["checkpoint_write_s"]
-    ratio = write_s / (2 * mean_s)
-    if ratio >= 1:
-        return mean_s * 1e9
-    return 1e9 * float(sqrt(2 * write_s * mean_s) * (1 + sqrt(ratio) / 3 + ratio / 9) - write_s)
+    return per_day
 
 
 def _in_units(job: Asked, row: Mapping[Any, str], workload: Mapping[str, Any], largest: int) -> Asked:

@@ -177,7 +177,7 @@ class Replay:
         self._release(now, account)
         account.stopped = "saved" if account.asked.saves and not failed else ""
         if failed:
-            self._fail(account)
+            self._fail(account, len(account.before))
         elif account.stopped == "saved":
             account.save()
         elif not account.keeps:
@@ -188,7 +188,8 @@ class Replay:
         account.state, account.since_ns = "waiting", now
         self._waiting += 1
 
-    def _fail(self, account: Account) -> None:
+    def _fail(self, account: Account, machines: int) -> None:
+        account.failures_on[machines] += 1
         account.stopped = "failed"
         account.lose_to_checkpoint()
         account.failures += 1
@@ -213,7 +214,7 @@ class Replay:
         if account.state == "running":
             account.advance(now)
             if kind == "resize" and not all(self.present[name] for name in account.held):
-                self._fail(account)
+                self._fail(account, len(account.held))
             elif kind == "migrate" and not account.keeps:
                 account.lose_iteration()
         else:

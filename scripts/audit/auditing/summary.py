@@ -9,7 +9,7 @@ import pandas as pd
 
 from auditing.accounts import Account
 from auditing.findings import Findings
-from auditing.inputs import RunFiles, to_ns
+from auditing.inputs import RunFiles, failures_per_day, to_ns
 from auditing.replay import Replay
 
 CHECK = "summary.json"
@@ -202,8 +202,25 @@ def _failures(run: RunFiles, replay: Replay) -> dict[str, Any]:
             "stops": replay.stopped.total(),
             "causes": causes,
             "sizes": _sizes(list(replay.accounts.values())),
+            "machines": _by_machines(list(replay.accounts.values())),
+            "per_machine_h": failures_per_day(run, 1) / 24 if run.config["cluster"]["failures"] else None,
         }
     }
+
+
+def _by_machines(accounts: Sequence[Account]) -> dict[str, dict[str, float]]:
+    """Return the hours held, the mean number of machines and failures by the machines that jobs hold."""
+    held = sum((Counter(account.ns_on) for account in accounts), Counter[int]())
+    failures = sum((Counter(account.failures_on) for account in accounts), Counter[int]())
+    entry = {}
+    for least in (2**power for power in range(20)):
+        if ns := sum(held[n] for n in range(least, 2 * least)):
+            entry[f"{least}-{2 * least - 1}"] = {
+                "held_h": ns / 3.6e12,
+                "machines": sum(held[n] * n for n in range(least, 2 * least)) / ns,
+                "failures": sum(failures[n] for n in range(least, 2 * least)),
+            }
+    return entry
 
 
 def _sizes(accounts: Sequence[Account]) -> dict[str, dict[str, Any]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -24,13 +25,13 @@ from artist.recording.folder import write_run
 from artist.recording.metrics import summarise
 from artist.recording.recorder import Recorder
 from artist.report.figures.catalogue import drawings
-from artist.report.figures.failures import hours_by_cause
+from artist.report.figures.failures import hours_by_cause, mttf_by_machines
 from artist.report.page.datatable import DataTable
 from artist.report.page.grouped_tables import causes_table, sizes_table
 from artist.report.words.answers import answers
 from artist.results.compare import compare
 from artist.results.digest import digest
-from artist.results.failures import gpu_hours
+from artist.results.failures import by_machines, gpu_hours
 from artist.results.folder import read_run
 from artist.results.names import short_values
 from artist.results.run import Run
@@ -53,7 +54,7 @@ def make(tmp_path: Path) -> Make:
         cluster, jobs = tiny_cluster(2), [job("a", 2, 10), job("b", 1, 4)]
         kinds = ((3.5, "fail"), (5.5, "join"))
         events = [CapacityEvent(seconds_to_ns(at), kind, 0, cause="gpu") for at, kind in kinds if failing]
-        recorder, topics = Recorder(jobs, cluster), [FailureAccounts(jobs, cluster)] * failing
+        recorder, topics = Recorder(jobs, cluster), [FailureAccounts(jobs, cluster, per_s=1 / 30)] * failing
         options = {"overheads": Overheads(recover_s=1), "failures": events, "observers": (recorder, *topics)}
         result = Engine(jobs, cluster, Ordered(order="fifo"), PlainPerformance(), **options).run()
         for topic in topics:
@@ -91,6 +92,22 @@ def test_the_bar_is_all_gpu_hours_by_cause_and_ends_with_the_useful_part(make: M
         assert sorted(text.get_text() for text in axes.texts) == ["", "50 %"]
 
 
+def test_mttf_by_machines_beside_the_rate_of_the_causes(make: Make) -> None:
+    """Job a holds one machine for 11.5 s and b for 4 s, with one failure: 15.5 s; x e^+-1.96 their ends.
+
+    At 120 failures per hour of a machine 1 / (N r) is 30 s.
+    """
+    comparison = compare([make(failing=True)])
+    rows, rate = by_machines(comparison.groups[0])
+    assert [(row.held_h, row.machines, row.failures) for row in rows] == [(pytest.approx(15.5 / 3600), 1, 1)]
+    assert rate == 120
+    digests = [digest(group) for group in comparison.groups]
+    (axes,) = mttf_by_machines(digests, contest(comparison)).axes
+    assert [line.get_ydata()[0] for line in axes.lines] == pytest.approx([30, 15.5])
+    ((low, high),) = [path.vertices[:, 1] for path in axes.collections[0].get_paths()]
+    assert (low, high) == (pytest.approx(15.5 * np.exp(-1.96)), pytest.approx(15.5 * np.exp(1.96)))
+
+
 def test_the_table_by_cause_counts_failures_and_the_jobs_they_stopped(make: Make) -> None:
     """m0 failed once and stopped a."""
     groups = compare([make(failing=True)]).groups
@@ -116,7 +133,7 @@ def test_without_failures_there_is_neither_figure_nor_table(make: Make) -> None:
     comparison = compare([make(failing=False)])
     digests = [digest(group) for group in comparison.groups]
     names = {drawing.name for drawing in drawings(digests, comparison, contest(comparison))}
-    assert "gpu_hours" not in names
+    assert not {"gpu_hours", "mttf"} & names
     assert [table(comparison.groups) for table in (causes_table, sizes_table)] == [None] * 2
 
 
