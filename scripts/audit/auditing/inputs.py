@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from math import ceil, inf, sqrt, ulp
 from pathlib import Path
 from typing import Any
@@ -246,10 +247,7 @@ def asked(run: RunFiles) -> dict[str, Asked]:
         else:
             jobs[job] = Asked(int(gpus), None, elastic=None, utilisation=busy, delays_ns=None)
     jobs |= {job: replace(jobs[job], partition=pool) for job, pool in _partitions(run).items()}
-    largest = max(machine.gpus for machine in run.machines)
-    jobs = {
-        job: _in_units(one, rows.get(job, {}), run.config["workload"], largest) for job, one in jobs.items()
-    }
+    jobs = dict(zip(jobs, map(partial(_in_units, run), map(rows.get, jobs), jobs.values()), strict=True))
     if run.config["estimates"].get("charge"):  # the delays of first runs are not in the run folder
         jobs = {job: replace(job_asked, delays_ns=None) for job, job_asked in jobs.items()}
     return jobs
@@ -291,14 +289,15 @@ def failures_per_day(run: RunFiles, machines: int) -> float:
     return per_day
 
 
-def _in_units(job: Asked, row: Mapping[Any, str], workload: Mapping[str, Any], largest: int) -> Asked:
+def _in_units(run: RunFiles, row: Mapping[Any, str] | None, job: Asked) -> Asked:
     """Return a job with its unit and segment: those of the trace, else of the settings where they divide."""
     if job.counts is None or not job.gpus:
         return job
+    largest, workload = max(machine.gpus for machine in run.machines), run.config["workload"]
     sizes = [job.gpus, job.counts[0], job.counts[-1], job.counts.step if job.elastic else 0]
 
     def multiple_of(name: str, unit: int) -> int:
-        known, setting = int(row.get(name) or 1), workload.get(name, "none")
+        known, setting = int((row or {}).get(name) or 1), workload.get(name, "none")
         multiple = {"none": 1, "machine": largest}.get(setting, setting)
         divides = not any(size % multiple for size in sizes) and multiple % unit == 0
         return int(multiple) if known == 1 and divides else known
