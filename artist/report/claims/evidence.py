@@ -8,13 +8,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from artist.report.claims.schema import (
     BEST_JOB,
+    ITERATIONS,
     JOB_BY_JOB,
     OVERHEAD,
     QUEUE_LENGTH,
     RACK_TIMER,
     STEPS,
+    WORST_HOUR,
     Where,
     Who,
 )
@@ -24,6 +28,7 @@ from artist.results.jobcolumns import TIERS, Jobs, read_jobs
 from artist.results.measures import BY_NAME
 from artist.results.run import Run
 
+MIN_OF_HOUR = 10
 Value = float | tuple[float, ...]  # a number, or one per job
 
 
@@ -80,6 +85,10 @@ class Evidence:
             return self._rack_timer_h
         if metric == STEPS:
             return self._steps(model or "")
+        if metric == ITERATIONS:
+            return self._search_iterations(model or "")
+        if metric == WORST_HOUR:
+            return self._queued_worst_hour()
         if metric == QUEUE_LENGTH:
             return mean_queue_length(self.run)
         if metric in (JOB_BY_JOB, BEST_JOB):
@@ -122,6 +131,24 @@ class Evidence:
         table = self.run.series
         values = [] if table is None else list(table["value"][table["name"] == f"steps of {model}"])
         return fmean(values) if values else None
+
+    def _search_iterations(self, model: str) -> float | None:
+        """Return the mean number of iterations that a job of a model runs in as many steps as it takes."""
+        steps = self._steps(model)
+        running_s, iterations = self.run.numbers("jobs", ["running_s", "iterations"])
+        of_model = np.array(self._jobs.model.names)[self._jobs.model.codes] == model
+        if steps is None or not iterations[of_model].all():
+            return None
+        per_s = float((iterations[of_model] / running_s[of_model]).mean())
+        return steps * float(self.facts["policy.step_s"]) * per_s
+
+    def _queued_worst_hour(self) -> float:
+        """Return the largest share of the jobs of an hour that wait, of hours of at least ten jobs."""
+        submit_s, queueing_s = self.run.numbers("jobs", ["submit_s", "queueing_s"])
+        hours = (submit_s // 3600).astype(np.int64)
+        jobs, queued = np.bincount(hours), np.bincount(hours, queueing_s > 0)
+        full = jobs >= MIN_OF_HOUR
+        return float((queued[full] / jobs[full]).max(initial=0.0))
 
     @cached_property
     def _rack_timer_h(self) -> float | None:

@@ -22,10 +22,11 @@ from netmodels.inputs.naming import allowed_names
 from netmodels.inputs.schema import first_problem, read_yaml
 
 # What claims may be about besides the columns of table.csv.
-OVERHEAD, THROUGHPUT, STEPS = "overhead", "normalised_throughput", "allocator_steps"  # numbers
+OVERHEAD, THROUGHPUT, WORST_HOUR = "overhead", "normalised_throughput", "queued_worst_hour"  # numbers
+STEPS, ITERATIONS = COUNTS = ("allocator_steps", "allocator_iterations")
 JOB_BY_JOB, BEST_JOB = "jct_job_by_job_s", "jct_of_best_job_s"  # to be compared
 RACK_TIMER, QUEUE_LENGTH = "rack_timer_mean_h", "queue_length_mean"
-NUMBERS = (OVERHEAD, THROUGHPUT, STEPS)
+NUMBERS = (OVERHEAD, THROUGHPUT, WORST_HOUR, *COUNTS)
 SHARES = tuple(metric.name for metric in ALL_METRICS if metric.quantity == "fraction")  # numbers, too
 _OWN_CHANGES = (JOB_BY_JOB, BEST_JOB, RACK_TIMER, QUEUE_LENGTH)
 CHANGES = (*_OWN_CHANGES, *BY_NAME)
@@ -103,8 +104,10 @@ class Claim(_Part):
         over the time in which the measured jobs arrive). Or a number:
         `overhead`, exposed communication over compute of the jobs of a `model` that were mostly on a `tier`;
         `normalised_throughput`, of the jobs of a `model` or summed over all; `allocator_steps`, the mean
-        number that CODA's allocator measured for a job of a `model`; a column that is a share, where it is
-        compared with nothing. Where the paper's words allow several metrics, the first decides.
+        number that CODA's allocator measured for a job of a `model`, `allocator_iterations` those that it ran
+        meanwhile; `queued_worst_hour`, the largest share of the jobs of an hour that had to wait; a column
+        that is a share, where it is compared with nothing. Where the paper's words allow several metrics, the
+        first decides.
     than_where
         Runs whose change this one is compared with: -0.1 means that ours relative to the others is 10 % less
         here than there. Jobs are the same within a change; here and there they may be others.
@@ -208,8 +211,9 @@ class Claim(_Part):
             raise ValueError("a number is one number, compared with nothing and swept over nothing")
         if OVERHEAD in self.metric and (self.model is None or self.tier is None):
             raise ValueError(f"metric {OVERHEAD} has a model and a tier")
-        if STEPS in self.metric and self.model is None:
-            raise ValueError(f"metric {STEPS} has a model")
+        for metric in COUNTS:
+            if metric in self.metric and self.model is None:
+                raise ValueError(f"metric {metric} has a model")
         if not set(self.metric).issubset(NUMBERS):
             self._check_of_all_jobs()
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from artist.report.claims.evaluate import Place, Result
 from artist.report.claims.judge import Judged, Row, summary
-from artist.report.claims.schema import STEPS, Claim, Where
+from artist.report.claims.schema import COUNTS, Claim, Where
 from artist.report.claims.verdict import VERDICTS, in_words
 from artist.report.page.datatable import Cell, Column, DataTable
 from artist.results.measures import BY_NAME, Estimate
@@ -276,9 +276,9 @@ def _with_interval(claim: Claim, ours: Estimate) -> str:
 
 
 def change_text(claim: Claim, value: float | None) -> str:
-    """Return a number or a change in per cent; steps as they are."""
-    if claim.metric[0] == STEPS and value is not None:
-        return f"{value:.1f}"
+    """Return a number or a change in per cent; counts as they are."""
+    if claim.metric[0] in COUNTS and value is not None:
+        return f"{value:.1f}" if value < 10 else f"{value:.0f}"
     return f"{_number(value, signed=bool(claim.against))} %"
 
 

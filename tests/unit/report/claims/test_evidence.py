@@ -144,6 +144,26 @@ def test_steps_of_the_allocator_are_averaged_by_model(runs: Maker, held: Holder)
     assert (result.verdict, ours_text(result), paper_text(result.claim)) == ("near", "3.5", "4.0")
 
 
+def test_iterations_while_cpus_are_tried_are_steps_at_the_pace_of_the_jobs(runs: Maker) -> None:
+    """BERT runs 5 iterations in 12.5 s, so 0.4 a second: 3 steps of 90 s are 108. VGG16 noted no steps."""
+    (run,) = runs({("new", 2): (40.0,)}, policy={"step_s": 90})
+    notes = [(0.0, "steps of bert_large", 3.0)]
+    pd.DataFrame(notes, columns=["time_s", "name", "value"]).to_parquet(run.folder / "policy.parquet")
+    ours = number(read_run(run.folder), "allocator_iterations", model="bert_large")
+    assert ours == pytest.approx(108)
+    assert number(run, "allocator_iterations", model="vgg16") is None
+
+
+def test_the_worst_hour_is_that_in_which_most_jobs_wait(runs: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of two jobs of the first hour waits, and the only one of the second, which is too few."""
+    (run,) = runs({("new", 2): (40.0,)})
+    rewrite(run, "submit_s", [0.0, 1.0, 4000.0])
+    rewrite(run, "queueing_s", [0.0, 7.0, 1.0])
+    assert number(run, "queued_worst_hour") == 0  # none has ten jobs
+    monkeypatch.setattr("artist.report.claims.evidence.MIN_OF_HOUR", 2)
+    assert number(run, "queued_worst_hour") == 0.5
+
+
 def test_a_timer_that_is_noted_at_the_end_has_its_value(runs: Maker) -> None:
     """No time passes after it, so there is nothing to weigh it by."""
     (run,) = runs({("dally", 2): (40.0,)})
