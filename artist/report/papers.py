@@ -136,7 +136,7 @@ def _title(file: ClaimFile) -> str:
 def _summary(paper: Judged) -> str:
     """Return the counts of a paper's claims, on each fabric on which they were run."""
     counts = [line.removeprefix(paper.file.paper).lstrip(",: ") for line in summary(paper)]
-    return " ".join(counts) or f"none of {len(paper.file.claims)} claims was run."
+    return " ".join(counts) or f"None of its {len(paper.file.claims)} claims was run."
 
 
 def _rows(name: str, figure: PaperFigure, bars: Sequence[Sequence[Bar]]) -> list[tuple[object, ...]]:
