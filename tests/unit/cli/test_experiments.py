@@ -14,7 +14,7 @@ from artist.app.composing import register_topologies
 from artist.app.sweep import with_variants
 from artist.data import data_path
 from artist.report.claims.evaluate import roles
-from artist.report.claims.evidence import flat
+from artist.report.claims.evidence import fits, flat, is_of
 from artist.report.claims.schema import read_claims
 from artist.run.build import build, check_config, input_files
 from netmodels.fabric.system import PRESETS
@@ -211,12 +211,20 @@ BEYOND = (
     "paper", ["muri", *(pytest.param(name, marks=pytest.mark.slow) for name in ("synergy", "lyra")), "coda"]
 )
 def test_every_claim_has_runs(paper, tmp_path):
-    """Each number that a claim asks for comes from some point of the sweeps that its header names."""
+    """Each number of a claim, and each bar of a figure, comes from one point of the sweeps that are named."""
     kinds, file = kinds_of(paper, tmp_path, without=BEYOND), read_claims(paper)
     for claim in (claim.under(next(iter(file.readings.values()), {})) for claim in file.claims):
         results = {role for facts in kinds for role in roles(claim, facts)}
         asked = (1 + len(claim.against)) * (1 if claim.than_where is None else 2) * (len(claim.values) or 1)
         assert len(results) == asked, claim.says
+    for figure in file.figures:
+        for panel in figure.panels:
+            for name, who in panel.bars.items():
+                for where, number in zip(panel.groups.values(), panel.paper[name], strict=True):
+                    pairs = [(who, where), (panel.against, panel.against_where or where)]
+                    for one, at in pairs[: 1 + (panel.against is not None)] if where is not None else []:
+                        taken = sum(is_of(one, facts) and fits(at, facts) for facts in kinds)
+                        assert taken == 1 or (taken == 0 and number is None), (figure.name, one, at)
 
 
 def test_the_claims_of_table_1_are_about_the_jobs_of_its_experiment():
