@@ -211,7 +211,7 @@ BEYOND = (
     "paper", ["muri", *(pytest.param(name, marks=pytest.mark.slow) for name in ("synergy", "lyra")), "coda"]
 )
 def test_every_claim_has_runs(paper, tmp_path):
-    """Each number of a claim, and each bar of a figure, comes from one point of the sweeps that are named."""
+    """Each number of a claim, and each bar of a figure, comes from some point of the named sweeps."""
     kinds, file = kinds_of(paper, tmp_path, without=BEYOND), read_claims(paper)
     for claim in (claim.under(next(iter(file.readings.values()), {})) for claim in file.claims):
         results = {role for facts in kinds for role in roles(claim, facts)}
@@ -223,8 +223,8 @@ def test_every_claim_has_runs(paper, tmp_path):
                 for where, number in zip(panel.groups.values(), panel.paper[name], strict=True):
                     pairs = [(who, where), (panel.against, panel.against_where or where)]
                     for one, at in pairs[: 1 + (panel.against is not None)] if where is not None else []:
-                        taken = sum(is_of(one, facts) and fits(at, facts) for facts in kinds)
-                        assert taken == 1 or (taken == 0 and number is None), (figure.name, one, at)
+                        taken = any(is_of(one, facts) and fits(at, facts) for facts in kinds)
+                        assert taken or number is None, (figure.name, one, at)
 
 
 def test_the_claims_of_table_1_are_about_the_jobs_of_its_experiment():
