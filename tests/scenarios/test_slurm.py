@@ -395,6 +395,19 @@ def test_job_size_is_the_mean_of_the_shares_of_nodes_and_cpus():
         cluster = tiny_cluster(2, 4, cpus=64)
         multifactor = Multifactor(Weights(0, 0, 1000, 0, 0), 1, favors_small, (), (), None, cluster)
         assert multifactor.priority(one, 0) == priority
+    few = Job(
+        0, 1, Need(1, 0, 0), 1, 0, 0, 1, (0b11,), Partition("p"), 0, 0
+    )  # names none: one per node, 1/128
+    assert Multifactor(Weights(0, 0, 1000, 0, 0), 1, False, (), (), None, cluster).priority(few, 0) == 253
+
+
+def test_age_counts_from_the_time_at_which_a_job_became_eligible():
+    """Requeued at 0 and eligible at 121: at 131 its age is 10 of 100 s, before 121 it is 0."""
+    one = Job(0, 1, Need(1, 1, 0), 1, 1, 0, 1, (1,), Partition("p"), 0, 121 * NS_PER_S)
+    multifactor = Multifactor(
+        Weights(1000, 0, 0, 0, 0), 100 * NS_PER_S, False, (), (), None, tiny_cluster(1, 1)
+    )
+    assert [multifactor.priority(one, at * NS_PER_S) for at in (131, 221, 300, 50)] == [100, 1000, 1000, 1]
 
 
 def test_usage_is_billed_by_the_weights_of_the_partition():
@@ -492,6 +505,33 @@ def test_usage_of_a_job_counts_from_its_end_and_that_of_qos_by_usage_factor():
         multifactor.recalculate(20 * NS_PER_S, [waiting, running])
         assert waiting.priority == int(1000 * u)
         assert shares.usage["red", "u"] == 50
+
+
+def test_in_classic_fair_share_only_usage_of_jobs_before_the_first_that_waits_counts():
+    """Both are u's: without the one that runs its usage is 0, its factor 1; at the next time 2^-(1/0.2)."""
+    shares = FairShare((*RED, *BLUE), 0, tree=False)
+    multifactor = Multifactor(Weights(0, 1000, 0, 0, 0), 1, False, (), (), shares, tiny_cluster(1, 1))
+    waiting, running = billed("red", "u"), billed("red", "u")
+    waiting.start_ns = -1
+    for at, priority in ((20, 1000), (40, int(1000 / 2**5))):
+        multifactor.recalculate(at * NS_PER_S, [waiting, running])
+        assert waiting.priority == priority
+
+
+def test_each_recalculation_adds_the_usage_since_the_last_and_lets_all_decay():
+    """Half-life 600 s: a job runs from 0 on: 5 s at 5, 10 at 10, less 1 %; it is gone, and half left at 610.
+
+    In one piece of 600 s it would be 600 x 1/2.
+    """
+    shares = FairShare(RED, 600 * NS_PER_S, tree=False)
+    multifactor = Multifactor(Weights(0, 1, 0, 0, 0), 1, False, (), (), shares, tiny_cluster(1, 1))
+    running = billed("red", "u")
+    for at, jobs, used in ((5, [running], 5), (10, [running], 10), (610, [], 5)):
+        multifactor.recalculate(at * NS_PER_S, jobs)
+        assert shares.usage["red", "u"] == pytest.approx(used, rel=0.02)
+    whole = FairShare(RED, 600 * NS_PER_S, tree=False)
+    whole.add(running, 600 * NS_PER_S)
+    assert whole.usage["red", "u"] == pytest.approx(300, rel=0.01)
 
 
 def test_in_the_fair_tree_all_usage_counts_before_the_priorities():
@@ -691,6 +731,28 @@ def test_victims_of_the_lowest_tier_are_first():
     assert [e.job for e in events if isinstance(e, Stop)] == [1]
 
 
+def test_victims_of_the_lowest_qos_priority_are_first():
+    """Nodes of 2: a of QOS mid has m0, b of low m1. High stops b, though a came first."""
+    qos = (Qos("mid", Priority=5), Qos("low", Priority=1), Qos("high", Preempt=("mid", "low")))
+    policy = slurm(PreemptType="preempt/qos", PreemptMode="REQUEUE", qos=qos)
+    jobs = [job("a", 2, 50, qos="mid"), job("b", 2, 50, qos="low"), job("u", 2, 5, at=3, qos="high")]
+    _, _, events = run(jobs, policy, machines=2, gpus=2)
+    assert [e.job for e in events if isinstance(e, Stop)] == [1]
+
+
+@pytest.mark.parametrize(("lln", "place"), [(False, [0]), (True, [1])])
+def test_lln_holds_for_the_nodes_that_victims_leave(lln, place):
+    """Nodes of 3 GPUs: k (1) is on m0, w (4) on both. Without w m1 has the most free CPUs, m0 the fewest."""
+    partitions = (
+        TIERS[0],
+        Partition("urgent", PriorityTier=10, LLN=lln),
+        Partition("kept", PreemptMode="OFF"),
+    )
+    policy = slurm(PreemptType="preempt/partition_prio", PreemptMode="REQUEUE", partitions=partitions)
+    jobs = [job("k", 1, 50, partition="kept"), job("w", 4, 50), job("u", 2, 5, at=3, partition="urgent")]
+    assert run(jobs, policy, machines=2, gpus=3)[1] == [[0], [0, 1], place]
+
+
 def test_victims_are_sorted_again_to_spare_some():
     """On 4 GPUs a (1) and b (3): urgent wants 3. Removed are a and b, then b is tried first, and suffices."""
     jobs = [job("a", 1, 50), job("b", 3, 50), job("u", 3, 5, at=3, partition="urgent")]
@@ -733,6 +795,13 @@ def test_the_backfill_loop_preempts_beside_a_reservation_too():
     starts, _, events = run(jobs, policy, machines=2, gpus=2)
     assert starts == [0, 0, 10, 4]
     assert [(e.job, e.time_ns // NS_PER_S) for e in events if isinstance(e, Stop)] == [(1, 4)]
+
+
+def test_jobs_that_preempt_none_of_each_other_are_by_priority_under_qos_too():
+    """B came before c."""
+    policy = slurm(PreemptType="preempt/qos", PreemptMode="REQUEUE", qos=(Qos("low"),))
+    jobs = [job(name, 4, 10, at=at, qos="low") for at, name in enumerate("abc")]
+    assert run(jobs, policy)[0] == [0, 10, 20]
 
 
 def test_a_job_is_no_victim_at_the_instant_of_its_start():
@@ -874,6 +943,7 @@ def replace_grace(partition, grace_s):
         ([1, 2, 0, 9, 0], 2, [0, 3]),  # 0-1 suffices, 3 does not but has more; last node: fewest of 0-1
         ([9, 9, 0, 5, 4], 3, [0, 1, 4]),  # the last node: the fewest of the next set
         ([9, 0, 1, 2, 0], 2, [2, 3]),  # in the other order 2-3 replaces 0, as the first that suffices
+        ([1, 0, 5, 6, 0], 2, [2, 3]),  # though it has more
     ],
 )
 def test_nodes_of_a_job_by_consecutive_sets(free_cpus, count, chosen):
@@ -884,6 +954,29 @@ def test_nodes_of_a_job_by_consecutive_sets(free_cpus, count, chosen):
             nodes.take(machine, NS_PER_S, (replace_cpus(machine, 9 - free),))
     able = nodes.able(Need(0, 1, 0))
     assert nodes.choose(able, count) == sum(1 << machine for machine in chosen)
+
+
+def test_nodes_are_chosen_by_the_cpus_that_are_free_at_the_start():
+    """Of 64 CPUs m0 has 34 free, 64 from 10 on, m1 34, 54 without job 2: the fewest then are m1's."""
+    nodes = Nodes(tiny_cluster(2, 4, cpus=64))
+    for number, end_s, part in (
+        (0, 10, Slice(0, 2, 30)),
+        (1, 100, Slice(1, 1, 10)),
+        (2, 200, Slice(1, 1, 20)),
+    ):
+        nodes.take(number, end_s * NS_PER_S, (part,))
+    assert nodes.choose(0b11, 1) == 0b01
+    assert nodes.choose(0b11, 1, 10 * NS_PER_S) == 0b10
+    assert nodes.choose(0b11, 1, 10 * NS_PER_S, (2,)) == 0b10
+    assert nodes.choose(0b11, 1, 0, (2,)) == 0b01
+
+
+def test_a_job_that_names_no_cpus_and_memory_takes_those_that_are_left():
+    """Two of four GPUs go with 32 CPUs and 500 bytes, but a (1 GPU) has named 60 of 64, and 900 of 1,000."""
+    jobs = [job("a", 1, 10, demand={"cpus": 60, "memory_bytes": 900}), job("b", 2, 10)]
+    _, events = run_checked(jobs, tiny_cluster(1, 4, cpus=64, memory_bytes=1000), slurm())
+    slices = [event.allocation.slices for event in events if isinstance(event, Start)]
+    assert slices == [(Slice(0, 1, 60, 900),), (Slice(0, 2, 4, 100),)]
 
 
 def replace_cpus(machine, cpus):
