@@ -162,7 +162,7 @@ def _setting(value: Any) -> Any:
     """Return a value of a row for `Plan.parse`; None if it has none."""
     if value is None or value != value or value == "":
         return None
-    return int(value) if isinstance(value, float) else value.lower()
+    return value.lower() if isinstance(value, str) else int(value)
 
 
 def units_of(plan: "Plan", machine_gpus: int) -> tuple[int, int]:
