@@ -587,4 +587,4 @@ class _ThirdBusy:
 
 
 def _no_profile(model: str) -> SimpleNamespace:
-    return SimpleNamespace(skew=0.0, compute_ns=1000, scaled=lambda factor: _no_profile(model))
+    return SimpleNamespace(skew=0.0, compute_ns=1000, program=None, scaled=lambda factor: _no_profile(model))
