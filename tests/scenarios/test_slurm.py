@@ -598,6 +598,11 @@ def test_a_limit_reached_in_a_pass_of_the_backfill_loop_holds_for_its_later_jobs
         ({"associations": (Association("red"), Association("red", "u", MaxJobs=1))}, 10, "AssocMaxJobsLimit"),
         ({"associations": (Association("red", GrpJobs=1),)}, 10, "AssocGrpJobsLimit"),
         ({"associations": (Association("red", MaxJobs=2),)}, 1, ""),
+        (
+            {"associations": (Association("all", GrpTRES={"gres/gpu": 1}), Association("red", Parent="all"))},
+            10,
+            "AssocGrpGRES",
+        ),
         ({"qos": (Qos("q", GrpTRES={"node": 1}),)}, 10, "QOSGrpNode"),
         ({"qos": (Qos("q", MaxTRESPerUser={"gres/gpu": 1}),)}, 10, "QOSMaxGRESPerUser"),
         ({"qos": (Qos("q", MaxJobsPerUser=1),)}, 10, "QOSMaxJobsPerUserLimit"),
@@ -614,6 +619,33 @@ def test_limits_of_associations_and_qos(settings, start, reason):
     assert [name for _, name, value in policy.series if value] == ([reason] if reason else [])
     noted = [(e.time_ns // NS_PER_S, e.job, e.reason) for e in events if isinstance(e, Pending)]
     assert noted == ([(1, 1, reason)] if reason else [])
+
+
+@pytest.mark.parametrize(
+    ("settings", "other"),
+    [
+        ({"qos": (Qos("q", GrpJobs=1), Qos("p", GrpJobs=1))}, {"qos": "p"}),
+        ({"qos": (Qos("q", GrpTRES={"gres/gpu": 1}), Qos("p", GrpTRES={"gres/gpu": 1}))}, {"qos": "p"}),
+        ({"qos": (Qos("q", MaxJobsPerUser=1),)}, {"user": "w"}),
+        ({"qos": (Qos("q", MaxTRESPerUser={"gres/gpu": 1}),)}, {"user": "w"}),
+        ({"associations": (Association("red", GrpJobs=1), Association("blue"))}, {"account": "blue"}),
+        ({"associations": (Association("red", MaxJobs=1),)}, {"user": "w"}),
+        (  # each user in each account below has one
+            {
+                "associations": (
+                    Association("all", MaxJobs=1),
+                    *(Association(a, Parent="all") for a in ("red", "blue")),
+                )
+            },
+            {"account": "blue"},
+        ),
+    ],
+)
+def test_limits_count_the_jobs_of_their_own_qos_user_and_account(settings, other):
+    """B, of another one than a, starts at 1; a third job, like a, waits for it to 10."""
+    of = {"account": "red", "user": "u", "qos": "q"}
+    jobs = [job("a", 1, 10, **of), job("b", 1, 20, at=1, **{**of, **other}), job("c", 1, 5, at=2, **of)]
+    assert run(jobs, slurm(**settings))[0] == [0, 1, 10]
 
 
 def test_a_reason_is_noted_as_it_changes_and_as_it_ends():
@@ -662,20 +694,19 @@ def test_a_job_that_can_never_start_is_refused_before_the_clock_starts(settings,
 
 
 def test_nice_lowers_a_priority():
-    """Behind r, to 10, wait a (nice 100 at 1), b (0 at 2) and c (-100 at 3), 10 s each.
+    """Behind r, to 10, wait a (nice 100 at 1), b (0 at 2), c (-100 at 3) and d (0 at 4), 10 s each.
 
-    Basic: r has -1, a -2 - 100, b, below the lowest so far, -103, c -104 + 100: c, a, b. So a stays before
-    the jobs that come later, as in Slurm. Multifactor without weights: 0 - nice, at least 1, so 1, 1 and 100:
-    c, then a and b by submission; with 500 for the partition 400, 500 and 600: c, b, a.
+    Basic: r has -1, a -2 - 100, b, below the lowest so far, -103, c -104 + 100, d, below it, -104.
+    So a stays before the jobs that come later, as in Slurm: c, a, b, d. Multifactor without weights: - nice,
+    at least 1, so 1, 1, 100 and 1: c, then by submission; with 500 for the partition 400, 500, 600 and 500.
     """
     jobs = [job("r", 4, 10)]
-    jobs += [
-        replace(job(n, 4, 10, at=at), nice=v) for n, at, v in (("a", 1, 100), ("b", 2, 0), ("c", 3, -100))
-    ]
-    assert run(jobs, slurm())[0] == [0, 20, 30, 10]
-    assert run(jobs, slurm(PriorityType="priority/multifactor"))[0] == [0, 20, 30, 10]
+    niced = (("a", 1, 100), ("b", 2, 0), ("c", 3, -100), ("d", 4, 0))
+    jobs += [replace(job(name, 4, 10, at=at), nice=nice) for name, at, nice in niced]
+    assert run(jobs, slurm())[0] == [0, 20, 30, 10, 40]
+    assert run(jobs, slurm(PriorityType="priority/multifactor"))[0] == [0, 20, 30, 10, 40]
     weighted = slurm(PriorityType="priority/multifactor", PriorityWeightPartition=500)
-    assert run(jobs, weighted)[0] == [0, 30, 20, 10]
+    assert run(jobs, weighted)[0] == [0, 40, 20, 10, 30]
 
 
 # --- preemption
@@ -1146,6 +1177,10 @@ def test_limits_of_a_partition_bound_those_of_jobs():
     short = replace(job("short", 1, 9, at=1), limit_ns=None)
     runs, first = replace(job("runs", 3, 100), limit_ns=None), job("first", 4, 5, at=1)
     assert run([runs, first, short], slurm(partitions=(partition,)))[0][2] > 1  # 1 + 20 is after 20
+    for beside_s, starts in ((28, True), (29, False)):  # 1 + 28 is before the 30 s to which 50 are cut
+        beside = job("beside", 1, 26, beside_s, at=1)
+        jobs = [job("runs", 3, 26, 50), first, beside]
+        assert (run(jobs, slurm(partitions=(partition,)))[0][2] == 1) == starts
     late = job("late", 1, 18, 18, at=1)
     assert run([runs, first, late], slurm(partitions=(partition,)))[0][2] == 1  # 1 + 18 is before it
 
