@@ -5,7 +5,16 @@ from typing import Any
 
 from artist.results.compare import IDLE_SEEDS, POLICY, Comparison, along_note, compare, idle_seeds
 from artist.results.coverage import coverage_notes, mark
-from artist.results.measures import ALL_METRICS, METRICS, Metric, change, column_unit, estimate, number_texts
+from artist.results.measures import (
+    ALL_METRICS,
+    METRICS,
+    Estimate,
+    Metric,
+    change,
+    column_unit,
+    estimate,
+    number_texts,
+)
 from artist.results.names import short_key
 from artist.results.overhead import overhead_by_gpu_time
 from artist.results.run import Run
@@ -115,10 +124,9 @@ def _grid(keys: Sequence[str], rows: _Rows, names: Sequence[str] = ("",), notes:
             continue
         unit, scale = column_unit(metric.quantity, [number.mean for number in estimates])
         heads.append((*metric.title, unit))
-        texts = number_texts([(number.mean, number.half) for number in estimates], scale, metric.quantity)
-        cells = [f"{mean} +- {half}" if half else mean for mean, half in texts]
         marks = [mark(summaries) * (metric.name == "finished") for _, summaries in rows]
-        columns.append([cell + star for cell, star in zip(cells, marks, strict=True)])
+        texts = _texts(estimates, scale, metric)
+        columns.append([cell + star for cell, star in zip(texts, marks, strict=True)])
         ranks.append(0 if any(marks) else _RANKS.get(metric.name, len(_KEPT) + 1))
     apart = replicated and IDLE_SEEDS not in notes
     _, by_row = zip(*rows, strict=True)
@@ -127,6 +135,12 @@ def _grid(keys: Sequence[str], rows: _Rows, names: Sequence[str] = ("",), notes:
     notes = [*notes, *[INTERVAL] * apart, *coverage_notes(every), *by_gpu_time, *stand_in_notes(every)]
     lines = tuple(zip(*columns, strict=True))
     return Grid(tuple(heads), lines, len(keys), "\n".join(notes), tuple(ranks))
+
+
+def _texts(estimates: Sequence[Estimate], scale: float, metric: Metric) -> list[str]:
+    """Return means as texts, with half the width of their intervals."""
+    texts = number_texts([(number.mean, number.half) for number in estimates], scale, metric.quantity)
+    return [f"{mean} +- {half}" if half else mean for mean, half in texts]
 
 
 def _key_head(key: str, cells: Sequence[str]) -> tuple[str, str, str]:
