@@ -234,18 +234,24 @@ def test_periods_of_the_table_of_reservations():
     space = NodeSpace(0, 100, 0b11)
     space.reserve(20, 40, 0b01)
     space.reserve(40, 60, 0b10)
-    assert (space.free(10, 30), space.later_ns(10, 30)) == (0b10, 40)
-    assert (space.free(10, 19), space.later_ns(10, 19)) == (0b11, 40)
-    assert (space.free(10, 20), space.later_ns(10, 20)) == (0b10, 40)  # both ends included
-    assert (space.free(50, 70), space.later_ns(50, 70)) == (0b01, 60)
-    assert (space.free(60, 200), space.later_ns(60, 200)) == (0b11, None)
+    job = lambda limit_ns, nodes=1: Job(  # noqa: E731
+        0, nodes, Need(1, 1, 0), nodes, nodes, 0, limit_ns, (0b11,), Partition("p"), 0, 0
+    )
+    assert space.first_free(10, job(20), 0b11) == (10, 0b10, 40)
+    assert space.first_free(10, job(9), 0b11) == (10, 0b11, 40)
+    assert space.first_free(10, job(10), 0b11) == (10, 0b10, 40)  # both ends included
+    assert space.first_free(50, job(20), 0b11) == (50, 0b01, 60)
+    assert space.first_free(60, job(140), 0b11) == (60, 0b11, None)
+    assert space.first_free(10, job(20, 2), 0b11) == (60, 0b11, None)  # two nodes: not at 10 and 40
+    # node 1 alone has room, from 50 on: free at 10, but not able by 40; at 40 only node 0 is free to 60
+    assert space.first_free(10, job(20), 0b11, [50], [0, 0b10]) == (60, 0b11, None)
     assert not space.overlaps(0, 20, 0b11)
     assert space.overlaps(0, 21, 0b01)
     assert not space.overlaps(0, 40, 0b10)
     assert space.records == 4
     space.reserve(20, 40, 0b10)
     space.reserve(40, 60, 0b01)
-    assert (space.free(30, 30), space.later_ns(30, 30)) == (0, 60)
+    assert space.first_free(30, job(0), 0b11) == (60, 0b11, None)
     space.reserve(40, 50, 0b01)
     assert space.records == 6
 

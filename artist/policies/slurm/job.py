@@ -1,6 +1,6 @@
 """Jobs as Slurm's loops see them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from artist.core.buckets import members_of
@@ -19,6 +19,16 @@ class Need(NamedTuple):
     cpus: int
     memory_bytes: int
     shares: int = 1
+
+
+class Kind(NamedTuple):
+    """All on which the nodes for a job depend, but its limit."""
+
+    nodes: int
+    need: Need
+    places: tuple[int, ...]
+    partition: str
+    qos: str
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +57,8 @@ class Job:
         Of an exclusive job: the largest nodes that it may get, and, while it runs, those that it has.
     unit
         GPUs of a node are a multiple of it.
+    kind
+        Equal for jobs that may get the same nodes.
     """
 
     number: int
@@ -69,6 +81,11 @@ class Job:
     largest: tuple[Machine, ...] = ()
     held: tuple[Machine, ...] = ()
     unit: int = 1
+    kind: Kind = field(init=False)
+
+    def __post_init__(self) -> None:
+        qos = self.qos.Name if self.qos else ""
+        self.kind = Kind(self.nodes, self.need, self.places, self.partition.PartitionName, qos)
 
     @property
     def rank(self) -> tuple[int, int, int, int]:

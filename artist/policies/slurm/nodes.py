@@ -170,10 +170,10 @@ class Nodes:
         if without:
             ended = [use.job for use in self.uses if use.end_ns <= end_ns or use.job in without]
             return self.able_without(need, ended)
-        times, masks = self._able_later(need)
+        times, masks = self.able_later(need)
         return masks[bisect_right(times, end_ns)]
 
-    def _able_later(self, need: Need) -> tuple[list[int], list[int]]:
+    def able_later(self, need: Need) -> tuple[list[int], list[int]]:
         """Return the ends after which nodes become able, and the able nodes before and after each."""
         if need not in self._later:
             able = self.able(need)
@@ -188,7 +188,7 @@ class Nodes:
         0 if they have it now.
         """
         if not without:
-            times, masks = self._able_later(need)
+            times, masks = self.able_later(need)
             at = bisect_left(masks, True, key=lambda able: (able & among).bit_count() >= count)
             return 0 if not at else times[at - 1] if at < len(masks) else NEVER
         enough = lambda use: (self.able_by(need, use.end_ns, without) & among).bit_count() >= count  # noqa: E731

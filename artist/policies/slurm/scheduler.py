@@ -12,8 +12,8 @@ from typing import NamedTuple
 from artist.core.buckets import members_of
 from artist.core.cluster import Cluster
 from artist.policies.parts.limits import Limits
-from artist.policies.slurm.job import Job
-from artist.policies.slurm.nodes import Nodes, Planned
+from artist.policies.slurm.job import Job, Kind
+from artist.policies.slurm.nodes import Nodes
 from artist.policies.slurm.preemption import Preemption
 from artist.policies.slurm.starts import NodeSpace, chosen_at, earliest
 from artist.units import NS_PER_S
@@ -183,18 +183,27 @@ class Scheduler:
         """
         decision, depths, nodes = Decision(), self._depths, self.nodes
         jobs = self._within_user_limit(job for job in self._eligible(now_ns) if not self.reason(job))
-        queue = list(islice(jobs, depths.bf_max_job_test))
-        candidates = [place for place, job in enumerate(queue) if self._may_fit(job)]
+        queue, fits = list(islice(jobs, depths.bf_max_job_test)), dict[Kind, bool]()
+        for job in queue:
+            if job.kind not in fits:
+                fits[job.kind] = self._may_fit(job)
+        candidates = [place for place, job in enumerate(queue) if fits[job.kind]]
         step_ns = depths.bf_resolution_ns
         last_ns = self.last_start_ns(now_ns) // step_ns * step_ns
         space = NodeSpace(now_ns // step_ns * step_ns, last_ns, nodes.open)
+        fruitless = set[tuple[Kind, int]]()  # since the last plan with an effect
         for place, job in enumerate(queue):
-            while candidates and not self._may_fit(queue[candidates[-1]], space, now_ns):
+            while candidates and not fruitless and not self._may_fit(queue[candidates[-1]], space, now_ns):
                 candidates.pop()
             if not candidates or place > candidates[-1] or space.records >= depths.bf_max_job_test:
                 break
-            if not self.reason(job):
-                self._plan(job, space, now_ns, decision)
+            alike = job.kind, job.limit_ns
+            if alike in fruitless or self.reason(job):
+                continue
+            if self._plan(job, space, now_ns, decision):
+                fruitless.clear()
+            else:
+                fruitless.add(alike)
         return decision
 
     # --- steps
@@ -246,60 +255,62 @@ class Scheduler:
                 return True
         return False
 
-    def _plan(self, job: Job, space: NodeSpace, now_ns: int, decision: Decision) -> None:
-        """Start a job, or reserve nodes for it at the first time at which it fits."""
+    def _plan(self, job: Job, space: NodeSpace, now_ns: int, decision: Decision) -> bool:
+        """Start a job, or reserve nodes for it at the first time at which it fits; return whether it did."""
         step_ns = self._depths.bf_resolution_ns
         among = reduce(or_, job.places)
-        time_ns: int | None = now_ns
-        while time_ns is not None:
-            end_ns = job.end_ns(time_ns)
-            later_ns = space.later_ns(time_ns, end_ns, among)
-            free = space.free(time_ns, end_ns, among)
+        victims = self._candidates(job)
+        able = self.nodes.able_later(job.need) if not victims else ()
+        later_ns: int | None = now_ns
+        while later_ns is not None:
+            window = space.first_free(later_ns, job, among, *able)
+            if window is None:
+                return False
+            time_ns, free, later_ns = window
             places = [here for nodes in job.places if (here := nodes & free).bit_count() >= job.nodes]
-            starts = [(one, n) for n in places if (one := self._earliest(job, n, now_ns)) is not None]
+            known = [(self._earliest(job, here, victims, now_ns), here) for here in places]
+            starts = [(one, here) for one, here in known if one is not None]
             if starts:
                 first_ns = min(starts)[0]
                 start_ns = max(first_ns, time_ns)
                 if start_ns <= now_ns:
                     if self._start_now(job, places, now_ns, decision):
-                        return
+                        return True
                 elif start_ns >= space.end_ns and later_ns is None:
-                    return
+                    return False
                 if later_ns is None or start_ns <= later_ns:
-                    chosen = min([self._chosen(job, n) for one, n in starts if one == first_ns])
+                    chosen = min([self._chosen(job, n, victims) for one, n in starts if one == first_ns])
                     begin_ns = start_ns // step_ns * step_ns
                     end_ns = max(job.end_ns(start_ns) // step_ns * step_ns, begin_ns + step_ns)
                     if start_ns <= now_ns or not space.overlaps(begin_ns, end_ns, chosen):
                         space.reserve(begin_ns, end_ns, chosen)
-                        return
+                        return True
                     later_ns = start_ns
-            time_ns = later_ns
+        return False
 
     def last_start_ns(self, now_ns: int) -> int:
         """Return the last start for which nodes are reserved."""
         return now_ns + self._depths.bf_window_ns
 
-    def _state_key(self, job: Job, among: int) -> Planned:
-        """Return the key of a start on some nodes: all that it depends on while no job starts or ends."""
-        victims: tuple[int, ...] = ()
-        if self._preemption.may_preempt(job):
-            candidates = self._preemption.candidates(job, self.running.values())
-            victims = tuple(one.number for one in candidates)
-        return job.need, job.nodes, among, job.partition.LLN, victims
+    def _candidates(self, job: Job) -> tuple[int, ...]:
+        """Return the running jobs that a job may preempt, in order."""
+        if not self._preemption.may_preempt(job):
+            return ()
+        return tuple(one.number for one in self._preemption.candidates(job, self.running.values()))
 
-    def _earliest(self, job: Job, among: int, now_ns: int) -> int | None:
+    def _earliest(self, job: Job, among: int, victims: tuple[int, ...], now_ns: int) -> int | None:
         """Return the start of a job by the running ones alone, now if it may preempt them."""
-        known, key = self.nodes.planned, self._state_key(job, among)
+        known, key = self.nodes.planned, (job.need, job.nodes, among, job.partition.LLN, victims)
         if key not in known:
-            known[key] = earliest(self.nodes, job, among, key[-1])
+            known[key] = earliest(self.nodes, job, among, victims)
         start_ns = known[key]
         if start_ns is None or start_ns > now_ns:
             return start_ns
         return max(start_ns + self._depths.over_limit_ns, now_ns + NS_PER_S) if start_ns else now_ns
 
-    def _chosen(self, job: Job, among: int) -> int:
+    def _chosen(self, job: Job, among: int, victims: tuple[int, ...]) -> int:
         """Return the nodes of a job that has a start on some nodes."""
-        known, key = self.nodes.chosen, self._state_key(job, among)
+        known, key = self.nodes.chosen, (job.need, job.nodes, among, job.partition.LLN, victims)
         if key not in known:
-            known[key] = chosen_at(self.nodes.planned[key] or 0, self.nodes, job, among, key[-1])
+            known[key] = chosen_at(self.nodes.planned[key] or 0, self.nodes, job, among, victims)
         return known[key]

@@ -1,8 +1,9 @@
 """Future starts of waiting jobs, and the nodes that are reserved for them."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import reduce
+from itertools import pairwise
 from operator import and_
 
 from artist.core.job import UNLIMITED_NS
@@ -74,6 +75,7 @@ class NodeSpace:
     def __init__(self, begin_ns: int, end_ns: int, nodes: int) -> None:
         self._begin_ns, self.end_ns = begin_ns, end_ns
         self._ends, self._free = [end_ns], [nodes]  # by period
+        self._more: list[int] = []  # nodes of the next period that this one does not have
         self.records = 1
 
     def reserve(self, begin_ns: int, end_ns: int, nodes: int) -> None:
@@ -92,6 +94,7 @@ class NodeSpace:
             if free[before] == free[before + 1]:
                 del ends[before], free[before]
                 break
+        self._more = [after & ~now for now, after in pairwise(free)]
 
     def _split(self, period: int, at_ns: int) -> None:
         """Split a period at a time, if that is before its end."""
@@ -105,16 +108,36 @@ class NodeSpace:
         ends = self._ends
         return reduce(and_, self._free[bisect_right(ends, begin_ns) : bisect_right(ends, end_ns) + 1], among)
 
-    def later_ns(self, begin_ns: int, end_ns: int, among: int = -1) -> int | None:
-        """Return the end of the first period after a time that is followed by one with other nodes of a set.
+    def first_free(
+        self, begin_ns: int, job: Job, among: int, times: Sequence[int] = (), able: Sequence[int] = (-1,)
+    ) -> tuple[int, int, int | None] | None:
+        """Return a start of a job, the nodes of a set that are free from it to its end, and a later start.
 
-        None if there is none, up to the period after that in which `end_ns` lies.
+        A later start is the end of the first period followed by one with other nodes of the set, up to the
+        second period after that of the job's end; None if there is none. A start is passed over if too few
+        nodes are free and able by the later one, or by the end of the table. None if none is left.
+
+        Parameters
+        ----------
+        begin_ns
+            Of the first start.
+        times, able
+            Times, and the nodes with room for the job before and after each.
         """
-        ends, free = self._ends, self._free
-        until = min(bisect_right(ends, end_ns) + 2, len(ends) - 1)
-        for period in range(bisect_right(ends, begin_ns), until):
-            if among & free[period + 1] & ~free[period]:
-                return ends[period]
+        ends, free, more = self._ends, self._free, self._more
+        first, table_ns = bisect_right(ends, begin_ns), max(self.end_ns - 1, begin_ns)
+        later_ns: int | None = begin_ns
+        while later_ns is not None:
+            begin_ns, later_ns, until_ns = later_ns, None, table_ns
+            last = bisect_right(ends, job.end_ns(begin_ns), first)
+            nodes = reduce(and_, free[first : last + 1], among)
+            for period in range(first, min(last + 2, len(more))):
+                if among & more[period]:
+                    later_ns = until_ns = ends[period]
+                    first = period + 1
+                    break
+            if (nodes & able[bisect_right(times, until_ns)]).bit_count() >= job.nodes:
+                return begin_ns, nodes, later_ns
         return None
 
     def overlaps(self, begin_ns: int, end_ns: int, nodes: int) -> bool:
