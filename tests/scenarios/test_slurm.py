@@ -897,13 +897,13 @@ def test_preemption_by_qos_follows_its_list():
 
 
 def test_a_victim_goes_on_for_its_grace_time():
-    """Chosen at 3, a stops at 3 + 4, and urgent starts then."""
+    """Chosen at 3, a stops at 3 + 4, and urgent starts then; the submission of c, at 5, begins none anew."""
     partitions = (replace_grace(TIERS[0], 4), TIERS[1])
     policy = slurm(PreemptType="preempt/partition_prio", PreemptMode="REQUEUE", partitions=partitions)
-    jobs = [job("a", 4, 10), job("b", 4, 5, at=3, partition="urgent")]
+    jobs = [job("a", 4, 10), job("b", 4, 5, at=3, partition="urgent"), job("c", 4, 5, at=5)]
     starts, _, events = run(jobs, policy, overheads=Overheads(on_stop="lose_all"))
     assert [e.time_ns // NS_PER_S for e in events if isinstance(e, Stop)] == [7]
-    assert starts == [0, 7]
+    assert starts == [0, 7, 12]
 
 
 @pytest.mark.parametrize(
@@ -1135,6 +1135,16 @@ def test_resources_of_an_exclusive_job_are_those_of_the_largest_nodes_until_it_s
     one.held = (small,)
     assert one.tres == {"cpu": 16, "gres/gpu": 2, "mem": 2, "node": 1}
     assert one.billing == 20
+
+
+def test_an_exclusive_job_needs_a_limit_for_the_largest_of_its_nodes():
+    """Nodes of 2 and 4 GPUs: with 3 of red's it may not start, though it would fit m0; with 4 it may."""
+    cluster = Cluster([Machine("m0", 0, "t", 2, cpus=8), Machine("m1", 0, "t", 4, cpus=8)])
+    one = [job("e", 1, 5, account="red", exclusive=True)]
+    enough, short = (slurm(associations=(Association("red", GrpTRES={"gres/gpu": n}),)) for n in (4, 3))
+    assert enough.notes(cluster, one) == []
+    with pytest.raises(InputError, match="can never start"):
+        short.notes(cluster, one)
 
 
 def test_usage_of_an_exclusive_job_is_that_of_its_whole_node():
