@@ -26,8 +26,8 @@ ORDER = (
     "as racks",
     "as slow links",
     "1 spare per rack",
-    "2 spares",
-    "4 spares",
+    "2 spares per rack",
+    "4 spares per rack",
     "not saved",
 )
 
@@ -38,7 +38,7 @@ def scenario(config: dict[str, Any]) -> str:
     if config["overheads"]["on_preemption"] is None:
         return ORDER[-1]
     if spares:
-        return f"{spares} spares" if spares > 1 else ORDER[5]
+        return f"{spares} spares per rack" if spares > 1 else ORDER[5]
     if not isinstance(failures, list):
         return {None: "none", "rsc1": "RSC-1"}[failures]
     return {"any": TEN, "rack": "as racks", "link": "as slow links"}[failures[0]["cause"]]
