@@ -312,3 +312,56 @@ def test_a_cause_may_drain_and_slow_its_machines():
     assert failures.of_gpus_per_s(16) == 0
     events = drawn(racks(1), cause, days=50, check_s=1800)[:4]
     assert [event.type for event in events] == ["leave", "left", "check", "join"]
+
+
+def test_a_machine_is_as_slow_as_the_worst_of_its_parts():
+    """Twice to 4 s, four times from 1 to 3 s: 0.5 + 0.5 + 0.5 iterations, the other 2.5 of 4 to 6.5 s."""
+    failures = [slow(0, 0, 2.0, 4), slow(1, 0, 4.0, 2)]
+    result, _ = run_checked([job("a", 2, 4)], tiny_cluster(1), FIFO, failures=failures)
+    assert seconds(result, "finish_ns") == [6.5]
+
+
+def test_a_draining_machine_that_fails_is_replaced_once():
+    """Of two spares m1 joins at the drain, at 3 s; m2 stays one when m0 fails at 4 s."""
+    cluster = racks(3, spares=2)
+    spares = [CapacityEvent(0, "spare", machine) for machine in (1, 2)]
+    failures = [*spares, outage(3, "leave", 0, 90), outage(4, "fail", 0, 90)]
+    _, log = run_checked([job("a", 8, 20)], cluster, FIFO, failures=failures)
+    events = [(e.time_ns / 1e9, e.type, e.machine) for e in log if isinstance(e, MachineEvent)]
+    assert events[2:] == [(3, "leave", 0), (3, "join", 1), (4, "fail", 0)]
+
+
+@pytest.mark.parametrize("other", [{"pool": "b"}, {"type": "big"}, {"rack": 1}])
+def test_a_spare_replaces_no_machine_of_another_pool_hardware_or_rack(other):
+    """The job waits for the repair of m0, from 3 s to 8 s."""
+    facts = {"rack": 0, "type": "box", "pool": "a"}
+    machines = [Machine("m0", gpus=2, **facts), Machine("m1", gpus=2, present=False, **facts | other)]
+    failures = [CapacityEvent(0, "spare", 1), outage(3, "fail", 0, 5)]
+    result, _ = run_checked([job("a", 2, 4)], Cluster(machines), FIFO, failures=failures)
+    assert seconds(result, "finish_ns") == [8 + 1]
+
+
+def test_a_health_check_ends_by_its_own_time():
+    """Checked from 5 s; a failure at 5.5 s until 6 s: the second check lasts until 8 s, not the first's 7."""
+    fails = [outage(3, "fail", 0, 2, check=2), outage(5.5, "fail", 0, 0.5, check=2)]
+    _, events = machine_events([job("a", 2, 4)], 1, *fails)
+    assert events[-2:] == [(6, "check", 0), (8, "join", 0)]
+
+
+def test_a_unit_works_before_it_fails_again():
+    """Every 100 h of work, with repairs of 1000 h: failures are further apart than these."""
+    cause = {"cause": "any", "per_1000_days": 240, "repair": "fixed", "repair_h": 1000}
+    times_ns = [event.time_ns for event in islice(endless(racks(1), cause), 20)]
+    assert min(np.diff(times_ns)) > seconds_to_ns(3_600_000)
+
+
+def test_a_spare_that_fails_with_its_rack_replaces_no_machine():
+    """All three are down at once, and none joins before the first repair."""
+    cause = {"cause": "power", "per_1000_days": 100, "scope": "rack", "repair": "fixed", "repair_h": 1}
+    events = drawn(racks(3, spares=1), cause, days=200)
+    assert [event.type for event in events[:4]] == ["spare", "fail", "fail", "fail"]
+
+
+def test_a_drain_stops_no_job():
+    """Its rate is none of a job's."""
+    assert endless(racks(2), {"cause": "ecc", "per_1000_days": 9, "drain": True}).of_gpus_per_s(16) == 0
