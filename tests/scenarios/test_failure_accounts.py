@@ -174,3 +174,23 @@ def test_failures_are_counted_by_the_machines_that_a_job_holds():
     of_two = {"held_h": pytest.approx(31 / 3600), "machines": pytest.approx(65.5 / 31), "failures": 1}
     assert summary["machines"] == {"2-3": of_two}
     assert summary["per_machine_h"] is None
+
+
+def test_a_job_that_is_cut_keeps_its_largest_part():
+    """Of 1 + 2 + 2 GPUs m1 fails: of the 3 left it may hold 2, those of m2."""
+    policy = Shrinking((0, 1), (1, 2), (2, 2))
+    fails = [event(3, "fail", 1, cause="gpu", repair_ns=seconds_to_ns(20))]
+    job_a = job("a", 5, 20, min_gpus=2, max_gpus=5, step=3)
+    run_checked([job_a], tiny_cluster(3), policy, failures=fails)
+    assert policy.news[0].allocation == on((2, 2))
+
+
+def test_no_more_gpus_wait_for_a_replacement_than_the_job_asks_for():
+    """A job of 2 GPUs waits from 3 to 5 s beside 4 idle ones: 4 GPU-s of replacement, and as many idle."""
+    script = {
+        0: lambda view, plan: plan.place(0, on((0, 2))),
+        5: lambda view, plan: plan.place(0, on((1, 2))),
+    }
+    fails = event(3, "fail", 0, cause="gpu", repair_ns=seconds_to_ns(90))
+    _, gpu_s = causes([job("a", 2, 10)], 3, [fails], Scripted(script))
+    assert gpu_s == {"useful": 20, "replacement": 4, "repair": 2 * 9, "idle": 4 * 3 + 4 + 2 * 7}

@@ -19,7 +19,7 @@ from artist.engine.overheads import Overheads
 from artist.engine.transitions import Transitions
 from artist.errors import StuckError
 from artist.policies.basic.ordered import Ordered
-from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
+from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 
 DAY_NS = seconds_to_ns(86_400)
@@ -365,3 +365,11 @@ def test_a_spare_that_fails_with_its_rack_replaces_no_machine():
 def test_a_drain_stops_no_job():
     """Its rate is none of a job's."""
     assert endless(racks(2), {"cause": "ecc", "per_1000_days": 9, "drain": True}).of_gpus_per_s(16) == 0
+
+
+def test_a_slow_machine_makes_communication_slower_too():
+    """4 iterations of 1 s and 0.5 s of communication at half the pace: 3 s each."""
+    performance = PlainPerformance(slow=lambda spec, allocation: 1.5)
+    failures = [slow(0, 0, 2.0, 99)]
+    result, _ = run_checked([job("a", 2, 4)], tiny_cluster(1), FIFO, performance, failures=failures)
+    assert seconds(result, "finish_ns") == [12]
