@@ -5,7 +5,7 @@ Drawn, each from its own child generator of the seed:
 - GPUs of a job: the trace's probabilities, conditioned on [min_gpus, max_gpus].
 - Duration: by inverting the quantile table of the job's size class, interpolated in log(seconds). A
   single lognormal misses the median of Venus by 60 %; a table is right everywhere.
-- Where the trace names models: the model by the GPUs, and GPU-seconds likewise by model, not by size.
+- Where the trace names models: the model by the GPUs, and the time of all iterations by model, not by size.
 - Arrivals: with a piecewise constant rate, hour of day x day of week, given the number of jobs: independent
   draws from the rate's density, sorted (Poisson), or in series of similar jobs, as in the trace
   (`artist.workload.series`). Series do not change the distributions over all jobs.
@@ -73,7 +73,7 @@ class GeneratorTable(Strict):
     size_classes
         Durations, by rising number of GPUs; or
     models
-        GPU-seconds by model, where the trace names models.
+        Seconds of a job's iterations on one GPU by model, where the trace names models.
     hour_rate, weekday_rate
         Relative rate of arrivals in each hour of the day, (24,), and on each day from Monday, (7,).
     series
@@ -133,6 +133,9 @@ class SyntheticTrace:
             Hour (0 to 23) and day (0 = Monday) at which the arrivals begin.
         structure
             Jobs arrive in series, if the table has them (series), or independently (none: Poisson).
+        work
+            Of a table by model: the iterations are those of the job (per_job), or of one GPU, so that n GPUs
+            take 1/n of the time (per_gpu).
         """
 
         preset: Preset = "helios_venus"
@@ -144,6 +147,7 @@ class SyntheticTrace:
         start_hour: int = Field(default=9, ge=0, le=23)
         start_weekday: int = Field(default=0, ge=0, le=6)
         structure: Literal["series", "none"] = "series"
+        work: Literal["per_job", "per_gpu"] = "per_job"
 
         @model_validator(mode="after")
         def _one_length(self) -> Self:
@@ -198,13 +202,21 @@ def draw_jobs(known: GeneratorTable, chosen: SyntheticTrace.Parameters, relative
     relative_time
         Relative run time of the jobs on the GPUs that `load` refers to.
     """
+    if chosen.work == "per_gpu" and not known.models:
+        raise InputError(
+            "no effect: run times of this preset were measured with all GPUs of a job",
+            where="workload.work",
+            found=chosen.work,
+            allowed="per_job; per_gpu with dally_batch and dally_poisson",
+        )
     series = known.series if chosen.structure == "series" else None
     arrivals = _random(chosen, "arrivals")
     member_of = series_of(series, arrivals.random(chosen.jobs))
     quantiles = [_quantiles(chosen, series, member_of, name) for name in ("gpus", "durations")]
     gpus = draw_gpus(known, quantiles[0], chosen.min_gpus, chosen.max_gpus)
     models = draw_models(known, gpus, _random(chosen, "models"))
-    duration_s = draw_durations_s(known, gpus, models, quantiles[1])
+    workers = gpus if chosen.work == "per_gpu" else np.ones_like(gpus)
+    duration_s = draw_durations_s(known, gpus, models, quantiles[1], workers)
     span_s = _span_s(known, chosen, float(np.sum(gpus * duration_s)) * relative_time)
     start_s = chosen.start_weekday * _DAY_S + chosen.start_hour * _HOUR_S
     submit_s = draw_arrivals_s(known, series, member_of, start_s, span_s, arrivals)
@@ -284,9 +296,15 @@ def draw_models(known: GeneratorTable, gpus: np.ndarray, random: np.random.Gener
 
 
 def draw_durations_s(
-    known: GeneratorTable, gpus: np.ndarray, models: np.ndarray, draws: np.ndarray
+    known: GeneratorTable, gpus: np.ndarray, models: np.ndarray, draws: np.ndarray, workers: np.ndarray
 ) -> np.ndarray:
-    """Return the duration of each job, (n_jobs,), in seconds, given its GPUs, its model and its quantile."""
+    """Return the duration of each job, (n_jobs,), in seconds, given its GPUs, its model and its quantile.
+
+    Parameters
+    ----------
+    workers
+        GPUs that divide the iterations of a job of a table by model, (n_jobs,).
+    """
     logs = np.empty(len(gpus))
     bounds = [part.max_gpus or np.inf for part in known.size_classes]
     for number, part in enumerate(known.size_classes):
@@ -295,7 +313,7 @@ def draw_durations_s(
     for trained in known.models:
         inside = models == trained.model
         logs[inside] = np.interp(draws[inside], known.quantiles, np.log(trained.gpu_seconds))
-        logs[inside] -= np.log(gpus[inside])
+        logs[inside] -= np.log(workers[inside])
     return np.round(np.exp(logs), 3)
 
 

@@ -16,6 +16,7 @@ as their program does it.
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -106,7 +107,7 @@ FITS = (
     *(
         Fit(
             f"dally_{name}",
-            ArtistJson,
+            partial(ArtistJson, work="per_gpu"),
             (f"artist-sim/{file}.json.gz",),
             None,
             {

@@ -31,11 +31,10 @@ class ArtistJson(TraceReader):
 
     Rules:
 
-    - `total_iterations` counts the iterations of one GPU: total_iterations x time_per_iteration is the
-      job's real run time. The iterations of a job with n GPUs follow `work`:
-      `per_gpu` (default, as in the authors' simulator): n GPUs retire n iterations in one iteration
-      time, so the job does ceil(total_iterations / n) of ours, and its run time without communication is
-      1/n of the real one. `per_job`: the number and the real run time are unchanged.
+    - total_iterations x time_per_iteration is the job's real run time. `work` says whose iterations they are:
+      `per_job` (default, as in the paper): the job's, so its run time without communication is the real one.
+      `per_gpu` (the authors' simulator): those of one GPU. In one iteration time n GPUs retire n of them, so
+      the job does ceil(total_iterations / n) of ours, in 1/n of the real run time.
     - Models are renamed by `model_names` to the profiles of the same network.
     - cpu_num is for the whole job; jobs with GPUs ask for CPUs only with `cpus=keep`.
     - Other keys, such as submit_time and the slowdowns, are not used.
@@ -44,7 +43,7 @@ class ArtistJson(TraceReader):
     class Parameters(TraceParameters):
         """Parameters, beside those of every source."""
 
-        work: Literal["per_job", "per_gpu"] = "per_gpu"
+        work: Literal["per_job", "per_gpu"] = "per_job"
         cpus: rules.UseCpus = "ignore"
         model_names: dict[str, str] = _MODEL_NAMES
 

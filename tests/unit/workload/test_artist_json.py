@@ -27,14 +27,14 @@ JOB = {
 
 def test_n_gpus_retire_n_iterations(write: Write) -> None:
     """per_gpu: ceil(10 / 4) = 3 iterations of 0.5 s on 4 GPUs; VGG is the profile VGG11."""
-    job = ArtistJson(path=write(json.dumps([JOB]))).table().frame().iloc[0]
+    job = ArtistJson(path=write(json.dumps([JOB])), work="per_gpu").table().frame().iloc[0]
     assert (job["iterations"], job["compute_s"], job["gpus"], job["submit_s"]) == (3, 0.5, 4, 5.0)
     assert (job["model"], job["user"], job["cpus"]) == ("VGG11", "u", 0)
 
 
 def test_the_number_as_it_is(write: Write) -> None:
-    """per_job: 10 iterations of 0.5 s are the job's real 5 s; with its 8 CPUs if asked for."""
-    table = ArtistJson(path=write(json.dumps([JOB])), work="per_job", cpus="keep").table().frame()
+    """per_job, the default: 10 iterations of 0.5 s are the job's real 5 s; with its 8 CPUs if asked for."""
+    table = ArtistJson(path=write(json.dumps([JOB])), cpus="keep").table().frame()
     assert table["iterations"].tolist() == [10]
     assert work_s(table).tolist() == [5.0]
     assert table["cpus"].tolist() == [8]
@@ -68,9 +68,8 @@ def test_a_missing_key(write: Write) -> None:
 
 def test_the_batch_of_500(traces: Path) -> None:
     """README: 270 jobs of 1 GPU, 109 of 8. Job 396689 has 826,085,656 iterations on 4 GPUs: 206,521,414."""
-    table = (
-        ArtistJson(path=traces / "artist-sim/sense_500jobs_0start0arrival-withBert.json.gz").table().frame()
-    )
+    path = traces / "artist-sim/sense_500jobs_0start0arrival-withBert.json.gz"
+    table = ArtistJson(path=path, work="per_gpu").table().frame()
     assert len(table) == 500
     assert Counter(table["gpus"])[1] == 270
     assert Counter(table["gpus"])[8] == 109
@@ -90,6 +89,14 @@ def test_the_411_poisson_jobs(traces: Path) -> None:
 def test_per_job_work_is_the_real_duration(traces: Path) -> None:
     """README: total_iterations x time_per_iteration = wall clock; job 396689 ran 633,257 s."""
     path = traces / "artist-sim/sense_500jobs_0start0arrival-withBert.json.gz"
-    table = ArtistJson(path=path, work="per_job").table().frame()
+    table = ArtistJson(path=path).table().frame()
     seconds = work_s(table)[table["job_id"].eq("396689").to_numpy()]
     assert seconds == pytest.approx([633_257.0], abs=0.02)
+
+
+@pytest.mark.parametrize(("work", "millions"), [("per_job", 298.2), ("per_gpu", 47.0)])
+def test_work_per_gpu_is_a_sixth_of_the_batch(traces: Path, work: str, millions: float) -> None:
+    """GPU-seconds, in millions: a job of n GPUs needs n times its run time, or, per GPU, the time itself."""
+    path = traces / "artist-sim/sense_500jobs_0start0arrival-withBert.json.gz"
+    table = ArtistJson(path=path, work=work).table()
+    assert float((work_s(table) * table["gpus"]).sum()) / 1e6 == pytest.approx(millions, abs=0.1)

@@ -46,17 +46,41 @@ def test_the_shipped_tables_are_the_published_distributions(
 
 
 @pytest.mark.parametrize(
-    ("preset", "gpu_hours", "mean_gpus"), [("dally_batch", 13_054, 5.09), ("dally_poisson", 13_413, 9.21)]
+    ("preset", "work", "gpu_hours", "mean_gpus", "within"),
+    [
+        ("dally_batch", "per_gpu", 13_054, 5.09, 0.05),
+        ("dally_poisson", "per_gpu", 13_413, 9.21, 0.05),
+        ("dally_batch", "per_job", 82_827, 5.09, 0.1),
+        ("dally_poisson", "per_job", 138_767, 9.21, 0.1),
+    ],
 )
 def test_drawn_jobs_are_like_those_of_the_dally_authors(
-    preset: str, gpu_hours: float, mean_gpus: float
+    preset: str, work: str, gpu_hours: float, mean_gpus: float, within: float
 ) -> None:
-    """50 times as many: GPU-hours and GPUs a job as in their files (measured by the reader), within 5 %."""
-    jobs = SyntheticTrace(preset=preset, jobs=25_000, days=1, max_gpus=None).table().frame()
+    """50 times as many: GPU-hours and GPUs per job as in their files (measured by the reader).
+
+    Per job within 10 %: run times are drawn by model, whatever the GPUs.
+    """
+    jobs = SyntheticTrace(preset=preset, jobs=25_000, days=1, work=work).table().frame()
     per_file = {"dally_batch": 500, "dally_poisson": 411}[preset] / 25_000
     drawn = float((jobs["gpus"] * jobs["duration_s"]).sum()) / 3600 * per_file
-    assert drawn == pytest.approx(gpu_hours, rel=0.05)
+    assert drawn == pytest.approx(gpu_hours, rel=within)
     assert jobs["gpus"].mean() == pytest.approx(mean_gpus, rel=0.05)
+
+
+def test_work_per_gpu_divides_the_run_time_by_the_gpus() -> None:
+    """The same draws: GPUs and models are equal, and a job of n GPUs takes 1/n of the time (ms rounded)."""
+    job, gpu = (SyntheticTrace(preset="dally_batch", days=1, work=w).table() for w in ("per_job", "per_gpu"))
+    assert job["gpus"].tolist() == gpu["gpus"].tolist()
+    assert job["model"].tolist() == gpu["model"].tolist()
+    assert gpu["duration_s"] == pytest.approx(job["duration_s"] / job["gpus"], abs=0.0011)
+
+
+@pytest.mark.parametrize("preset", ["helios_venus", "philly", "muri", "acme_kalos"])
+def test_work_per_gpu_is_refused_where_run_times_were_measured(preset: str) -> None:
+    """Their run times are those of whole jobs: there are no iterations of one GPU to divide."""
+    with pytest.raises(InputError, match=r"(?s)workload\.work: no effect.*found 'per_gpu'"):
+        SyntheticTrace(preset=preset, load=1, work="per_gpu").table()
 
 
 def test_no_days_are_a_batch() -> None:
