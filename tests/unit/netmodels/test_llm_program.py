@@ -15,7 +15,7 @@ from netmodels.llm import schedule
 from netmodels.llm.architecture import Architecture, get_architecture
 from netmodels.llm.communication import Priced, messages_of, priced
 from netmodels.llm.compute import Fitted, Gpu, times_of
-from netmodels.llm.mapping import pieces_of, seats
+from netmodels.llm.mapping import RankMapping, pieces_of, seats
 from netmodels.llm.program import Program
 from netmodels.llm.step import free_ns, step_of
 from netmodels.llm.work import activation_bytes, held_by, state_bytes, work_of
@@ -176,6 +176,44 @@ def test_sibling_groups_share_the_ports_of_a_machine() -> None:
     assert [piece.place for piece in pieces["tp"]] == [((4,),)]
     racks = pieces_of(Plan(tp=4), "whole", shape((4,), (4,)))
     assert [(piece.place, piece.rack_share) for piece in racks["dp"]] == [(((1,), (1,)), 0.25)]
+
+
+def test_the_worst_mapping_alternates_racks() -> None:
+    """Racks of 2 machines and of 1: the first of each rack, the second, and again the one with 2 GPUs."""
+    machine, rack = seats(Plan(tp=2), "round_robin", shape((2, 1), (1,)))
+    assert machine.tolist() == [0, 2, 1, 0]
+    assert rack[machine].tolist() == [0, 1, 0, 0]
+
+
+def test_exchanges_of_unequal_groups_share_an_uplink_by_their_bytes() -> None:
+    """Groups of 4 have 2 and 2, 3 and 1 GPUs in two racks: 2 x 2 / 4 and 3 x 1 / 4 of a GPU's bytes leave.
+
+    Together 7/4 pass an uplink. Alone the first takes 4/4, so 4/7 of the uplink, the second 3/4, so 3/7.
+    """
+    pieces = pieces_of(Plan(ep=4), "round_robin", shape((5,), (3,)))["ep"]
+    shares = {piece.place: piece.rack_share for piece in pieces}
+    assert shares == {((2,), (2,)): 4 / 7, ((3,), (1,)): 3 / 7}
+
+
+@pytest.mark.parametrize(
+    "racks", [((3, 8, 5), (6, 2), (8,)), ((8, 1), (8, 7), (5, 3)), ((2,), (8, 8), (7, 7))]
+)
+@pytest.mark.parametrize("mapping", ["whole", "order", "round_robin"])
+def test_uplinks_as_wide_as_their_ports_delay_no_exchange(
+    racks: tuple[tuple[int, ...], ...], mapping: RankMapping
+) -> None:
+    """At 1:1 two machines' 16 ports of 40 GB/s have an uplink of 640: as without a limit of the uplink."""
+    times = [
+        priced(
+            get_architecture("Mixtral-8x7B"),
+            Plan(ep=8),
+            mapping,
+            shape(*racks),
+            (NcclFabric(NcclTier(0.6, 400.0), NcclTier(5.0, 40.0), NcclTier(5.0, 40.0, rack_gb_s=uplink)),),
+        )["ep"].forward_ns
+        for uplink in (640.0, 0.0)
+    ]
+    assert times[0] == pytest.approx(times[1])
 
 
 def test_a_split_unit_is_dearer_the_finer_it_is_split() -> None:
