@@ -15,7 +15,7 @@ from artist.engine.overheads import Overheads
 from artist.units import ns_to_seconds, seconds_to_ns
 
 _log = logging.getLogger(__name__)
-_PACES = ("quantum_s", "lease_s", "interval_s")
+_PACES = ("quantum_s", "lease_s", "offers_s", "interval_s")
 _MAX_JOBS = 1000  # examined before the run
 _MUCH = 0.5
 _PERIOD_S = 30.0

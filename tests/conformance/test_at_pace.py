@@ -193,6 +193,11 @@ DALLY = {
     "keep": {"renewal": "keep", "lease_s": 5, "machine_timer_h": 2 / HOUR, "rack_timer_h": 4 / HOUR},
     "literal": {"renewal": "literal", "lease_s": 6, "machine_timer_h": 1 / HOUR, "rack_timer_h": 2 / HOUR},
     "nearer": {"renewal": "nearer", "lease_s": 5, "machine_timer_h": 1 / HOUR, "rack_timer_h": 1 / HOUR},
+    "no_leases": {"lease_s": None, "offers_s": 2, "machine_timer_h": 2 / HOUR, "rack_timer_h": 4 / HOUR},
+    "printed": {
+        **{"lease_s": 6, "machine_timer_h": 1 / HOUR, "rack_timer_h": 2 / HOUR, "wait_since": "assignment"},
+        **{"discard": "length", "history_gpus": 24, "order": "sensitivity_as_printed"},
+    },
 }
 
 

@@ -10,7 +10,7 @@ from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Start, Stop, Wake
 from artist.policies.dally.policy import Dally
 from artist.policies.dally.timers import Timers
-from artist.policies.parts.orders import sensitivity
+from artist.policies.parts.orders import sensitivity, sensitivity_as_printed
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
 
@@ -103,6 +103,21 @@ def test_the_wait_begins_again_when_gpus_are_lost():
     _, events = run_checked(jobs, racks(racks=1), dally(lease_s=8, renewal="keep"))
     assert [(e.job, e.time_ns / NS_PER_S) for e in events if isinstance(e, Stop)] == [(3, 13)]
     assert started(events)[-3:] == [(3, 5, [0]), (4, 13, [0]), (3, 23, [0, 1])]
+
+
+def test_a_wait_since_the_last_assignment_counts_running_time():
+    """The same jobs: the pair got machine 0 at 5, so its machine timer of 10 s ends at 15, not at 23."""
+    jobs = [job("first", 2, 5), job("a", 1, 100), job("b", 1, 14), job("pair", 2, 30), job("c", 1, 100, at=9)]
+    policy = dally(lease_s=8, renewal="keep", wait_since="assignment")
+    _, events = run_checked(jobs, racks(racks=1), policy)
+    assert started(events)[-3:] == [(3, 5, [0]), (4, 13, [0]), (3, 15, [0, 1])]
+
+
+def test_before_its_first_assignment_a_job_waits_since_its_arrival():
+    """A pair arrives at 2 and never held GPUs: halves at 12, as with waits since a loss."""
+    jobs = [*one_on_each(4), job("pair", 2, 5, at=2)]
+    _, events = run_checked(jobs, racks(), dally(wait_since="assignment"))
+    assert started(events)[-1] == (8, 12, [0, 1])
 
 
 def test_a_lease_is_renewed_at_no_cost_while_no_job_waits():
@@ -373,6 +388,99 @@ def test_sensitivity_is_one_over_one_plus_overhead():
     assert sensitivity(Columns()).tolist() == [0.5, 0.0, 1.0]
 
 
+def test_sensitivity_as_printed_is_not_divided_by_gpus():
+    """Section 4.3.1: 3 of 4 iterations' time on 2 GPUs is 2 x 3/4 = 1.5, after the 1 of a single GPU."""
+
+    class Columns:
+        gpus = np.array([2, 1, 8, 0])
+        iterations_done = np.array([3, 4, 0, 4])
+        compute_ns = np.array([NS_PER_S] * 4)
+        held_ns = np.array([4, 4, 0, 4]) * NS_PER_S
+
+    assert sensitivity(Columns()).tolist() == [0.75, 1.0, 0.0, 1.0]
+    assert sensitivity_as_printed(Columns()).tolist() == [1.5, 1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(("order", "again"), [("sensitivity", 20), ("sensitivity_as_printed", 40)])
+def test_as_printed_a_job_of_one_gpu_precedes_a_little_slowed_pair(order, again):
+    """One machine of two. The pair takes 5/4 s per iteration: 0.8, or 1.6 as printed; the single has 1.
+
+    The pair runs from 0 to 10, the end of its lease, then the single (0), which needs 30 s. At 20 the pair is
+    first by sensitivity; as printed the single keeps its GPU, and ends at 40.
+    """
+    slow = PlainPerformance(lambda spec, allocation: 1.25 if spec.job_id == "pair" else 1.0)
+    jobs = [job("pair", 2, 40), job("single", 1, 30, at=1)]
+    _, events = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10, order=order), slow)
+    assert started(events)[2][:2] == (0, again)
+
+
+# --- Without leases
+
+
+def test_without_leases_a_new_job_takes_gpus_when_it_arrives():
+    """One machine: a (sensitivity 1) has done 3 of 15 s when b (0) comes at 3 and runs to 8; a ends at 20."""
+    jobs = [job("a", 2, 15), job("b", 2, 5, at=3)]
+    result, events = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=None))
+    assert [start[:2] for start in started(events)] == [(0, 0), (1, 3), (0, 8)]
+    assert seconds(result, "finish_ns") == [20, 8]
+    stays, _ = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=None, preemptive=False))
+    assert seconds(stays, "finish_ns") == [15, 20]
+
+
+@pytest.mark.parametrize(("offers_s", "finish"), [(10, [40, 45]), (None, [30, 45])])
+def test_without_leases_offers_go_round_at_an_interval_too(offers_s, finish):
+    """One machine. a, at half speed, has done no iteration when b comes at 1: both 0, so a keeps its GPUs.
+
+    At 10 a has 1/2 and b 0: b takes over. At 20 b has 1: a takes over, and keeps its GPUs at 30 (1/2 < 1). a
+    needs 15 iterations: 0-10, 20-40; b 15: 10-20, 40-45. Without the interval, timers being long, b waits for
+    a's end.
+    """
+    performance = PlainPerformance(lambda spec, allocation: 2.0 if spec.job_id == "a" else 1.0)
+    jobs = [job("a", 2, 15), job("b", 2, 15, at=1)]
+    policy = dally(lease_s=None, offers_s=offers_s, machine_timer_h=1, rack_timer_h=1)
+    result, _ = run_checked(jobs, tiny_cluster(1, 2), policy, performance)
+    assert seconds(result, "finish_ns") == finish
+
+
+@pytest.mark.parametrize(("order", "moves"), [("sensitivity", True), ("fifo", False)])
+def test_without_leases_a_spread_job_that_loses_its_gpus_moves_to_one_machine(order, moves):
+    """Two racks of one machine of two; the pair gets halves at 1 + 5 s, where an iteration takes 4 s.
+
+    The others, of one iteration each, so at 0 as it is, are done at 9. It keeps its halves until a pair (0)
+    comes at 20: with 3 iterations in 14 s it has 3/14, so it loses machine 0, and gets machine 1 at once, for
+    57 s more: 77. By arrival the new pair waits, and the first ends at 6 + 60 x 4.
+    """
+    slow = PlainPerformance(lambda spec, allocation: 4.0 if len(allocation.slices) > 1 else 1.0)
+    halves = [job(f"{n}", 1, lasts, iteration_s=lasts) for n, lasts in enumerate((9, 1, 9, 1))]
+    jobs = [*halves, job("pair", 2, 60, at=1), job("late", 2, 5, at=20)]
+    options = {"machine_timer_h": 5 / HOUR, "rack_timer_h": 5 / HOUR, "lease_s": None, "order": order}
+    result, events = run_checked(jobs, racks(machines=1), dally(**options), slow)
+    assert started(events)[4] == (4, 6, [0, 1])
+    moved = [(e.job, e.time_ns // NS_PER_S) for e in events if isinstance(e, Change)]
+    assert moved == ([(4, 20)] if moves else [])
+    assert seconds(result, "finish_ns")[4] == (77 if moves else 246)
+
+
+def test_without_leases_equal_sensitivity_keeps_its_gpus():
+    """Both ran at full speed: once a has its GPUs back at 17 it keeps them, as b (1) is not below it.
+
+    a 0-1, b (0) 1-12, c (0) 12-17; then a and b, equal at 1: a, assigned first, to 17 + 39 = 56, b to 65.
+    """
+    jobs = [job("a", 2, 40), job("b", 2, 20, at=1), job("c", 2, 5, at=12)]
+    result, _ = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=None, offers_s=1))
+    assert seconds(result, "finish_ns") == [56, 65, 17]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [({"lease_s": None, "renewal": "nearer"}, "needs leases"), ({"offers_s": 60}, "no effect with leases")],
+)
+def test_settings_that_contradict_the_form_are_refused(given, words):
+    """Without leases no job moves by itself; with leases offers go round at their ends."""
+    with pytest.raises(ValueError, match=words):
+        dally(**given)
+
+
 # --- Algorithm 2
 
 
@@ -416,6 +524,36 @@ def test_waits_are_forgotten_by_age():
     assert tuned.timer_ns("rack", 2, 101 * NS_PER_S) == round(15 + 2 * np.std([10, 20], ddof=1))
 
 
+def test_waits_are_discarded_by_length():
+    """Algorithm 2, lines 3 and 9: a limit of 100 s leaves out a wait of 101 s, but no old one."""
+    tuned = Timers({"machine": 12, "rack": 24}, 100 * NS_PER_S, "length")
+    for wait_s in (101, 100, 100):
+        tuned.accepted("rack", 2, wait_s * NS_PER_S, 0)
+    assert tuned.timer_ns("rack", 2, 1000 * NS_PER_S) == 100 * NS_PER_S
+
+
+@pytest.mark.parametrize(
+    ("given", "start"),
+    [
+        ({"history_leases": 2}, 13),
+        ({"history_leases": 2, "discard": "length"}, 3),
+        ({"history_leases": 1, "history_gpus": 6}, 13),
+        ({"history_leases": 1, "history_gpus": 24}, 3),
+    ],
+)
+def test_the_history_limit_by_age_length_and_cluster(given, start):
+    """Three machines of two, leases of 1 s, and two pairs that waited 0 s for a machine at 0.
+
+    At 3 they tune the third pair's timer to 0 s, unless they are too old: 2 s, or 1 s in a cluster of 6 GPUs,
+    which is 4 s if 1 s was meant for 24 GPUs. Too few left, it takes halves after the default of 10 s, at 13.
+    """
+    halves = [job(f"s{n}", 1, 1 if n % 2 else 100, at=2) for n in range(6)]
+    jobs = [job("p", 2, 1), job("q", 2, 1), *halves, job("pair", 2, 5, at=3)]
+    policy = dally(auto_tune=True, lease_s=1, preemptive=False, **given)
+    _, events = run_checked(jobs, tiny_cluster(3, 2), policy)
+    assert started(events)[-1] == (8, start, [0, 1])
+
+
 def test_manual_timers_never_move():
     """Nothing is remembered."""
     fixed = timers(None)
@@ -437,15 +575,10 @@ def test_the_series_records_each_change_of_a_timer():
 
 def test_accepted_waits_tune_the_timers_of_later_jobs():
     """Two pairs take a machine after 0 s: mean 0, no deviation, so the third takes halves at once."""
-    jobs = [
-        job("p", 2, 1),
-        job("q", 2, 1),
-        *[job(f"s{n}", 1, 100, at=2) for n in range(3)],
-        job("pair", 2, 5, at=3),
-    ]
-    tuned = dally(auto_tune=True)
-    _, events = run_checked([*jobs, job("t", 1, 100, at=2)], tiny_cluster(3, 2), tuned)
-    assert started(events)[-1][:2] == (6, 3)
+    halves = [job(f"s{n}", 1, 1 if n % 2 else 100, at=2) for n in range(6)]
+    jobs = [job("p", 2, 1), job("q", 2, 1), *halves, job("pair", 2, 5, at=3)]
+    _, events = run_checked(jobs, tiny_cluster(3, 2), dally(auto_tune=True))
+    assert started(events)[-1] == (8, 3, [0, 1])
 
 
 def test_a_renewal_tunes_no_timer():

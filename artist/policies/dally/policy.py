@@ -17,6 +17,13 @@ A running job's GPUs are offered again at the end of each lease. `renewal` decid
   waits, or moves if it accepts other GPUs at once.
 - nearer: as keep, but it moves to idle GPUs of a nearer tier.
 
+`lease_s: null` is the form of the text, which has no leases: at each event, and every `offers_s`, the GPUs of
+all running jobs are on offer while jobs wait, as at the end of a lease with `keep`.
+
+Other readings: `wait_since: assignment` (Algorithm 1 as printed: a wait starts at the last assignment, so
+running time counts), `discard: length` (Algorithm 2 as printed), `history_gpus` (section 4.3.3: a shorter
+history in a larger cluster), `order: sensitivity_as_printed` (section 4.3.1).
+
 Switches for ablations: `auto_tune`, `delay`, `preemptive`, and another `order` instead of sensitivity.
 
 Paper: Chaudhary et al., Dally, sections 4.1.3 and 4.3, Algorithms 1 and 2.
@@ -24,8 +31,8 @@ Paper: Chaudhary et al., Dally, sections 4.1.3 and 4.3, Algorithms 1 and 2.
 Differs from the paper where that leaves room: in each tier idle GPUs are offered before those whose lease has
 ended, and a job's own before others as near. A renewal is not a wait, so it does not tune the timers; a
 literal one counts as the last assignment, so that among jobs of equal sensitivity those that wait go first.
-Waits are discarded by age, not by length. A job's timers are read when it is offered GPUs, and it is also
-offered GPUs when a timer runs out.
+By default waits start at a loss and are discarded by age. A job's timers are read when it is offered GPUs,
+and it is also offered GPUs when a timer runs out.
 """
 
 from collections.abc import Iterable, Mapping
@@ -71,8 +78,12 @@ class Dally:
     machine_timer_h: float = Field(default=12, ge=0, le=1e6)
     rack_timer_h: float = Field(default=24, ge=0, le=1e6)
     history_leases: float = Field(default=24, gt=0, le=1e6)
-    lease_s: float = Field(default=_HOUR_S, ge=1, le=4e9)
+    history_gpus: int | None = Field(default=None, ge=1)
+    discard: Literal["age", "length"] = "age"
+    lease_s: float | None = Field(default=_HOUR_S, ge=1, le=4e9)
+    offers_s: float | None = Field(default=None, ge=0.001, le=4e9)
     renewal: Literal["literal", "keep", "nearer"] = "literal"
+    wait_since: Literal["loss", "assignment"] = "loss"
     delay: bool = True
     preemptive: bool = True
     order: AnyOrder = "sensitivity"
@@ -82,6 +93,10 @@ class Dally:
     def __post_init__(self) -> None:
         if self.rack_timer_h < self.machine_timer_h:
             raise ValueError("rack_timer_h counts from the start of the wait; it is at least machine_timer_h")
+        if self.lease_s is None and self.renewal == "nearer":
+            raise ValueError("renewal=nearer needs leases; give lease_s")
+        if self.lease_s is not None and self.offers_s is not None:
+            raise ValueError("offers_s has no effect with leases; set lease_s to null")
         self._order = order_of(self, self.order)
         fill = fill_of(self.fill)
         self._placers = {tier: Placer(split_by(Consolidate(tier), self.split), fill) for tier in TIERS}
@@ -89,9 +104,12 @@ class Dally:
             "machine": seconds_to_ns(self.machine_timer_h * _HOUR_S if self.delay else 0),
             "rack": seconds_to_ns(self.rack_timer_h * _HOUR_S if self.delay else 0),
         }
-        lease_ns = seconds_to_ns(self.lease_s)
+        lease_ns = seconds_to_ns(self.lease_s or _HOUR_S)
+        self._literal = self.renewal == "literal" and self.lease_s is not None
+        self._offers_ns = None if self.offers_s is None else seconds_to_ns(self.offers_s)
         tuned = self.auto_tune and self.delay
-        self._timers = Timers(default, round(self.history_leases * lease_ns) if tuned else None)
+        self._history_ns = self.history_leases * lease_ns
+        self._timers = Timers(default, round(self._history_ns) if tuned else None, self.discard)
         self.series = self._timers.series
         self._assigned: dict[int, int] = {}  # time of the last assignment, by job
         self._leases = Leases(lease_ns)
@@ -101,6 +119,9 @@ class Dally:
     def decide(self, view: ClusterView) -> Plan:
         """Offer idle GPUs and those whose lease has ended."""
         self._read.clear()
+        if self.history_gpus is not None and self._timers.history_ns is not None:
+            gpus = max(view.cluster.total_gpus, 1)
+            self._timers.history_ns = round(self._history_ns * self.history_gpus / gpus)
         for event in view.news:
             if isinstance(event, Stop | Finish):
                 self._count_renewals(event.job, event.time_ns)
@@ -120,14 +141,17 @@ class Dally:
         assigned = np.array([self._assigned.get(job, -1) for job in jobs.job.tolist()], dtype=np.int64)
         ranks = np.lexsort((jobs.job, assigned, keys))
         order = jobs.job[ranks].tolist()
-        since = np.where(jobs.running, view.now_ns, jobs.waiting_since_ns)[ranks].tolist()
+        starts_ns = np.where(jobs.running, view.now_ns, jobs.waiting_since_ns)
+        if self.wait_since == "assignment":
+            starts_ns = np.where(assigned >= 0, assigned, starts_ns)
+        since = starts_ns[ranks].tolist()
         key = dict(zip(order, keys[ranks].tolist(), strict=True))
         on_offer = {job: ended[job] for job in order if job in ended}
         offers = Offers(view, plan, self._placers, on_offer)
         refused: dict[Demand, int] = {}  # start of the longest wait: shorter ones are refused, too
         served: set[int] = set()
         for job, began in zip(order, since, strict=True):
-            if self.renewal != "literal":
+            if not self._literal:
                 for renewed in offers.renew(key, key[job]):
                     served.add(renewed[0])
                     moved = offers.move_nearer(*renewed) if self.renewal == "nearer" else None
@@ -151,9 +175,12 @@ class Dally:
         return starts
 
     def _ended(self, view: ClusterView) -> dict[int, Allocation]:
-        """Return the allocations of the running jobs whose lease ends now."""
+        """Return the allocations of the running jobs whose lease ends now; without leases, of all."""
         ended: dict[int, Allocation] = {}
-        for job in self._leases.ending(view.now_ns):
+        jobs: Iterable[int] = self._leases.ending(view.now_ns)
+        if self.lease_s is None and self.preemptive:
+            jobs = view.jobs.job[view.jobs.held_gpus > 0].tolist()
+        for job in jobs:
             allocation = view.allocation(job)
             if self._assigned[job] < view.now_ns and allocation is not None:
                 ended[job] = allocation
@@ -162,7 +189,7 @@ class Dally:
 
     def _count_renewals(self, job: int, now: int) -> None:
         """Count as assignments the literal renewals before now for which the policy was not called."""
-        if self.renewal == "literal" and job in self._leases:
+        if self._literal and job in self._leases:
             began, lease = self._assigned[job], self._leases.length_ns
             self._assigned[job] = began + max(now - 1 - began, 0) // lease * lease
 
@@ -186,7 +213,7 @@ class Dally:
 
     def _begin_lease(self, view: ClusterView, job: int, allocation: Allocation) -> None:
         self._drop(job)
-        if self.preemptive:
+        if self.preemptive and self.lease_s is not None:
             self._leases.begin(job, view.now_ns)
             if self.renewal != "keep" and apart(allocation, view.demand(job).gpus, view.cluster):
                 self._apart.begin(job, view.now_ns)
@@ -226,6 +253,8 @@ class Dally:
         lease_end = (self._leases if waiting else self._apart).next_end(view.now_ns)
         if lease_end is not None:
             due.append(lease_end)
+        if self._offers_ns is not None and waiting:
+            due.append((view.now_ns // self._offers_ns + 1) * self._offers_ns)
         ahead = [time for time in due if time > view.now_ns]
         if ahead:
             plan.wake_at(min(ahead))

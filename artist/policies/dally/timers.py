@@ -3,8 +3,8 @@
 A timer is the time for which a job of a demand waits for a tier before it takes a wider one; the policy
 measures the wait (`policy.py`). A tuned timer is
 the mean of the waits of jobs that accepted that tier with that demand, plus two sample standard deviations;
-waits accepted longer ago than the history reaches are forgotten. With fewer than two of them it is the
-default.
+waits accepted longer ago than the history reaches, or waits longer than it, are discarded. With fewer than
+two of them it is the default.
 """
 
 from collections import deque
@@ -27,20 +27,23 @@ class Timers:
     default_ns
         Of machine and rack, both from the start of the wait.
     history_ns
-        Time for which an accepted wait counts; None for timers that are never tuned.
+        History limit; None for timers that are never tuned.
+    discard
+        Waits that do not count: accepted longer ago than the limit (age), or longer than it (length).
     series
         (time in ns, "machine timer, 8 GPUs (h)", hours) whenever the value of a tuned timer changed.
     """
 
     default_ns: dict[WaitTier, int]
     history_ns: int | None
+    discard: Literal["age", "length"] = "age"
     series: list[tuple[int, str, float]] = field(default_factory=list)
     _waits: dict[tuple[WaitTier, int], "_Waits"] = field(default_factory=dict)
     _last: dict[tuple[WaitTier, int], int] = field(default_factory=dict)
 
     def accepted(self, tier: WaitTier, gpus: int, wait_ns: int, now: int) -> None:
         """Record that a job of a demand accepted a tier after a wait."""
-        if self.history_ns is not None:
+        if self.history_ns is not None and (self.discard == "age" or wait_ns <= self.history_ns):
             self._waits.setdefault((tier, gpus), _Waits()).add(now, wait_ns)
 
     def timer_ns(self, tier: WaitTier, gpus: int, now: int) -> int:
@@ -48,7 +51,8 @@ class Timers:
         waits = self._waits.get((tier, gpus))
         if self.history_ns is None or waits is None:
             return self.default_ns[tier]
-        waits.forget(now - self.history_ns)
+        if self.discard == "age":
+            waits.forget(now - self.history_ns)
         timer = waits.timer_ns
         if timer is None:
             timer = self.default_ns[tier]

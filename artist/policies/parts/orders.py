@@ -67,6 +67,14 @@ def sensitivity(jobs: JobColumns) -> Floats:
     return np.where(rounded & (jobs.iterations_done > 0), 1.0, kept)
 
 
+def sensitivity_as_printed(jobs: JobColumns) -> Floats:
+    """Return `sensitivity` x GPUs asked, shape (n,): time computed as on a single GPU / time held.
+
+    Source: Chaudhary et al., Dally, section 4.3.1, where n GPUs complete n iterations of a single one.
+    """
+    return sensitivity(jobs) * np.maximum(jobs.gpus, 1)
+
+
 def _remaining_service(jobs: JobColumns) -> Keys:
     return jobs.remaining_ns.astype(np.float64) * np.maximum(jobs.gpus, 1)
 
@@ -122,6 +130,7 @@ ORDERS: Mapping[str, Order] = {
     "drf": KeyOrder(dominant_share, knows_performance=True),  # least dominant share of the best case
     "tetris": KeyOrder(remaining_volume, knows_durations=True, knows_performance=True),  # least work left
     "sensitivity": KeyOrder(sensitivity, knows_iterations=True),  # slowed down most by the network (Dally)
+    "sensitivity_as_printed": KeyOrder(sensitivity_as_printed, knows_iterations=True),  # x GPUs
 }
 AnyOrder = Annotated[str | Order, PlainValidator(lambda value: check_part(value, ORDERS, "key"))]
 
