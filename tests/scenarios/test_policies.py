@@ -1,5 +1,6 @@
 """Hand-worked schedules that fail without the distinctive rule of each base policy."""
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -7,10 +8,12 @@ from artist.app.composing import composed
 from artist.core.buckets import ALL
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Start, Stop
-from artist.core.job import JobSpec
+from artist.core.free import Free
+from artist.core.job import Demand, JobSpec
 from artist.performance.estimates import Noise, WrongFraction
 from artist.policies.basic.ordered import Ordered
 from artist.policies.tiresias.policy import Tiresias
+from artist.policies.tiresias.slip import RackWhileFree
 from artist.run.parts import part
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
@@ -225,6 +228,31 @@ def test_tiresias_consolidates_by_skew():
     ones = [job("x", 1, 1), job("y", 1, 8), job("z", 1, 9)]
     assert finishes([*ones, job("low", 2, 2, at=2)], tiny_cluster(), Tiresias())[-1] == 4
     assert finishes([*ones, skewed(job("high", 2, 2, at=2))], tiny_cluster(), Tiresias())[-1] == 10
+
+
+def test_tiresias_with_the_slip_spreads_jobs_of_high_skew_too():
+    """From 2 on as many GPUs are free as a machine has, so the job of high skew runs 2-4, too."""
+    ones = [job("x", 1, 1), job("y", 1, 8), job("z", 1, 8)]
+    policy = Tiresias(placement_high_skew=RackWhileFree())
+    assert finishes([*ones, skewed(job("high", 2, 2, at=2))], tiny_cluster(), policy)[-1] == 4
+
+
+@pytest.mark.parametrize(
+    ("gpus_free", "need", "expected"),
+    [
+        ((1, 1, 1, 1), 2, {0: 1, 1: 1}),  # 4 free: any two GPUs of a rack
+        ((1, 1, 1, 0), 2, None),  # 3 free: one machine or nothing
+        ((0, 2, 1, 0), 2, {1: 2}),  # one machine has both
+        ((4, 0, 4, 0), 2, {0: 2}),
+        ((1, 0, 3, 0), 4, None),  # 4 free, but 3 in a rack
+        ((3, 3, 2, 0), 6, {0: 3, 1: 3}),  # larger than a machine
+    ],
+)
+def test_the_slip_counts_the_free_gpus_of_the_cluster(gpus_free, need, expected):
+    """Two racks of two machines of 4 GPUs."""
+    none = np.zeros(4, np.int64)
+    free = Free(tiny_cluster(4, 4, per_rack=2), np.array(gpus_free), none, none)
+    assert RackWhileFree().choose(free, Demand(need)) == expected
 
 
 @pytest.mark.parametrize(
