@@ -27,7 +27,9 @@ def papers_report(comparison: Comparison) -> tuple[str, Files]:
     files, evidence = [read_claims(name) for name in names], _evidence(comparison)
     judged = [paper.where_run() for paper in judge_each(files, evidence)]
     ran = [(name, paper) for name, paper in zip(names, judged, strict=True) if paper.rows]
-    lines = [(_title(paper.file), _summary(paper)) for paper in judged]
+    lines = [
+        (_title(paper.file), _summary(paper)) for paper in sorted(judged, key=lambda paper: not paper.rows)
+    ]
     page = report_page(
         f"{len(evidence)} runs, held against what {len(names)} papers claim.",
         lines,
@@ -38,7 +40,7 @@ def papers_report(comparison: Comparison) -> tuple[str, Files]:
                 name,
                 f"Claims of {paper.file.paper}",
                 claims_table(paper, name),
-                (*by_figure(paper), *claim_notes(paper)),
+                (*by_figure(paper), *claim_notes(paper)[len(paper.fabrics) :]),  # the counts are above
             )
             for name, paper in ran
         ],

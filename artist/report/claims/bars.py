@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from artist.errors import InputError
-from artist.report.claims.evidence import Evidence, fits, is_of
+from artist.report.claims.evidence import Evidence, fits, is_of, several
 from artist.report.claims.schema import ClaimFile, Panel, PaperFigure, Where, Who, papers, read_claims
 from artist.results.measures import Estimate, estimated
 from netmodels.inputs.naming import allowed_names
@@ -96,13 +96,11 @@ def _by_seed(
     figure: PaperFigure, panel: Panel, policy: Who | None, where: Where | None, evidence: Sequence[Evidence]
 ) -> Mapping[int, float]:
     """Return the metric by seed, of the runs of a policy in a group whose jobs all finished."""
-    values: dict[int, float] = {}
+    known: dict[int, tuple[float, Evidence]] = {}
     for run in evidence if policy is not None and where is not None else ():
         if not is_of(policy, run.facts) or not fits(where or {}, run.facts) or not run.run.covered.whole:
             continue
         value = run.value(panel.metric)
-        if isinstance(value, float) and values.setdefault(run.seed, value) != value:
-            what = f"several runs of {run.facts['policy']} with seed {run.seed} fit a bar of {figure.name}"
-            allowed = "the runs of one sweep, or more in `groups` of the figure"
-            raise InputError(what, where="--figure", found=str(run.run.folder), allowed=allowed)
-    return values
+        if isinstance(value, float) and known.setdefault(run.seed, (value, run))[0] != value:
+            raise several(run, known[run.seed][1], f"a bar of {figure.name}", "--figure")
+    return {seed: value for seed, (value, _) in known.items()}

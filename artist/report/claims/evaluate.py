@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from artist.errors import InputError
-from artist.report.claims.evidence import Evidence, Value, fits, is_of, same
+from artist.report.claims.evidence import Evidence, Value, fits, is_of, same, several
 from artist.report.claims.schema import BEST_JOB, Claim
 from artist.report.claims.verdict import (
     HOLDS,
@@ -139,10 +138,7 @@ def _found(claim: Claim, evidence: Sequence[Evidence]) -> dict[str, dict[str, di
         for at, role in taken:
             known = numbers.setdefault(at, {}).setdefault(role, {})
             if known.setdefault(run.seed, (value, run))[0] != value:
-                name = run.facts["policy"] if claim.policy is not None else "one kind"
-                what = f"several runs of {name} with seed {run.seed} fit a claim: {claim.says}"
-                allowed = "the runs of one sweep, or more in `where` of the claim"
-                raise InputError(what, where="--claims", found=str(run.run.folder), allowed=allowed)
+                raise several(run, known[run.seed][1], f"a claim: {claim.says}", "--claims")
     return numbers
 
 

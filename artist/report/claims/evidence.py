@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from artist.errors import InputError
 from artist.report.claims.schema import (
     BEST_JOB,
     ITERATIONS,
@@ -29,6 +30,7 @@ from artist.results.measures import BY_NAME
 from artist.results.run import Run
 
 MIN_OF_HOUR = 10
+_MAX_DIFFER = 3  # settings that a message names
 Value = float | tuple[float, ...]  # a number, or one per job
 
 
@@ -163,6 +165,20 @@ class Evidence:
             for _, rows in timers.groupby("name", sort=True)
         ]
         return fmean(means) if means else None
+
+
+def several(run: Evidence, other: Evidence, place: str, where: str) -> InputError:
+    """Return the error that two runs with different numbers fit one place, with the settings that differ."""
+    mine, theirs = run.facts, other.facts
+    keys = [key for key in mine | theirs if mine.get(key) != theirs.get(key)]
+    differ = [f"{key} ({theirs.get(key, 'none')}, {mine.get(key, 'none')})" for key in keys[:_MAX_DIFFER]]
+    more = f" and {len(keys) - _MAX_DIFFER} more" * (len(keys) > _MAX_DIFFER)
+    return InputError(
+        f"several runs of {mine['policy']} with seed {run.seed} fit {place}",
+        where=where,
+        found=f"{other.run.folder}, {run.run.folder}",
+        allowed=f"one of them; they differ in {', '.join(differ) or 'their code'}{more}",
+    )
 
 
 def fits(where: Where, facts: Mapping[str, str]) -> bool:

@@ -131,10 +131,12 @@ def _by_fabric(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
 def _of_fabric(judged: Judged, fabric: str) -> str:
     rows = [row for row in judged.rows if row.fabric == fabric]
     changes = [row for row in rows if row.result.claim.against]
-    clauses = [f"of {len(changes)} claims {_counted([row.result for row in changes])}"]
+    clauses = [
+        f"of {len(changes)} claim{'s' * (len(changes) != 1)} {_counted([row.result for row in changes])}"
+    ]
     numbers = [row.result for row in rows if not row.result.claim.against]
     if numbers:
-        clauses.append(f"of {len(numbers)} numbers {_counted(numbers)}")
+        clauses.append(f"of {len(numbers)} number{'s' * (len(numbers) > 1)} {_counted(numbers)}")
     first = next(iter(judged.file.readings), "")
     for name, at in judged.readings.items():
         shown = sum(row.readings[at].verdict == SHOWN for row in changes)

@@ -111,7 +111,8 @@ def report_page(
     links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title in places)
     parts = [
         f'<p class="lead">{escape(lead)}</p>',
-        f'<section class="findings" id="findings" aria-label="findings">{_findings(answers)}</section>',
+        f'<section class="findings" id="findings" aria-label="findings">{_findings(answers)}</section>'
+        * bool(answers),
         "" if glance is None else _glance(glance),
         *(
             f"<details><summary>{escape(title)}</summary>{_findings(findings)}</details>"

@@ -162,7 +162,7 @@ def test_experiments_without_a_steady_state_are_measured_whole(name):
     ],
 )
 def test_no_claim_takes_runs_of_two_kinds_for_one(paper, points, tmp_path):
-    """All experiments of a paper reported together: at most one configuration fits each place of a claim."""
+    """All experiments of a paper reported together: no two configurations fit one place, or one bar."""
     kinds = kinds_of(paper, tmp_path)
     assert len(kinds) > points
     file = read_claims(paper)
@@ -171,6 +171,8 @@ def test_no_claim_takes_runs_of_two_kinds_for_one(paper, points, tmp_path):
     ):
         taken = [role for facts in kinds for role in roles(claim, facts)]
         assert len(taken) == len(set(taken)), claim.says
+    for figure, policy, where, _ in bars_of(file):
+        assert sum(is_of(policy, facts) and fits(where, facts) for facts in kinds) <= 1, (figure, where)
 
 
 def kinds_of(paper, tmp_path, without=()):
@@ -211,20 +213,27 @@ BEYOND = (
     "paper", ["muri", *(pytest.param(name, marks=pytest.mark.slow) for name in ("synergy", "lyra")), "coda"]
 )
 def test_every_claim_has_runs(paper, tmp_path):
-    """Each number of a claim, and each bar of a figure, comes from some point of the named sweeps."""
+    """Each number of a claim, and each bar of a figure, comes from one point of the named sweeps."""
     kinds, file = kinds_of(paper, tmp_path, without=BEYOND), read_claims(paper)
     for claim in (claim.under(next(iter(file.readings.values()), {})) for claim in file.claims):
         results = {role for facts in kinds for role in roles(claim, facts)}
         asked = (1 + len(claim.against)) * (1 if claim.than_where is None else 2) * (len(claim.values) or 1)
         assert len(results) == asked, claim.says
+    for figure, policy, where, number in bars_of(file):
+        taken = sum(is_of(policy, facts) and fits(where, facts) for facts in kinds)
+        assert taken == 1 or (taken == 0 and number is None), (figure, policy, where)
+
+
+def bars_of(file):
+    """Return the figure, policy, settings and number of each bar that can be run, and of its divisor."""
     for figure in file.figures:
         for panel in figure.panels:
-            for name, who in panel.bars.items():
+            for name, policy in panel.bars.items():
                 for where, number in zip(panel.groups.values(), panel.paper[name], strict=True):
-                    pairs = [(who, where), (panel.against, panel.against_where or where)]
-                    for one, at in pairs[: 1 + (panel.against is not None)] if where is not None else []:
-                        taken = any(is_of(one, facts) and fits(at, facts) for facts in kinds)
-                        assert taken or number is None, (figure.name, one, at)
+                    if where is not None:
+                        yield figure.name, policy, where, number
+                    if where is not None and panel.against is not None:
+                        yield figure.name, panel.against, panel.against_where or where, number
 
 
 def test_the_claims_of_table_1_are_about_the_jobs_of_its_experiment():

@@ -117,9 +117,10 @@ def test_where_accepts_several_values_and_none(runs: Maker, held: Holder) -> Non
 
 
 def test_two_runs_for_one_place_are_refused(runs: Maker, held: Holder) -> None:
-    """Without its racks the claim does not say which run it is about."""
-    with pytest.raises(InputError, match="several runs of new with seed 0 fit a claim"):
+    """Without its racks the claim does not say which run it is about; the message names what differs."""
+    with pytest.raises(InputError, match="several runs of new with seed 0 fit a claim") as error:
         held(runs(SWEPT))
+    assert error.value.allowed == "one of them; they differ in cluster.racks (2, 16)"
 
 
 def test_a_policy_may_be_named_with_its_settings(runs: Maker, held: Holder) -> None:

@@ -89,7 +89,7 @@ def test_a_metric_beside_the_first_is_shown_and_not_counted(
     (row,) = result.rows
     assert (row.result.verdict, row.metrics[0].verdict) == ("shown", "open")
     assert summary(result) == (
-        "a paper, near: of 1 claims 1 shown, 1 of 1 within 25 % of the paper's number.",
+        "a paper, near: of 1 claim 1 shown, 1 of 1 within 25 % of the paper's number.",
     )
     told = "    JCT mean: open (+0.0 %); jct_job_by_job_s: open (+0.0 %)"
     assert told in claims_text(result).splitlines()
@@ -122,8 +122,8 @@ def test_fabrics_are_judged_apart(runs: Maker, judged: Callable[..., Judged]) ->
     built = runs({("old", 2): 100.0, ("new", 2): 60.0}) + runs({("old", 2): 1.0}, "far")
     result = judged(built)
     assert summary(result) == (
-        "a paper, far: of 1 claims 1 not run.",
-        "a paper, near: of 1 claims 1 shown, 1 of 1 within 25 % of the paper's number.",
+        "a paper, far: of 1 claim 1 not run.",
+        "a paper, near: of 1 claim 1 shown, 1 of 1 within 25 % of the paper's number.",
     )
     rows = list(csv.DictReader(claims_csv(result).splitlines()))
     assert [(row["topology"], row["verdict"], row["near_paper"]) for row in rows] == [
@@ -161,7 +161,7 @@ def test_the_text_has_claim_source_and_verdict(runs: Maker, judged: Callable[...
     assert legend.startswith(
         "n: seeds; queue h: mean queueing of ours, then of each that it is compared with;"
     )
-    assert told == "a paper, near: of 1 claims 1 shown, 0 of 1 within 25 % of the paper's number."
+    assert told == "a paper, near: of 1 claim 1 shown, 0 of 1 within 25 % of the paper's number."
 
 
 def test_policies_without_runs_are_named(runs: Maker, judged: Callable[..., Judged]) -> None:
@@ -175,7 +175,7 @@ def test_one_trace_is_marked_and_counted_apart(runs: Maker, judged: Callable[...
     result = judged(runs({("old", 2): (100.0,) * 2, ("new", 2): (70.0,) * 2}, workload={"path": "jobs.csv"}))
     assert "-30 %  2  0.00, 0.00  shown, one trace" in claims_text(result)
     assert summary(result) == (
-        "a paper, near: of 1 claims 1 shown (1 on one trace), 0 of 1 within 25 % of the paper's number.",
+        "a paper, near: of 1 claim 1 shown (1 on one trace), 0 of 1 within 25 % of the paper's number.",
     )
 
 
@@ -203,7 +203,7 @@ def test_numbers_are_counted_apart(runs: Maker, judged: Callable[..., Judged]) -
     }
     result = judged(runs({("old", 2): (100.0,), ("new", 2): (70.0,)}), {}, overhead | {"says": "much"})
     assert summary(result) == (
-        "a paper, near: of 1 claims 1 few seeds, 0 of 1 within 25 % of the paper's number; of 1 numbers 1 "
+        "a paper, near: of 1 claim 1 few seeds, 0 of 1 within 25 % of the paper's number; of 1 number 1 "
         "near, 1 of 1 within 25 % of the paper's number.",
     )
     assert "much     24 %   25 %" in claims_text(result)
