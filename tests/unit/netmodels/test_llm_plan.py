@@ -107,6 +107,13 @@ def test_units_of_a_placement() -> None:
     plan = Plan(tp=8, pp=4)
     assert (plan.unit, plan.segment(256), plan.replica, plan.dp(256)) == (8, 64, 32, 8)
     assert Plan(tp=2, pp=2, ep=16).replica == 32
+    assert Plan(tp=2, etp=4).unit == 4
+
+
+def test_context_parallelism_shares_gradients() -> None:
+    """tp2 cp2 on 8: 4 GPUs share the gradients of a tensor's part; all 8 those of undivided experts."""
+    members = Plan(tp=2, cp=2).members(8)
+    assert (members["dp"], members["edp"]) == (4, 8)
 
 
 def test_micro_batches_of_a_replica() -> None:

@@ -16,6 +16,7 @@ from netmodels.llm.architecture import Architecture, get_architecture
 from netmodels.llm.communication import Priced, messages_of, priced
 from netmodels.llm.compute import Fitted, Gpu, times_of
 from netmodels.llm.mapping import RankMapping, pieces_of, seats
+from netmodels.llm.plan import Role, Sharding
 from netmodels.llm.program import Program
 from netmodels.llm.step import free_ns, step_of
 from netmodels.llm.work import activation_bytes, held_by, state_bytes, work_of
@@ -24,6 +25,7 @@ from netmodels.nccl.parameters import nccl_of
 from netmodels.profiles.layers import Profile
 
 TINY = Architecture("Tiny", layers=4, hidden=8, heads=2, ffn=32, vocabulary=100)
+EXPERTS = Architecture("E", 4, 8, 2, 32, 100, experts=4, active=2, expert_ffn=32)
 LLAMA = get_architecture("Llama3-70B")
 NCCL = preset_system("machines")
 
@@ -59,9 +61,11 @@ def test_a_window_reaches_back_less() -> None:
 
 
 def test_parallelism_divides_work() -> None:
-    """tp2 cp2 halve the products twice; pp2 halves the layers."""
+    """tp2 cp2 halve the work of a layer twice; pp2 halves the layers."""
     whole, part = work_of(TINY, Plan(sequence=16)), work_of(TINY, Plan(tp=2, cp=2, pp=2, sequence=16))
     assert part.products == whole.products / 4
+    assert part.attention == whole.attention / 4
+    assert part.passed_bytes == whole.passed_bytes / 4
     assert part.layers == 2
 
 
@@ -73,11 +77,20 @@ def test_state_is_sharded() -> None:
     assert state_bytes(TINY, Plan(sharding="full"), 4) == 4672 * 4
 
 
+def test_experts_are_divided_by_ep_and_etp() -> None:
+    """4 layers x 4 experts x 2 x 8 x 32 = 8,192 parameters, on ep2 etp2 a quarter of them."""
+    assert held_by(EXPERTS, Plan(ep=2, etp=2)).experts == 8192 / 4
+
+
 def test_activations_by_hand() -> None:
-    """16 tokens x 4 layers x (16 x 8 + 2 x 2 x 32) bytes; recomputed 2 x 8; on 2 stages as many in flight."""
+    """16 tokens x 4 layers x (16 x 8 + 2 x 2 x 32) bytes; recomputed 2 x 8; on 2 stages as many in flight.
+
+    With 2 virtual stages each, 2 + (2 - 1) / 2 are.
+    """
     assert activation_bytes(TINY, Plan(sequence=16), 1) == 16 * 4 * 256
     assert activation_bytes(TINY, Plan(sequence=16, recompute="full"), 1) == 16 * 4 * 16
     assert activation_bytes(TINY, Plan(pp=2, sequence=16), 2) == 16 * 2 * 256 * 2
+    assert activation_bytes(TINY, Plan(pp=2, vp=2, sequence=16), 2) == 16 * 2 * 256 * 2.5
 
 
 def test_a_model_that_does_not_fit_is_told_in_words() -> None:
@@ -85,6 +98,13 @@ def test_a_model_that_does_not_fit_is_told_in_words() -> None:
     program = Program(LLAMA, Plan(), "H100", 1.0, "whole")
     assert "1,128.8 GB of state" in program.lacking(8, 80 * 10**9)
     assert not Program(LLAMA, Plan(tp=8, sharding="full"), "H100", 1.0, "whole").lacking(256, 80 * 10**9)
+
+
+def test_state_and_recomputed_activations_must_fit() -> None:
+    """Tiny: 4,672 x 16 = 74,752 bytes of state and 16 x 4 x 16 = 1,024 of activations."""
+    program = Program(TINY, Plan(sequence=16), "H100", 1.0, "whole")
+    assert program.lacking(1, 74_752 + 1_023)
+    assert not program.lacking(1, 74_752 + 1_024)
 
 
 # --- schedules
@@ -247,9 +267,23 @@ def test_messages_of_sharding_and_experts_by_hand() -> None:
     full = messages_of(TINY, Plan(sharding="full", sequence=16), 2)
     counts = {one.collective: (one.forward, one.backward) for one in full}
     assert counts == {"all_gather": (1, 1), "reduce_scatter": (0, 1)}
-    experts = Architecture("E", 4, 8, 2, 32, 100, experts=4, active=2, expert_ffn=32)
-    (sent,) = (one for one in messages_of(experts, Plan(ep=2, sequence=16), 2) if one.role == "ep")
+    (sent,) = (one for one in messages_of(EXPERTS, Plan(ep=2, sequence=16), 2) if one.role == "ep")
     assert (sent.size_bytes, sent.forward, sent.backward) == (2 * 2 * 16 * 8, 2, 2)
+
+
+def test_tensors_of_experts_gather_their_tokens_by_hand() -> None:
+    """tp2: attention alone has tensor collectives. etp2: a gather of both GPUs' 2 x 2 x 8 x 8 bytes, too."""
+    for etp, sizes in ((1, {}), (2, {"all_gather": 512, "reduce_scatter": 512})):
+        found = messages_of(EXPERTS, Plan(tp=2, etp=etp, sequence=16), 2)
+        assert {one.forward for one in found if one.role == "tp"} == {etp}
+        assert {one.collective: one.size_bytes for one in found if one.role == "etp"} == sizes
+
+
+def test_latent_attention_gathers_compressed_keys() -> None:
+    """cp2, 8 tokens per GPU: ranks of 5 and rotary 2 from both, of 2 bytes: 2 x 16 x 7."""
+    latent = replace(TINY, name="L", latent=(3, 5, 2))
+    (keys, _) = (one for one in messages_of(latent, Plan(cp=2, sequence=16), 2) if one.role == "cp")
+    assert keys.size_bytes == 2 * 16 * 7
 
 
 @pytest.mark.parametrize(
@@ -306,6 +340,40 @@ def test_all_wait_for_the_slowest_of_many() -> None:
     gpu = replace(GPU, fitted=GPU.fitted._replace(straggling=0.01))
     plan = Plan(sequence=16)
     assert free_ns(TINY, plan, 32, gpu) == pytest.approx(1.02 * free_ns(TINY, plan, 8, gpu))
+
+
+def test_a_padded_last_stage_has_a_layer_less() -> None:
+    """6 layers on 4 x 2 stages with places for 8: GPUs of 2 layers, the last one of 1 and the output.
+
+    16 micro batches pass the longest; filling takes the half of two more and of the last.
+    """
+    padded, plan = replace(TINY, name="P", layers=6), Plan(pp=4, vp=2, sequence=16)
+    times = times_of(work_of(padded, plan), held_by(padded, plan), plan, GPU, (1, 1))
+    layer = times.forward + times.backward
+    expected = 16 * 2 * layer + (2 * 2 * layer + layer + times.output) / 2 + times.update
+    assert free_ns(padded, plan, 4, GPU) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("sharding", ["none", "full"])
+def test_nothing_hides_the_last_layers_gradients(sharding: Sharding) -> None:
+    """Compute can hide all 40 + 80 ns but a layer's of 4: 10 + 20."""
+    gpu = replace(GPU, fitted=GPU.fitted._replace(hidden_dp=1.0))
+    state = Priced(40.0, 80.0, 0.0, 0.0, "machine")
+    step = step_of(TINY, Plan(sharding=sharding, sequence=16), 2, gpu, {"dp": state})
+    assert step.exposed["dp"] == pytest.approx(30)
+
+
+def test_messages_of_a_step_are_counted_by_role() -> None:
+    """3 ns and 3 bytes: fsdp per micro batch, 3 of them; zero1 once; pp2 vp2 in 8 micro batches x 2 stages."""
+    one = Priced(1.0, 2.0, 1.0, 2.0, "machine")
+    cases: list[tuple[Plan, Role, float]] = [
+        (Plan(sharding="full", batch=6, sequence=16), "dp", 9),
+        (Plan(sharding="optimizer", batch=6, sequence=16), "dp", 3),
+        (Plan(pp=2, vp=2, sequence=16), "pp", 48),
+    ]
+    for plan, role, total in cases:
+        step = step_of(TINY, plan, 2, GPU, {role: one})
+        assert (step.busy[role], step.sent_bytes[role]) == (total, total)
 
 
 # --- profiles
