@@ -364,7 +364,7 @@ def test_nothing_hides_the_last_layers_gradients(sharding: Sharding) -> None:
 
 
 def test_messages_of_a_step_are_counted_by_role() -> None:
-    """3 ns and 3 bytes: fsdp per micro batch, 3 of them; zero1 once; pp2 vp2 in 8 micro batches x 2 stages."""
+    """3 ns and 3 bytes: fsdp per micro batch, 3 of them; zero1 once; pp2 vp2 8 x 2 times."""
     one = Priced(1.0, 2.0, 1.0, 2.0, "machine")
     cases: list[tuple[Plan, Role, float]] = [
         (Plan(sharding="full", batch=6, sequence=16), "dp", 9),
