@@ -170,7 +170,8 @@ class Evidence:
 def several(run: Evidence, other: Evidence, place: str, where: str) -> InputError:
     """Return the error that two runs with different numbers fit one place, with the settings that differ."""
     mine, theirs = run.facts, other.facts
-    keys = [key for key in mine | theirs if mine.get(key) != theirs.get(key)]
+    differing = [key for key in mine | theirs if mine.get(key) != theirs.get(key)]
+    keys = [key for key in differing if not key.startswith("output.")]  # names and formats of files
     differ = [f"{key} ({theirs.get(key, 'none')}, {mine.get(key, 'none')})" for key in keys[:_MAX_DIFFER]]
     more = f" and {len(keys) - _MAX_DIFFER} more" * (len(keys) > _MAX_DIFFER)
     return InputError(
