@@ -11,7 +11,7 @@ from artist.data import data_path
 from artist.errors import InputError
 
 _HEAD = """\
-artist simulates GPU clusters that train deep-learning jobs: the scheduler and the network.
+artist simulates GPU clusters that train deep-learning jobs, with their network.
 
   artist                                   the demo
   artist policy=srtf cluster.racks=8       other parts, other values
@@ -85,10 +85,9 @@ def _on(
 
 def _overview(parts: dict[str, tuple[str, str]], fields: dict[str, str]) -> str:
     rows = {group: f"{text} ({len(_files(group))})" for group, (_, text) in parts.items()}
-    others = ", ".join(fields)
+    more = {"GROUP": "choices of a part", "GROUP=NAME": "its settings", ", ".join(fields): "settings beside"}
     return (
-        f"{_HEAD}\nParts: group=NAME chooses one\n{_list(rows)}\n"
-        f"Choices: artist --help GROUP. Settings: artist --help GROUP=NAME, also {others}.\n\n{_OPTIONS}"
+        f"{_HEAD}\nParts: group=NAME chooses one\n{_list(rows)}\nartist --help ...\n{_list(more)}\n{_OPTIONS}"
     )
 
 

@@ -19,7 +19,7 @@ def test_help_is_one_screen_and_composes_nothing(artist: Artist, monkeypatch: py
     lines = result.out.splitlines()
     assert result.code == 0
     assert len(lines) < 40
-    assert max(map(len, lines)) < 100
+    assert max(map(len, lines)) <= 80
     groups = re.findall(r"^  - (\w+): ", data_path("conf", "config.yaml").read_text(), re.MULTILINE)
     assert [group for group in groups if not re.search(rf"^  {group} ", result.out, re.MULTILINE)] == []
 
