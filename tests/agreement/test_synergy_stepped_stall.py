@@ -32,7 +32,7 @@ CLUSTER = tiny_cluster(4, 4, cpus=12, memory_bytes=400 * GIB)  # 3 CPUs and 100 
 class Profile:
     """A model that communicates nothing."""
 
-    compute_ns, skew = 1, 0.0
+    compute_ns, skew, program = 1, 0.0, None
 
     def scaled(self, factor):
         return self

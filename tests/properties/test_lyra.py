@@ -181,7 +181,7 @@ def owners_after(events: Sequence[Event], cluster: Cluster) -> Iterator[tuple[Ev
 
 def no_profile(model: str) -> SimpleNamespace:
     """Return a profile that says nothing; communication costs nothing here."""
-    return SimpleNamespace(skew=0.0, compute_ns=1000, scaled=lambda factor: no_profile(model))
+    return SimpleNamespace(skew=0.0, compute_ns=1000, program=None, scaled=lambda factor: no_profile(model))
 
 
 def performance() -> PlacedPerformance:

@@ -32,7 +32,7 @@ def pools(training=1, inference=1, gpus=8):
 
 
 def no_profile(model):
-    return SimpleNamespace(skew=0.0, compute_ns=1000, scaled=lambda factor: no_profile(model))
+    return SimpleNamespace(skew=0.0, compute_ns=1000, program=None, scaled=lambda factor: no_profile(model))
 
 
 def run(jobs, cluster, use=0.0, policy=None, **parameters):
