@@ -35,6 +35,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Print tables with all columns, as to a program: workers of pytest-xdist are told a width."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
 def own_handlers() -> Iterator[None]:
     """End with each test what its commands log to: a later test would write to their closed streams."""
     root = logging.getLogger()

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-_WIDTH = 120
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -77,14 +76,14 @@ def _name(head: Sequence[str]) -> str:
     return f"{head[0]} {head[1]}".replace("- ", "").strip()
 
 
-def terminal_width() -> int:
-    """Return the characters in a line of the terminal, also of one behind a pipe; 120 without one."""
+def terminal_width() -> int | None:
+    """Return the characters in a line of the terminal, also of one behind a pipe; None without one."""
     with suppress(ValueError):
         return int(os.environ.get("COLUMNS", ""))
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # no terminal; closed
             return os.get_terminal_size(stream.fileno()).columns
-    return _WIDTH
+    return None
 
 
 def printable(text: str) -> str:

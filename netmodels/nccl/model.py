@@ -1,8 +1,9 @@
 """Closed forms of NCCL's collectives, over arrays of sizes.
 
 With n GPUs on m machines in r racks, at most g on one machine, S bytes (as nccl-tests counts them), and the
-parameters of `netmodels.nccl.parameters`; where `rack` has the parameters of `machine`, as in an NVLink
-domain of several machines, the GPUs of a rack count as one machine, and racks are joined by the network,
+parameters of `netmodels.nccl.parameters`; where a step takes as long in `rack` as in `machine`, as in an
+NVLink domain of several machines, the GPUs of a rack count as one machine, with the narrower of the two
+bandwidths, and racks are joined by the network,
 
     W       bandwidth out of the machine with the least (`sends_gb_s`): NCCL gives all machines the number
             of channels of the one with the fewest (src/init.cc). A ring leaves a rack once, and of trees a
@@ -91,8 +92,9 @@ def collective_us(collective: NcclCollective, sizes_bytes: Floats, place: Place,
     nccl
         The fabric.
     """
-    if nccl.rack == nccl.machine:
-        place, nccl = tuple((sum(rack),) for rack in place), replace(nccl, rack=nccl.network)
+    if nccl.rack.step_us == nccl.machine.step_us:
+        inside = min(nccl.machine, nccl.rack, key=lambda tier: tier.gpu_gb_s)
+        place, nccl = tuple((sum(rack),) for rack in place), replace(nccl, machine=inside, rack=nccl.network)
     return _FORMS[collective](sizes_bytes, _seen(place), nccl)
 
 

@@ -33,7 +33,7 @@ def derived(tiers: Tiers) -> NcclFabric:
     steps of rings and messages grow with that of the rack tier; messages between racks that are NVLink
     domains with that of the network.
     """
-    joined = tiers[1] == tiers[0]
+    joined = _links(tiers[1]) == _links(tiers[0])
     steps = (1.0, 1.0 if joined else _TREE_STEP, _TREE_STEP)
     machine, rack, network = (_tier(dimensions, step) for dimensions, step in zip(tiers, steps, strict=True))
     slower = rack.step_us / _NETWORK_STEP_US
@@ -44,6 +44,11 @@ def derived(tiers: Tiers) -> NcclFabric:
         bulk_round_us=slower * usual.bulk_round_us,
         message_us=(network if joined else rack).step_us / _NETWORK_STEP_US * usual.message_us,
     )
+
+
+def _links(dimensions: Sequence[Dimension]) -> list[tuple[str, float]]:
+    """Return kinds and latencies: equal ones are of the same switches, however wide."""
+    return [(dimension.kind, dimension.latency_ns) for dimension in dimensions]
 
 
 def _tier(dimensions: Sequence[Dimension], step: float) -> NcclTier:

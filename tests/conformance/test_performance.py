@@ -36,7 +36,7 @@ class Network:
 
 
 class Profile:
-    skew = 0.5
+    skew, program = 0.5, None
 
     def scaled(self, factor):
         return self

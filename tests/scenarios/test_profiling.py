@@ -39,7 +39,7 @@ class Network:
 
 
 class Profile:
-    skew = 0.0
+    skew, program = 0.0, None
 
     def scaled(self, factor):
         return self

@@ -96,7 +96,7 @@ class Communication:
         """Return exposed and full communication and compute, in ns, as the network model prices them."""
         profile = self._profile(spec.model)
         factor = self._compute.factor(spec.demand, allocation, cluster, measured_speed=1.0)
-        if profile.program is not None:  # it counts the GPUs of the shape itself
+        if allocation.gpus != spec.demand.gpus and profile.program is not None:  # it counts GPUs itself
             factor *= allocation.gpus / spec.demand.gpus
         if factor != 1.0:
             profile = profile.scaled(factor)

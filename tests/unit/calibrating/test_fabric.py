@@ -76,15 +76,15 @@ def test_without_a_topology_all_missing_fields_are_named_at_once(calibrate, prin
 
 
 def test_a_log_of_one_machine_makes_a_topology_that_works(calibrate, called, printed_log):
-    """Eight H100: the machine is that of hgx_h100_ib400 (112 CPUs, 2 TiB), as are racks of 32, not measured.
+    """Eight H100: the machine is that of h100_rails (112 CPUs, 2 TiB), as are racks of 32, not measured.
 
     The topology is used by the command that is printed.
     """
     Path("one.log").write_text("./all_reduce_perf\n" + printed_log(POINTS, machines=1))
     result = calibrate("nccl=one.log")
     assert result.code == 0, result.err
-    assert "as hgx_h100 of hgx_h100_ib400" in result.err
-    told = "not measured: rack and network (no run on several machines); as in hgx_h100_ib400"
+    assert "as hgx_h100 of h100_rails" in result.err
+    told = "not measured: rack and network (no run on several machines); as in h100_rails"
     assert told in result.err.splitlines(), result.err
     assert f"# {told}" in Path("mine/topology/fitted.yaml").read_text().splitlines()
     topology = load_topology(Path("mine/topology/fitted.yaml"))
