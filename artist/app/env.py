@@ -43,7 +43,7 @@ from artist.recording.folder import write_run
 from artist.recording.metrics import summarise
 from artist.recording.recorder import Recorder
 from artist.run.build import Simulation, build, check_config
-from artist.units import NS_PER_S
+from artist.units import NS_PER_S, ns_to_seconds, seconds_to_ns
 
 Reward = Literal["completion", "waiting"]
 Observation = dict[str, npt.NDArray[Any]]
@@ -139,8 +139,8 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
         if isinstance(news, RunResult):
             self.result = news
             none: Observation = {"jobs": np.zeros((self._slots, 4)), "cluster": np.zeros(3)}
-            news = none, {"fits": np.zeros(self._slots, dtype=bool), "time_s": news.end_ns / NS_PER_S}
-        reward = self._run.meter.reward(round(news[1]["time_s"] * NS_PER_S))
+            news = none, {"fits": np.zeros(self._slots, dtype=bool), "time_s": ns_to_seconds(news.end_ns)}
+        reward = self._run.meter.reward(seconds_to_ns(news[1]["time_s"]))
         return news[0], reward, self.result is not None, False, news[1]
 
 
@@ -202,7 +202,7 @@ class _Agent:
             table = np.zeros((self._slots, 4))
             table[: len(demands), :3], table[:, 3] = rows[: len(demands)], fits
             cluster = np.array([free.total_gpus / total, len(jobs), running], dtype=np.float64)
-            info = {"fits": fits, "time_s": view.now_ns / NS_PER_S}
+            info = {"fits": fits, "time_s": ns_to_seconds(view.now_ns)}
             asking = getcurrent().parent
             assert asking is not None
             row = asking.switch(({"jobs": table, "cluster": cluster}, info))

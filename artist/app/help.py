@@ -1,7 +1,6 @@
 """Help of the command `artist`: the parts, their choices and their settings, with the comments of conf/."""
 
 import re
-import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from artist.data import data_path
 from artist.errors import InputError
+from artist.tables.grid import terminal_width
 
 _HEAD = """\
 artist simulates GPU clusters that train deep-learning jobs, with their network.
@@ -31,7 +31,7 @@ _PART = re.compile(r"^  - (\w+): (\S+)  # ([^;\n]+)", re.MULTILINE)
 _PARENTS = re.compile(r"^defaults: \[(.*)\]$", re.MULTILINE)
 _FIELD = re.compile(r"^(\w+):", re.MULTILINE)
 _SENTENCE = re.compile(r"(.+?)(?:\.(?=\s)|\.?$)")
-_WIDEST = 100
+_WIDEST, _USUAL = 100, 80
 
 
 def help_text(topics: Sequence[str], folders: Sequence[Path] = ()) -> str:
@@ -137,7 +137,7 @@ def _comment(lines: Iterator[str]) -> Iterator[str]:
 
 def _list(rows: dict[str, str]) -> str:
     """Return names with their texts beside them, as wide as the terminal."""
-    width = min(_WIDEST, shutil.get_terminal_size().columns)
+    width = min(_WIDEST, terminal_width() or _USUAL)
     indent = max(map(len, rows)) + 4
     return "".join(
         textwrap.fill(f"  {name:{indent - 4}}  {text}", width, subsequent_indent=" " * indent) + "\n"

@@ -17,7 +17,7 @@ class Watts:
 
 
 class Intensity:
-    """Carbon intensity over time: each value holds from its time on, the last one for ever.
+    """Carbon intensity over time: each value holds until the next one, the last one to the end.
 
     Parameters
     ----------

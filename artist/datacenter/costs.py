@@ -14,6 +14,7 @@ from artist.core.rates import Intensity, Rates, Watts
 from artist.core.view import Signal
 from artist.data import data_path
 from artist.errors import InputError
+from artist.units import ns_to_seconds
 from netmodels.inputs.naming import allowed_names
 
 _log = logging.getLogger(__name__)
@@ -120,7 +121,10 @@ def _intensity(carbon: float | str | None, signals: Mapping[str, Signal]) -> Int
     times_ns, values = signals[carbon].up_to(_EVER)
     place = getattr(signals[carbon], "place", lambda number: "")
     if times_ns[0]:
-        begins, allowed = f"{times_ns[0] / 1e9:g} s", "a value from 0 s on, the start of the simulation"
+        begins, allowed = (
+            f"{ns_to_seconds(times_ns[0]):g} s",
+            "a value from 0 s on, the start of the simulation",
+        )
         raise InputError("the first value is later", where=place(0) or where, found=begins, allowed=allowed)
     if (values < 0).any():
         row = int((values < 0).argmax())

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,7 @@ class CostAccounts(Topic):
 
     def job_columns(self, result: RunResult) -> Mapping[str, Floats]:
         """Return energy, money and CO2 of each job, those that are counted."""
-        of_jobs = [self._job(job) for job in range(len(result.jobs))]
-        return {name: np.array([of_job[name] for of_job in of_jobs]) for name in self._columns}
+        return {name: np.array([of_job[name] for of_job in self._of_jobs]) for name in self._columns}
 
     def summary_entries(self, result: RunResult) -> Mapping[str, Any]:
         """Return `costs`: those of the run in `total`, and of them by cause, by GPU type, and by user."""
@@ -77,12 +77,11 @@ class CostAccounts(Topic):
         causes = self._causes(self._accounts)
         total = _total(causes.values())
         users: dict[str, list[Amounts]] = {}
-        of_jobs = [self._job(job) for job in range(len(result.jobs))]
-        for user, of_job in zip(field_of(self._jobs, "user"), of_jobs, strict=True):
+        for user, of_job in zip(field_of(self._jobs, "user"), self._of_jobs, strict=True):
             users.setdefault(user or "", []).append(of_job)
         if "co2_kg" in self._columns:
             unused = (a.unused_carbon * self._kg(kind, busy=False) for kind, a in self._accounts.items())
-            total["co2_kg"] = math.fsum([*(of_job["co2_kg"] for of_job in of_jobs), *unused])
+            total["co2_kg"] = math.fsum([*(of_job["co2_kg"] for of_job in self._of_jobs), *unused])
         entry: dict[str, Any] = {"total": total, "causes": causes}
         if len(kinds) > 1:
             entry["types"] = {gpu_type: self._causes(of_type) for gpu_type, of_type in kinds.items()}
@@ -90,7 +89,12 @@ class CostAccounts(Topic):
             entry["users"] = {user: _total(of_user) for user, of_user in sorted(users.items())}
         return {COSTS: entry}
 
-    @property
+    @cached_property
+    def _of_jobs(self) -> list[Amounts]:
+        """Costs of the jobs, of a closed run."""
+        return [self._job(job) for job in range(len(self._jobs))]
+
+    @cached_property
     def _columns(self) -> list[str]:
         counted = (self._rates.watts, self._rates.prices, self._rates.intensity)
         return [name for name, rates in zip(COST_COLUMNS, counted, strict=True) if rates is not None]

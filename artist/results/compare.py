@@ -13,7 +13,7 @@ CODE = "code"  # a column only where runs of one config were made by different c
 _LONG_LABEL = 36
 _MAX_ALONG, _MAX_IDLE = 8, 4
 _PLAIN = 2  # obscurity of a setting
-FAILING = "cluster.failures"  # a scenario, which nobody chooses
+FAILING = "cluster.failures"  # a scenario, never a choice
 _NO_INPUT = ("hydra", "output", "network.cache")  # parts of a config that do not change results
 IDLE_SEEDS = "the seed changes nothing"
 _OF_ONE_RUN = ("seed", "run", "setting")  # parts of a summary that a seed may change without any result
@@ -137,7 +137,7 @@ def competing(
 ) -> tuple[list[int], dict[tuple[str, ...], list[int]]]:
     """Return the columns in which competing rows differ, and the rows of each scenario by their other values.
 
-    Where no two rows compete, all of them do, but for failures, which nobody chooses.
+    Where no two rows differ in choices alone, those compete that have the same failures.
     """
     for at in (
         [i for i, key in enumerate(keys) if key in choices],

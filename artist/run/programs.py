@@ -5,9 +5,8 @@ from functools import cache
 
 from artist.core.cluster import Cluster
 from artist.errors import InputError
+from artist.units import NS_PER_S
 from netmodels.api import NetworkModel, Profile, SystemSettings, Topology, get_profile, shape_of
-
-_NS_PER_S = 1e9
 
 
 class Programs:
@@ -89,11 +88,11 @@ class Programs:
         profile, machine = self.profile(name), self._cluster.default_machine
         assert machine is not None, "the table's jobs have GPUs"
         if profile.program is None:
-            return profile.compute_ns / machine.speed / _NS_PER_S
+            return profile.compute_ns / machine.speed / NS_PER_S
         if self._contention != "none":
             fits = "performance.contention=none"
             raise InputError("plans share no links", where="plan", found=name, allowed=fits)
         whole, rest = divmod(gpus, machine.gpus)
         shape = shape_of((0, machine.type, count) for count in (*[machine.gpus] * whole, rest))
         self._network.iteration(profile, shape, self._topology.fabric, self._system)  # refuses what it lacks
-        return profile.program.free_ns(gpus, 1 / machine.speed) / _NS_PER_S
+        return profile.program.free_ns(gpus, 1 / machine.speed) / NS_PER_S

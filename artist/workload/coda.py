@@ -27,6 +27,7 @@ from artist.tables.rows import Table, joined
 from artist.workload.api import SourceParameters
 from artist.workload.draws import at_rates, dealt, even, picked
 from artist.workload.job_types import first_share
+from artist.workload.record_file import read_record
 from artist.workload.table import check
 
 _ON_ONE_MACHINE = 4  # maximum GPUs of a job on one machine, and per machine of larger ones
@@ -191,7 +192,7 @@ class CodaTrace:
 
 def read_coda_table(path: Path) -> CodaTable:
     """Read and check a table of distributions."""
-    return validated(CodaTable, yaml.safe_load(read_text(path)), str(path))
+    return read_record(path, CodaTable, "distributions")
 
 
 def read_gpu_utilization(path: Path) -> dict[str, float]:

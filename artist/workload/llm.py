@@ -17,9 +17,9 @@ from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.tables.rows import Table
 from artist.workload.draws import picked
+from artist.workload.record_file import read_record
 from artist.workload.synthetic import Preset, SyntheticTrace
 from netmodels.api import Plan
-from netmodels.inputs.schema import read_yaml
 
 
 class Recipe(Strict):
@@ -123,7 +123,4 @@ def read_recipes(path: Path) -> tuple[Recipe, ...]:
     InputError
         If the file cannot be read or is not one of recipes.
     """
-    values = read_yaml(path, "recipes")
-    if not isinstance(values, dict):
-        raise InputError("not a file of recipes", where=str(path), found=values, allowed="a mapping")
-    return validated(Recipes, values, str(path)).recipes
+    return read_record(path, Recipes, "recipes").recipes

@@ -18,20 +18,19 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-import yaml
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from artist.bad_input.records import Strict, validated
 from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
-from artist.tables.files import read_text
 from artist.tables.rows import Table, joined
 from artist.workload.api import SourceParameters
 from artist.workload.draws import DAY_S, at_rates, dealt, even, picked
 from artist.workload.job_types import TRAINING_GPU, bounds_of, draw, draw_elastic
 from artist.workload.models import ModelRule
 from artist.workload.queueing import MACHINE_GPUS, fifo_waits_s, steer
+from artist.workload.record_file import read_record
 from artist.workload.table import check
 
 _log = logging.getLogger(__name__)
@@ -207,7 +206,7 @@ class LyraTrace:
 
 def read_lyra_table(path: Path) -> LyraTable:
     """Read and check a table of distributions."""
-    return validated(LyraTable, yaml.safe_load(read_text(path)), str(path))
+    return read_record(path, LyraTable, "distributions")
 
 
 def draw_jobs(known: LyraTable, chosen: LyraTrace.Parameters) -> Drawn:

@@ -28,9 +28,9 @@ from artist.randomness import child_generator
 from artist.tables.rows import Table
 from artist.units import MAX_S
 from artist.workload.api import SourceParameters
+from artist.workload.record_file import read_record
 from artist.workload.series import Series, alone, levels, offsets_s, repeated, series_of
 from artist.workload.table import check
-from netmodels.inputs.schema import read_yaml
 
 Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri", "acme_kalos"]
 _GPU_OF: dict[Preset, str] = {
@@ -188,10 +188,7 @@ def read_generator_table(path: Path) -> GeneratorTable:
     InputError
         If the file cannot be read or is not such a table.
     """
-    values = read_yaml(path, "distributions")
-    if not isinstance(values, dict):
-        raise InputError("not a table of distributions", where=str(path), found=values, allowed="a mapping")
-    return validated(GeneratorTable, values, str(path))
+    return read_record(path, GeneratorTable, "distributions")
 
 
 def draw_jobs(known: GeneratorTable, chosen: SyntheticTrace.Parameters, relative_time: float = 1.0) -> Table:

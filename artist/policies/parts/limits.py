@@ -4,7 +4,7 @@ Source: the manual page sacctmgr(1) of Slurm 22.05. Shared by policies.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from typing import Annotated, Literal, Protocol
 
@@ -175,14 +175,14 @@ def _qos_reason(job: Limited, qos: Qos, running: Collection[Limited]) -> str:
         return f"QOSMax{_SHORT.get(name, name)}PerUser"
     if qos.GrpJobs is not None and len(members) >= qos.GrpJobs:
         return "QOSGrpJobsLimit"
-    return "QOSMaxJobsPerUserLimit" if _reached(len(of_user), qos.MaxJobsPerUser) else ""
-
-
-def _reached(count: int, limit: int | None) -> bool:
-    return limit is not None and count >= limit
+    if qos.MaxJobsPerUser is not None and len(of_user) >= qos.MaxJobsPerUser:
+        return "QOSMaxJobsPerUserLimit"
+    return ""
 
 
 def _exceeded(job: Limited, running: Iterable[Limited], most: Tres) -> str:
     """Return the first resource of which a job and the running ones would use more than the most."""
-    total: Callable[[str], float] = lambda name: sum(one.tres.get(name, 0) for one in (job, *running))  # noqa: E731
-    return next((name for name, limit in most.items() if total(name) > limit), "")
+    if not most:
+        return ""
+    used = [one.tres for one in (job, *running)]
+    return next((name for name, limit in most.items() if sum(tres.get(name, 0) for tres in used) > limit), "")

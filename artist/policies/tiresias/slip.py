@@ -10,7 +10,7 @@ class RackWhileFree:
     """The fewest machines; while a whole machine's number of GPUs is free, any machines of one rack.
 
     The Dally authors' program compares the free GPUs of the cluster, instead of the demand, with the 8 of a
-    machine, so a job of high skew that fits a machine is spread over a rack unless fewer are free.
+    machine. So while 8 are free anywhere, a job of high skew takes GPUs of several machines of a rack.
     """
 
     def __init__(self) -> None:

@@ -135,7 +135,7 @@ class Evidence:
         return fmean(values) if values else None
 
     def _search_iterations(self, model: str) -> float | None:
-        """Return the mean number of iterations that a job of a model runs in as many steps as it takes."""
+        """Return the mean number of iterations that jobs of a model run while the allocator searches."""
         steps = self._steps(model)
         running_s, iterations = self.run.numbers("jobs", ["running_s", "iterations"])
         of_model = np.array(self._jobs.model.names)[self._jobs.model.codes] == model
