@@ -1,17 +1,18 @@
 """A simulator of GPU clusters that train deep-learning jobs: scheduler and network together.
 
-`simulate` runs, `read_run` and `read_sweep` read finished runs (artist/results/README.md). `artist.api` has
-these and all other names that policies, parts and notebooks of your own import.
+`simulate` runs once, `sweep` all combinations; `read_run` and `read_sweep` read finished runs
+(artist/results/README.md). `artist.api` has these and all other names that policies, parts and notebooks of
+your own import.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from artist.api import InputError, RunError, SchedulingEnv, read_run, read_sweep, simulate
+    from artist.api import InputError, RunError, SchedulingEnv, read_run, read_sweep, simulate, sweep
 
     __version__: str
 
-__all__ = ["InputError", "RunError", "SchedulingEnv", "read_run", "read_sweep", "simulate"]
+__all__ = ["InputError", "RunError", "SchedulingEnv", "read_run", "read_sweep", "simulate", "sweep"]
 
 
 def __getattr__(name: str) -> Any:

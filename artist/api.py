@@ -5,10 +5,10 @@ docstring; the pages explain their use: artist/policies/README.md, artist/perfor
 traces/README.md, artist/results/README.md. Networks are in `netmodels.api`.
 
 Runs
-    `simulate` makes a run; `read_run` and `read_sweep` read finished ones as a `Run` or a `Sweep`. `compare`
-    groups runs into rows of replicates, and `estimate` gives the mean and the 95 % interval of one of
-    `METRICS` over their summaries. `data_path` is the path of a shipped preset, topology or trace. In a
-    `SchedulingEnv` an agent learns to schedule.
+    `simulate` makes a run, `sweep` all combinations; `read_run` and `read_sweep` read finished ones as a
+    `Run` or a `Sweep`. `compare` groups runs into rows of replicates, and `estimate` gives the mean and the
+    95 % interval of one of `METRICS` over their summaries. `data_path` is the path of a shipped preset,
+    topology or trace. In a `SchedulingEnv` an agent learns to schedule.
 Policies
     A `Policy` gets a `ClusterView`, with the `JobColumns` of unfinished jobs, and returns a `Plan`, made by a
     `PlanBuilder`: an `Allocation` of a `Slice` per machine for each job (`JobSpec`, `Demand`, `Stages`), in a
@@ -52,7 +52,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from artist.app.env import SchedulingEnv
-    from artist.app.simulate import simulate
+    from artist.app.simulate import simulate, sweep
     from artist.core.buckets import ALL, first_of, members_of, set_of
     from artist.core.cluster import TIERS, Allocation, Cluster, Group, Machine, Slice, racks_of, tier_of
     from artist.core.events import Arrival, Change, Event, Finish, MachineEvent, Start, Stop, Wake
@@ -101,7 +101,7 @@ if TYPE_CHECKING:
     from artist.workload.api import Arrivals, FileParameters, Generator, JobSource, SourceParameters
 
 __all__ = ["METRICS", "Run", "Sweep", "compare", "data_path", "estimate"]
-__all__ += ["SchedulingEnv", "read_run", "read_sweep", "simulate"]
+__all__ += ["SchedulingEnv", "read_run", "read_sweep", "simulate", "sweep"]
 __all__ += ["Allocation", "Arrival", "BeliefPerformance", "ClusterView", "Demand", "Event", "Finish", "Group"]
 __all__ += ["JobColumns", "JobSpec", "LinkUse", "Plan", "PlanBuilder", "Policy", "Signal", "Slice", "Stages"]
 __all__ += [
@@ -128,7 +128,7 @@ __all__ += ["tiny_cluster"]
 
 _HOMES = {
     "artist.app.env": "SchedulingEnv",
-    "artist.app.simulate": "simulate",
+    "artist.app.simulate": "simulate sweep",
     "artist.core.buckets": "ALL first_of members_of set_of",
     "artist.core.cluster": "TIERS Allocation Cluster Group Machine Slice racks_of tier_of",
     "artist.core.events": "Arrival Change Event Finish MachineEvent Start Stop Wake",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import hydra
 from hydra._internal.utils import _run_hydra, get_args_parser
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import configure_log
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -58,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             task.wide = options.wide
             _run_hydra(options, parser, task, str(data_path("conf")), "config")
         except SweepWanted as wanted:
-            task.points, task.is_sweep = run_sweep(wanted, _request_of_point), True
+            configure_log(wanted.config.hydra.job_logging, wanted.config.hydra.verbose)
+            task.points, task.is_sweep = run_sweep(wanted, request_of_point), True
     except KeyboardInterrupt:
         print(f"interrupted; {GOES_ON}", file=sys.stderr)
         return INTERRUPTED
@@ -96,7 +98,8 @@ class _Task:
         self.points = [Point((), outcome)]
 
 
-def _request_of_point(config: DictConfig) -> "Request | Outcome":
+def request_of_point(config: DictConfig) -> "Request | Outcome":
+    """Return the request of a point of a sweep, or the outcome of one that cannot be resolved."""
     folder = Path(config.hydra.sweep.dir, config.hydra.sweep.subdir).absolute()
     return _request(without_hydra(config), config.hydra, folder)
 

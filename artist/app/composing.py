@@ -12,8 +12,10 @@ from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra._internal.hydra import Hydra
 from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.core.utils import configure_log
 from hydra.errors import HydraException
@@ -70,7 +72,7 @@ def composing() -> Iterator[None]:
     """Let Hydra compose from conf/, also in a program that uses Hydra for its own configuration."""
     register_topologies()
     _check_files()
-    hydra = GlobalHydra.instance().hydra
+    hydra, settings = GlobalHydra.instance().hydra, HydraConfig.instance().cfg
     GlobalHydra.instance().clear()
     ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
     try:
@@ -78,7 +80,7 @@ def composing() -> Iterator[None]:
             yield
     finally:
         del ConfigStore.__deepcopy__  # type: ignore[attr-defined]
-        GlobalHydra.instance().hydra = hydra
+        GlobalHydra.instance().hydra, HydraConfig.instance().cfg = hydra, settings
 
 
 class _Topology(ConfigNode):
@@ -170,6 +172,12 @@ class _ComposingOnce(Hydra):
             return super().compose_config(config_name, overrides, run_mode, *args, **kwargs)
         configure_log(composed.hydra.hydra_logging)
         return composed
+
+
+def sweep_config(overrides: Sequence[str]) -> tuple[DictConfig, ConfigLoader]:
+    """Return the configuration of a sweep and its loader, while `composing`."""
+    loader, overrides = GlobalHydra.instance().config_loader(), [*overrides, "hydra.mode=MULTIRUN"]
+    return _ComposingOnce("artist", loader).compose_config("config", overrides, RunMode.MULTIRUN), loader
 
 
 def compose_once() -> None:

@@ -23,11 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import gymnasium
 import numpy as np
 import numpy.typing as npt
-from greenlet import getcurrent, greenlet
-from gymnasium import spaces
 from hydra import compose
 from omegaconf import OmegaConf
 
@@ -44,6 +41,14 @@ from artist.recording.metrics import summarise
 from artist.recording.recorder import Recorder
 from artist.run.build import Simulation, build, check_config
 from artist.units import NS_PER_S, ns_to_seconds, seconds_to_ns
+
+try:
+    import gymnasium
+    from greenlet import getcurrent, greenlet
+    from gymnasium import spaces
+except ModuleNotFoundError as error:
+    what = "artist.SchedulingEnv needs Gymnasium and greenlet: pip install 'artist-sim[rl]'"
+    raise ModuleNotFoundError(what, name=error.name) from error
 
 Reward = Literal["completion", "waiting"]
 Observation = dict[str, npt.NDArray[Any]]

@@ -1,6 +1,7 @@
 """A sweep: its points, composed one after another, run by a launcher, each reported when it ends."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -14,7 +15,6 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, RangeSweep
-from hydra.core.utils import configure_log
 from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
@@ -34,6 +34,7 @@ VARIANT = "variant"  # named lists of settings, whose runs are compared with eac
 _ONE_VARIANT = "a list of settings of a run, key=value, with one value each"
 _OF_SWEEPS = ("hydra", "output", "experiment", VARIANT)
 _MAX_KINDS = 64
+_SOON_S = 10.0
 _MAX_POINTS = 100_000
 _UNHEEDED: dict[str, object] = {  # settings of Hydra, with their values in conf/config.yaml and Hydra
     "callbacks": {"sweep": {"_target_": "artist.app.sweep.Leave"}},
@@ -129,15 +130,17 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
     folder = Path(config.hydra.sweep.dir)
     folder.mkdir(parents=True, exist_ok=True)
     OmegaConf.save(config, folder / "multirun.yaml")
-    configure_log(config.hydra.job_logging, config.hydra.verbose)
     swept = {VARIANT, *(override.get_key_element() for override in overrides if override.is_sweep_override())}
     folders: dict[int, Path] = {}
     ended: dict[int, Outcome] = {}
+    start_s = time.monotonic()
 
     def end(number: int, outcome: "Outcome", wall_s: float) -> None:
         ended[number] = outcome
         if config.output.progress is not False:
-            _print_line(f"{number + 1}/{len(points)}", points[number], swept, _ending(outcome, wall_s))
+            run_now = sum(outcome.status == "finished" for outcome in ended.values())
+            left = _left(time.monotonic() - start_s, run_now, len(points) - len(ended))
+            _print_line(f"{number + 1}/{len(points)}", points[number], swept, _ending(outcome, wall_s) + left)
 
     def requests() -> Iterator[tuple[int, "Request"]]:
         from artist.run.point import Outcome
@@ -291,6 +294,19 @@ def _ending(outcome: "Outcome", wall_s: float) -> str:
     if outcome.status == "finished":
         return f"done in {wall_s:.1f} s"
     return "lost" if outcome.message.startswith("lost: ") else outcome.status.replace("_", " ")
+
+
+def _left(passed_s: float, run_now: int, more: int) -> str:
+    """Return the time that the other points take if they take as long; "" below ten seconds.
+
+    >>> _left(240.0, 3, 5), _left(4.0, 1, 3), _left(0.0, 0, 4)  # 240 s / 3 x 5 = 400 s; 12 s; none has run
+    ('; about 7 min left', '; about 12 s left', '')
+    """
+    left_s = passed_s / run_now * more if run_now else 0.0
+    if left_s < _SOON_S:
+        return ""
+    unit, scale = ("s", 1) if left_s < 90 else ("min", 60) if left_s < 5400 else ("h", 3600)
+    return f"; about {left_s / scale:.0f} {unit} left"
 
 
 def _print_line(point: str, overrides: Sequence[str], swept: set[str], ending: str) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from artist.errors import InputError, regular
 from artist.recording.names import SERIES
 from artist.results.coverage import Covered, covered
+from artist.tables.grid import Grid, percent, terminal_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,19 @@ class Words:
 
 
 class Frames:
-    """The tables that every run has, each read again each time."""
+    """The tables that every run has, each read again each time; shown by its table in a notebook."""
+
+    def __repr__(self) -> str:
+        title, grid = self._shown()
+        return f"{title}\n{grid.fitted(terminal_width()).text()}"
+
+    def _repr_html_(self) -> str:
+        title, grid = self._shown()
+        return grid.html(title)
+
+    def _shown(self) -> tuple[str, Grid]:
+        """Return a title and the table that `artist` prints."""
+        raise NotImplementedError
 
     @property
     def jobs(self) -> "pd.DataFrame":
@@ -50,7 +63,7 @@ class Frames:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run(Frames):
     """A finished run on disk.
 
@@ -74,6 +87,18 @@ class Run(Frames):
     written_ns: int = 0
     policies: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
+
+    def _shown(self) -> tuple[str, Grid]:
+        title = f"run of {self.summary['policy']}, seed {self.summary['seed']}: {self.folder}"
+        facts = {
+            ("", "jobs", ""): str(self.covered.jobs),
+            ("", "finished", ""): str(self.covered.finished),
+            ("JCT", "mean", "h"): _hours(self.summary["jct_s"]["mean"]),
+            ("queue", "mean", "h"): _hours(self.summary["queueing_s"]["mean"]),
+            ("", "makespan", "h"): _hours(self.summary["makespan_s"]),
+            ("GPUs", "used", "%"): percent(self.summary["gpu_utilization"]),
+        }
+        return title, Grid(tuple(facts), (tuple(facts.values()),), 0)
 
     @property
     def covered(self) -> Covered:
@@ -150,6 +175,10 @@ class Run(Frames):
                 return pq.ParquetFile(file, page_checksum_verification=True).read(columns=wanted)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise damaged(path, error) from error
+
+
+def _hours(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds / 3600:,.4g}"
 
 
 # pyarrow's own `to_numpy` and `fill_null` import pandas, which takes a tenth of a small report.

@@ -11,6 +11,8 @@ from artist.results.compare import POLICY, compare, flatten
 from artist.results.folder import find_runs, read_run
 from artist.results.names import short_key
 from artist.results.run import Frames, Run
+from artist.results.tables import comparison_grid
+from artist.tables.grid import Grid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 SEED = "seed"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep(Frames):
     """Finished runs, in natural order of the keys that distinguish them, then of their seeds.
 
@@ -35,6 +37,10 @@ class Sweep(Frames):
     runs: tuple[Run, ...]
     settings: tuple[dict[str, Any], ...]
     failed: tuple[Path, ...]
+
+    def _shown(self) -> tuple[str, Grid]:
+        failed = f", {len(self.failed)} failed" if self.failed else ""
+        return f"sweep of {len(self.runs)} runs{failed}", comparison_grid(compare(self.runs))
 
     @cached_property
     def summary(self) -> "pd.DataFrame":

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from html import escape
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -55,6 +56,19 @@ class Grid:
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = "\n".join([*(self._line(line, widths) for line in lines), *[self.note][: bool(self.note)]])
         return printable(text)
+
+    def html(self, caption: str) -> str:
+        """Return the table as HTML, such as notebooks show, with its note below."""
+
+        def row(tag: str, cells: Sequence[str]) -> str:
+            return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+        heads = ["".join(head) for head in self.heads[: self.words]]
+        heads += [_name(head) + f" ({head[2]})" * bool(head[2]) for head in self.heads[self.words :]]
+        body = "".join(row("td", cells) for cells in self.rows)
+        note = f"<small>{escape(self.note)}</small>" if self.note else ""
+        table = f"<thead>{row('th', heads)}</thead><tbody>{body}</tbody>"
+        return f"<table><caption>{escape(caption)}</caption>{table}</table>{note}"
 
     def _lines(self) -> list[tuple[str, ...]]:
         return [*zip(*self.heads, strict=True), *self.rows]

@@ -1,6 +1,8 @@
 """The environment for agents: Gymnasium's own checks, SJF as an agent, and two jobs by hand."""
 
 import doctest
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import gymnasium
@@ -123,3 +125,11 @@ def test_a_policy_without_a_placement_is_refused() -> None:
     """Dally places jobs by its own rules, so an agent cannot order them."""
     with pytest.raises(InputError, match="has no placement"):
         SchedulingEnv(["policy=dally"]).reset(seed=0)
+
+
+def test_without_gymnasium_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pip install artist-sim` alone does not bring it; the error says what does."""
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    monkeypatch.delitem(sys.modules, "artist.app.env")
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'artist-sim\[rl\]'"):
+        import_module("artist.app.env")

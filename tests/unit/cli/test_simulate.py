@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 
 import artist
 from artist.app.cli import main
@@ -133,3 +134,66 @@ def test_the_names_of_the_package_are_all_there() -> None:
     assert all(getattr(artist, name).__name__ == name for name in artist.__all__)
     with pytest.raises(AttributeError, match="no attribute 'simulat'"):
         artist.simulat  # noqa: B018
+
+
+def test_a_sweep_makes_all_combinations_and_returns_them(capfd: pytest.CaptureFixture[str]) -> None:
+    """2 policies x 2 seeds, with a field that only these policies have; the command finds all four finished.
+
+    A run of another call in the same folder is not among them.
+    """
+    artist.simulate([*DEMO, "seed=7"])
+    points = ["policy=fifo,srtf", "seed=range(0,2)", "workload.jobs=20", "policy.placement=random"]
+    sweep = artist.sweep([*points, "output.name=one"])
+    assert [(run.summary["policy"], run.summary["seed"]) for run in sweep.runs] == [
+        *(("fifo", 0), ("fifo", 1)),
+        *(("srtf", 0), ("srtf", 1)),
+    ]
+    assert capfd.readouterr().err.count("done in") == 4
+    assert main(["-m", *points, "output.name=one"]) == 0
+    assert "0 run now, 4 kept" in capfd.readouterr().err
+
+
+def test_a_sweep_may_be_an_experiment_on_several_cores() -> None:
+    """The four points of the Dally paper's Table 1 in processes; the sweep has the experiment's name."""
+    runs = artist.sweep(["experiment=dally_table1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]).runs
+    assert {run.folder.parent.name for run in runs} == {"dally_table1"}
+    assert len(runs) == 4
+
+
+def test_points_of_a_sweep_that_fail_are_warned_of() -> None:
+    """One of two points is wrong: the other is returned. If none is left, the error is raised."""
+    with pytest.warns(UserWarning, match=r"racks=-1: cluster\.racks: wrong value"):
+        sweep = artist.sweep([*DEMO, "cluster.racks=-1,1"])
+    assert len(sweep.runs) == 1
+    with pytest.raises(artist.RunError, match=r"cluster\.racks: wrong value\n  found -1; allowed"):
+        artist.sweep([*DEMO, "cluster.racks=-1,-2"])
+    with pytest.raises(artist.RunError, match="policy: no such choice"):
+        artist.sweep(["policy=nope,fifo"])
+
+
+def test_a_sweep_leaves_logging_and_another_hydra_alone(tmp_path: Path) -> None:
+    """Root handlers and level are those of before; so are the other's state and configuration."""
+    handlers, level = list(logging.getLogger().handlers), logging.getLogger().level
+    with initialize_config_dir(str(tmp_path), version_base="1.3"):
+        users_hydra, settings = GlobalHydra.instance().hydra, HydraConfig.instance().cfg
+        artist.sweep([*DEMO, "seed=0,1"])
+        assert GlobalHydra.instance().hydra is users_hydra is not None
+        assert HydraConfig.instance().cfg is settings
+    assert (logging.getLogger().handlers, logging.getLogger().level) == (handlers, level)
+
+
+def test_runs_and_sweeps_are_shown_by_their_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A title and the table of the command, as wide as the terminal; in a notebook as HTML, whole."""
+    monkeypatch.setenv("COLUMNS", "60")
+    sweep = artist.sweep(["policy=fifo,srtf", "workload.jobs=20"])
+    title, *lines = repr(sweep).splitlines()
+    assert title == "sweep of 2 runs"
+    assert [line.split()[0] for line in lines[3:5]] == ["fifo", "srtf"]
+    assert max(map(len, lines[:5])) <= 60
+    assert "left out at 60 characters" in repr(sweep)
+    html = sweep._repr_html_()
+    assert "<th>JCT mean (" in html
+    assert html.count("<tr>") == 3
+    assert "left out" not in html
+    assert repr(sweep.runs[0]).startswith(f"run of fifo, seed 0: {sweep.runs[0].folder}\n")
+    assert sweep.runs[0]._repr_html_().count("<tr>") == 2

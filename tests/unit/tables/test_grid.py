@@ -59,3 +59,14 @@ def test_the_width_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(os, "get_terminal_size", of)
     assert terminal_width() == 93
     assert terminal_width() is None
+
+
+def test_a_table_in_html() -> None:
+    """Words' heads are joined, numbers' have their unit in brackets; a policy called <b> stays text."""
+    heads = (("policy.", "name", ""), ("JCT", "mean", "h"))
+    html = Grid(heads, (("<b>", "1.5"),), 1, "a < b").html("one & all")
+    assert html == (
+        "<table><caption>one &amp; all</caption>"
+        "<thead><tr><th>policy.name</th><th>JCT mean (h)</th></tr></thead>"
+        "<tbody><tr><td>&lt;b&gt;</td><td>1.5</td></tr></tbody></table><small>a &lt; b</small>"
+    )
