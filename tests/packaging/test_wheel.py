@@ -1,24 +1,44 @@
 """The installed package contains the data, and reads it without a checkout."""
 
+import os
+import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def build(source: Path, target: str, folder: Path) -> Path:
+    """Build a wheel or an sdist of a checkout into a folder, and return its file."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True, timeout=120)
+    (built,) = folder.glob("*.whl" if target == "wheel" else "*.tar.gz")
+    return built
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the wheel of the checkout."""
+    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the sdist of the checkout."""
+    return build(ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def site(wheel: Path) -> Path:
     """Return a folder with the unpacked wheel."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
-    (wheel,) = folder.glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(folder / "site")
-    return folder / "site"
+    zipfile.ZipFile(wheel).extractall(wheel.parent / "site")
+    return wheel.parent / "site"
 
 
 def test_the_wheel_has_our_two_packages_and_the_licence(site: Path) -> None:
@@ -86,3 +106,44 @@ def test_the_shipped_measurements_can_be_calibrated_to(site: Path, tmp_path: Pat
     )
     assert run.returncode == 0, run.stderr
     assert "MobileNetV3" in (tmp_path / "calibrated.yaml").read_text()
+
+
+def test_the_sdist_builds_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    """Nothing that the wheel needs is missing there: equal files with equal contents."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    again = zipfile.ZipFile(build(source, "wheel", tmp_path / "wheel"))
+    assert {f.filename: f.CRC for f in again.infolist()} == {
+        f.filename: f.CRC for f in zipfile.ZipFile(wheel).infolist()
+    }
+
+
+def test_the_version_is_the_same_everywhere(wheel: Path) -> None:
+    """The wheel's, CITATION.cff's, and that of the newest part of CHANGELOG.md, unless it is unreleased."""
+    version = wheel.name.split("-")[1]
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == version
+    parts = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert next(part for part in parts if part != "Unreleased") == version
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_it_installs_in_an_empty_environment(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """`pip install` brings all that a sweep and its report need; the first picture is drawn."""
+    built = request.getfixturevalue(kind)
+    commands = [
+        [sys.executable, "-m", "venv", "venv"],
+        ["venv/bin/pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt"), str(built)],
+        ["venv/bin/artist", "-m", "policy=fifo,srtf", "workload.jobs=50", "output.name=first"],
+        ["venv/bin/artist-report", "runs/sweeps/first"],
+    ]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    for command in commands:
+        run = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280, check=False
+        )
+        assert run.returncode == 0, run.stderr
+    assert list(tmp_path.glob("runs/sweeps/first/**/*.png"))
