@@ -9,7 +9,11 @@ from typing import NoReturn
 from artist.data import data_path
 from artist.errors import InputError
 
-_PIECE = re.compile(r"""'[^']*'|"[^"]*"|(?:[^\s,\[\]{}()'":]|:(?!\s)|[ ](?=[^\s,\]})]))+""")
+_QUOTED = r"""'[^']*'|"[^"]*\""""
+_CHARACTER = r"""[^\s,\[\]{}()'":]|:(?!\s)"""
+_PIECE = re.compile(rf"""{_QUOTED}|(?:{_CHARACTER})(?:{_CHARACTER}|[ ](?=[^\s,\]}})]))*""")
+_NESTED = r"[\[{](?:[^\[\]{}]|[\[{](?:[^\[\]{}]|[\[{][^\[\]{}]*[\]}])*[\]}])*[\]}]"  # to three levels
+_ITEM = re.compile(rf"{_QUOTED}|[\w.@/+~-]+={_NESTED}|{_PIECE.pattern}")  # key=[...] as a whole
 _ODD = re.compile(r"""[^\w\s/\\+.$%*@?|:=-]""", re.ASCII)  # characters that the parser accepts only in quotes
 
 _NO_NAME = re.compile(r"\[.*|.*\.yaml|null|[\d.+-]+")  # no choice of a group
@@ -55,8 +59,9 @@ def _word(argument: str) -> str:
     if group and _NO_NAME.fullmatch(value) and (name, value) != ("experiment", "null"):
         what = "a group takes the name of one choice"
         raise InputError(what, where=name, found=value, allowed=f"{name}=NAME; -m {name}=A,B for a sweep")
-    in_list = value.startswith("[")  # where no function has arguments with names
-    return f"{key}={_PIECE.sub(lambda piece: _quoted(piece[0], in_list), value)}"
+    inside = value[:1] in ("[", "{")  # a list or mapping, where no function has arguments with names
+    pattern = _ITEM if inside else _PIECE
+    return f"{key}={pattern.sub(lambda piece: _quoted(piece[0], inside), value)}"
 
 
 def _refuse_file(path: Path) -> NoReturn:
@@ -69,7 +74,8 @@ def _refuse_file(path: Path) -> NoReturn:
     raise InputError(what, where="topology", found=str(path), allowed=allowed)
 
 
-def _quoted(piece: str, in_list: bool) -> str:
-    if piece[0] in "'\"" or not (_ODD.search(piece) or (in_list and "=" in piece)):
+def _quoted(piece: str, inside: bool) -> str:
+    if piece[0] in "'\"" or not (_ODD.search(piece) or (inside and "=" in piece)):
         return piece
-    return f'"{os.path.expanduser(piece)}"'
+    text = os.path.expanduser(piece).replace('"', '\\"')
+    return f'"{text}"'

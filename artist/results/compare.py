@@ -13,7 +13,7 @@ CODE = "code"  # a column only where runs of one config were made by different c
 _LONG_LABEL = 36
 _MAX_ALONG, _MAX_IDLE = 8, 4
 _PLAIN = 2  # obscurity of a setting
-FAILING = "cluster.failures"  # a scenario, never a choice
+CONDITIONS = ("cluster.failures", "cluster.events")  # scenarios, never choices
 _NO_INPUT = ("hydra", "output", "network.cache")  # parts of a config that do not change results
 IDLE_SEEDS = "the seed changes nothing"
 _OF_ONE_RUN = ("seed", "run", "setting")  # parts of a summary that a seed may change without any result
@@ -95,12 +95,13 @@ class Comparison:
 
     @property
     def has_choice(self) -> bool:
-        """Return whether rows with equal failures differ in something to choose, which the code is not."""
+        """Return whether rows of equal conditions differ in something to choose, which the code is not."""
         at = [i for i, key in enumerate(self.keys) if key in self.choices and key != CODE]
         scenarios: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
         for group in self.groups:
-            failing = tuple(text for key, text in zip(self.keys, group.values, strict=True) if key == FAILING)
-            scenarios.setdefault(failing, set()).add(tuple(group.values[i] for i in at))
+            values = zip(self.keys, group.values, strict=True)
+            condition = tuple(text for key, text in values if key in CONDITIONS)
+            scenarios.setdefault(condition, set()).add(tuple(group.values[i] for i in at))
         return any(len(chosen) > 1 for chosen in scenarios.values())
 
 
@@ -137,11 +138,11 @@ def competing(
 ) -> tuple[list[int], dict[tuple[str, ...], list[int]]]:
     """Return the columns in which competing rows differ, and the rows of each scenario by their other values.
 
-    Where no two rows differ in choices alone, those compete that have the same failures.
+    Where no two rows differ in choices alone, those compete that have the same conditions.
     """
     for at in (
         [i for i, key in enumerate(keys) if key in choices],
-        [i for i, key in enumerate(keys) if key != FAILING],
+        [i for i, key in enumerate(keys) if key not in CONDITIONS],
     ):
         rows: dict[tuple[str, ...], list[int]] = {}
         for row, value in enumerate(values):
@@ -155,9 +156,9 @@ def _choices(keys: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Return the keys among which the user chooses: those of the policy, and those named."""
     named = {name: key_index(keys, name) for name in names}
     for name, at in named.items():
-        if at is None or keys[at] == FAILING:
-            allowed = ", ".join(short_key(key) for key in keys if key != FAILING)
-            fault = "no such key tells rows apart" if at is None else "failures are scenarios, not choices"
+        if at is None or keys[at] in CONDITIONS:
+            allowed = ", ".join(short_key(key) for key in keys if key not in CONDITIONS)
+            fault = "no such key tells rows apart" if at is None else "failures and events are no choices"
             raise InputError(fault, where="--choose", found=name, allowed=allowed)
     return tuple(key for i, key in enumerate(keys) if of_policy(key) or key == VARIANT or i in named.values())
 
@@ -222,13 +223,13 @@ def compare(runs: Sequence[Run], choose: Sequence[str] = ()) -> Comparison:
 
 
 def _keys(facts: Sequence[_Facts]) -> list[str]:
-    """Return the policy, the variant if there are several, failures, and the keys that distinguish others."""
+    """Return the policy, the variant if there are several, conditions, and keys that distinguish others."""
     variants: dict[str | None, list[_Facts]] = {}
     for fact in facts:
         variants.setdefault(fact.get(VARIANT), []).append(fact)
     telling = (key for part in variants.values() for key in _telling_keys(part, _varied(part)))
-    failing = [FAILING] * (len({fact.get(FAILING) for fact in facts}) > 1)
-    return list(dict.fromkeys([POLICY, *[VARIANT] * (len(variants) > 1), *failing, *telling]))
+    conditions = [key for key in CONDITIONS if len({fact.get(key) for fact in facts}) > 1]
+    return list(dict.fromkeys([POLICY, *[VARIANT] * (len(variants) > 1), *conditions, *telling]))
 
 
 def _each_once(names: Iterable[Sequence[str]]) -> list[str]:

@@ -70,6 +70,27 @@ def test_variants_replace_settings_of_the_command(artist: Artist) -> None:
     assert "2 run now, 6 kept" in artist(*command, "+variant.fifo=[policy=fifo]").err
 
 
+MACHINES = "cluster.machines=[{type: dgx_h100, count: 2}, {type: dgx_h100, count: 1}]"
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        f"+variant.a=[{MACHINES}, seed=3]",
+        f"+variant.a=[{MACHINES.replace(' ', '')},seed=3]",
+        f"+variant.a=['{MACHINES}', seed=3]",
+        f"variant={{a: [{MACHINES}, seed=3]}}",
+    ],
+)
+def test_settings_of_a_variant_may_be_lists_of_mappings(artist: Artist, variant: str) -> None:
+    """With blanks after commas or without, in quotes or not: 2 + 1 machines, seed 3."""
+    result = artist("-m", "cluster.racks=null", "cluster.machines_per_rack=4", variant)
+    assert "1 run now, 0 kept, 0 failed" in result.err, result.err
+    (path,) = Path("runs").rglob("config.yaml")
+    config = yaml.safe_load(path.read_text())
+    assert (config["seed"], [entry["count"] for entry in config["cluster"]["machines"]]) == (3, [2, 1])
+
+
 @pytest.mark.parametrize(
     ("variant", "told"),
     [

@@ -146,10 +146,24 @@ def test_failures_are_scenarios_and_no_choice(make: Make) -> None:
     found = dict(answers(comparison, competing, [digest(group) for group in comparison.groups], []))
     assert found["Which policy"] == "Only fifo was run, so there is none to choose."
     assert "lowest" not in found["How sure"]
-    with pytest.raises(InputError, match="failures are scenarios, not choices"):
+    with pytest.raises(InputError, match="failures and events are no choices"):
         compare(runs, ["cluster.failures"])
     others = compare([*runs, *(make(failing=failing, policy="srtf") for failing in (True, False))])
     assert len(contest(others).scenarios) == 2
+
+
+def test_files_of_events_are_scenarios_and_no_choice(make: Make) -> None:
+    """Machines fail, join and leave by a file or not: two scenarios of two policies each."""
+    runs = []
+    for policy, events in (("fifo", None), ("srtf", None), ("fifo", "a.csv"), ("srtf", "a.csv")):
+        run = make(failing=False, policy=f"{policy}-{events}")
+        config = run.config | {"policy": {"name": policy}, "cluster": {"events": events}}
+        runs.append(replace(run, config=config, summary=run.summary | {"policy": policy}))
+    assert sorted(scenario.rows for scenario in contest(compare(runs)).scenarios) == [(0, 2), (1, 3)]
+    assert not compare([runs[0], runs[2]]).has_choice
+    assert len(contest(compare([runs[0], runs[2]])).scenarios) == 2
+    with pytest.raises(InputError, match="failures and events are no choices"):
+        compare(runs, ["events"])
 
 
 def test_variants_compete_among_equal_failures_alone(make: Make) -> None:
