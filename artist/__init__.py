@@ -1,8 +1,8 @@
 """A simulator of GPU clusters that train deep-learning jobs: scheduler and network together.
 
 `simulate` runs once, `sweep` all combinations; `read_run` and `read_sweep` read finished runs
-(artist/results/README.md). `artist.api` has these and all other names that policies, parts and notebooks of
-your own import.
+(docs/library.md). `artist.api` has these and all other names that policies, parts and notebooks of your own
+import.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,8 +1,8 @@
 """The public door: everything that authors of policies and parts, and readers of runs, import.
 
 A name is imported when it is first asked for, so `import artist.api` costs nothing. Each name has its own
-docstring; the pages explain their use: artist/policies/README.md, artist/performance/README.md,
-traces/README.md, artist/results/README.md. Networks are in `netmodels.api`.
+docstring; the pages explain their use: docs/your_policy.md, artist/performance/README.md,
+docs/traces.md, docs/library.md. Networks are in `netmodels.api`.
 
 Runs
     `simulate` makes a run, `sweep` all combinations; `read_run` and `read_sweep` read finished ones as a

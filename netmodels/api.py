@@ -1,7 +1,7 @@
 """Everything that users of the network models import; the rooms behind it may change.
 
 A network model gives the time of one training iteration: a profile (the model's layers) on a shape (a
-placement without names) of a fabric, with collectives run as the system settings say; netmodels/README.md has
+placement without names) of a fabric, with collectives run as the system settings say; docs/networks.md has
 an example. Each name is imported when it is first asked for, so `import netmodels.api` costs nothing.
 
 Fabrics

@@ -9,7 +9,7 @@
   of the expected number: with independent draws, days differ, and jobs wait twice as long under one seed as
   under another.
 
-The figures are in traces/generator_coda.yaml; traces/README.md compares them with the published ones.
+The figures are in traces/generator_coda.yaml; docs/drawn_jobs.md compares them with the published ones.
 """
 
 from pathlib import Path

@@ -2,7 +2,7 @@
 
 The check of the table, the columns that `workload=csv` and `workload=columns` read, and the job specs follow
 from FIELDS. A new property of a job is a field of `JobSpec` or `Demand` and one line here; tests then ask for
-its line in conf/workload/columns.yaml and in traces/README.md.
+its line in conf/workload/columns.yaml and in docs/trace_files.md.
 """
 
 from collections.abc import Callable

@@ -9,7 +9,7 @@
 - Their hourly rates are raised to a power, computed by bisection, at which a strict FIFO queue has the given
   mean waiting time. So a cluster of any size fills up every day and empties at night.
 
-The figures are in traces/generator_lyra.yaml; traces/README.md compares them with the published ones.
+The figures are in traces/generator_lyra.yaml; docs/drawn_jobs.md compares them with the published ones.
 """
 
 import logging

@@ -255,7 +255,7 @@ def paths_used(uses: Floats) -> Floats:
     ----------
     uses
         Rates as shares of the capacity of one parallel link. In ns-3, hashing leaves less of narrow links
-        (netmodels/README.md).
+        (docs/network_model.md).
     """
     return np.maximum(np.ceil(uses / FULL), 1.0)
 

@@ -53,7 +53,7 @@ DLPERF_OVERHEADS: Mapping[str, tuple[float, float, float]] = {
     "PaddlePaddle": (7.5, 15.3, 20.7),
     "NGC TensorFlow 1.x": (6.5, 13.7, 21.9),
 }
-"""ResNet-50, fp32: overhead of 8, 16 and 32 GPUs over one, in percent; netmodels/README.md has the source."""
+"""ResNet-50, fp32: overhead of 8, 16 and 32 GPUs over one, in percent; docs/networks.md has the source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import sensitivity
 
-README = Path(__file__).resolve().parents[2] / "traces" / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cpus_and_memory.md"
 
 
 @pytest.mark.parametrize("model", sensitivity.MODELS)
@@ -20,8 +20,8 @@ def test_one_gpu_is_as_in_the_matrix(model, shared):
 
 
 def test_the_errors_are_those_of_the_page(shared):
-    """All of the other points, and the servers with more CPUs: traces/README.md says how far they are."""
-    folder, page = shared / "reference" / "synergy", README.read_text(encoding="utf-8")
+    """All of the other points, and the servers with more CPUs: docs/cpus_and_memory.md has the errors."""
+    folder, page = shared / "reference" / "synergy", PAGE.read_text(encoding="utf-8")
     for table in (sensitivity.matrix_table, sensitivity.ratio_table):
         assert "\n".join(table(folder)) in page
 

@@ -1,4 +1,4 @@
-"""The script that holds both calibrations against measurements says what netmodels/README.md says."""
+"""The script that holds both calibrations against measurements says what docs/networks.md says."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "netmodels" / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "networks.md"
 ROW = re.compile(r"^\| (\w+ [\d.]+)[^|]*\| 8, 16, 32 \| (.*) \| (.*) \| (.*) \|$", re.MULTILINE)
 SCRIPT = Path(__file__).parents[2] / "scripts" / "validation" / "calibration.py"
 

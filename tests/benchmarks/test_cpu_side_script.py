@@ -27,9 +27,9 @@ def test_the_allocator_takes_the_steps_of_table_2(run: Simulation) -> None:
 
 
 def test_the_page_shows_the_output_of_the_script(run: Simulation) -> None:
-    """All rows of the models and of the network, as traces/README.md has them."""
+    """All rows of the models and of the network, as docs/cpus_and_memory.md has them."""
     rows = [*cpu_side.models_table(run), *cpu_side.network_table(run)]
-    told = ROW.findall((ROOT / "traces" / "README.md").read_text(encoding="utf-8"))
+    told = ROW.findall((ROOT / "docs" / "cpus_and_memory.md").read_text(encoding="utf-8"))
     shown = [row for row in told if row in rows]
     assert len(shown) == 2 * len(cpu_side.STEPS)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "artist/results/README.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/library.md"
 (EXAMPLE,) = re.findall(
     r"<!-- example -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL
 )

@@ -1,4 +1,4 @@
-"""Figures of netmodels/README.md equal the program's."""
+"""Figures of the pages on networks and fabrics equal the program's."""
 
 import re
 from dataclasses import replace
@@ -15,10 +15,11 @@ from netmodels.calibration.fit import calibrate, overhead
 from netmodels.models.analytical import AnalyticalModel
 from netmodels.profiles.profile import get_profile
 
-PAGE = (Path(__file__).resolve().parents[2] / "netmodels" / "README.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE, FABRICS = ((DOCS / name).read_text(encoding="utf-8") for name in ("networks.md", "fabrics.md"))
 HEAD, *ROWS = [
     [cell.strip(" `") for cell in line.strip("|").split("|")]
-    for line in re.findall(r"^\| (?:model \||\w+ \| \d+).*$", PAGE, flags=re.MULTILINE)
+    for line in re.findall(r"^\| (?:model \||\w+ \| \d+).*$", FABRICS, flags=re.MULTILINE)
 ]
 CALIBRATED = [
     [cell.strip(" `%") for cell in line.strip("|").split("|")]
@@ -57,7 +58,7 @@ def test_overheads_are_those_of_the_table(row):
 def test_every_topology_is_listed():
     """A fabric that nobody finds is not there."""
     for path in data_path("topologies").glob("*.yaml"):
-        assert f"`{path.stem}`" in PAGE
+        assert f"`{path.stem}`" in FABRICS
 
 
 def test_the_table_of_calibrations_is_found():

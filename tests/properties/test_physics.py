@@ -18,7 +18,7 @@ EXCEPT = {("machine", "nccl", "all_reduce")}  # NCCL's chain through a machine o
 
 
 def test_settings_keep_the_physics_that_their_page_promises():
-    """420 questions of 21 cells, netmodels/README.md: wider, fewer bytes or nearer is not dearer."""
+    """420 questions of 21 cells, docs/network_model.md: wider, fewer bytes or nearer is not dearer."""
     found = physics.measured(420, 7, list(HOLD))
     off = {
         cell: max(those)

@@ -52,8 +52,8 @@ def test_the_yaml_of_columns_names_every_column() -> None:
 
 
 def test_the_page_of_columns_names_every_column() -> None:
-    """traces/README.md is where a user looks for what a column means."""
-    text = (ROOT / "traces/README.md").read_text().partition("## Our own CSV")[2].partition("\n## ")[0]
+    """docs/trace_files.md is where a user looks for what a column means."""
+    text = (ROOT / "docs/trace_files.md").read_text().partition("## Our own CSV")[2].partition("\n## ")[0]
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     named = [name.strip(" `") for row in rows for name in row.split(",")]
     assert sorted(named) == sorted([*NAMES, "submit_date"])

@@ -1,0 +1,62 @@
+"""Configuration of the documentation site: `sphinx-build -W --keep-going docs docs/_build/html`."""
+
+import os
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from artist.data import version_number
+
+DOCS = Path(__file__).resolve().parent
+
+project = "artist-sim"
+author = "The artist-sim authors"
+project_copyright = author
+version = release = version_number()
+extensions = ["myst_parser", "sphinx_design", "sphinx_copybutton"]
+exclude_patterns = ["_build"]
+nitpicky = True
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+
+html_theme = "furo"
+html_title = f"artist-sim {version}"
+html_show_sphinx = False
+html_show_copyright = False
+html_copy_source = False
+copybutton_exclude = ".linenos, .gp, .go"
+
+_INCLUDE = re.compile(r"^```\{include\} (\S+)$", re.MULTILINE)
+_LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[)#])")
+_PAGES = {DOCS.parent / "README.md": "index.md"} | {
+    (DOCS / path).resolve(): page.name
+    for page in sorted(DOCS.glob("*.md"))
+    for path in _INCLUDE.findall(page.read_text(encoding="utf-8"))
+}
+"""Pages of the repository outside docs/, and the pages of the site that include them."""
+
+
+def _with_links_of_the_site(text: str, folder: Path) -> str:
+    """Return a page's text with links as from docs/, those to included pages to where they are included."""
+
+    def target(match: re.Match[str]) -> str:
+        path = (folder / match[1]).resolve()
+        return _PAGES.get(path) or (os.path.relpath(path, DOCS) if path.exists() else match[1])
+
+    return _LINK.sub(target, text)
+
+
+def _read(app: Sphinx, docname: str, content: list[str]) -> None:
+    content[0] = _with_links_of_the_site(content[0], DOCS)
+
+
+def _read_included(app: Sphinx, path: Path, docname: str, content: list[str]) -> None:
+    content[0] = _with_links_of_the_site(content[0], (DOCS / path).parent)
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what reads pages."""
+    app.connect("source-read", _read)
+    app.connect("include-read", _read_included)
