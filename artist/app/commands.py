@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
+from hydra.core.global_hydra import GlobalHydra
+
 from artist.app.arguments import words
-from artist.app.composing import composed, with_topology
+from artist.app.composing import composed, composing, with_topology
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import data_path, program_version, write_whole
 from artist.entry import BAD_INPUT, SUCCESS
@@ -36,6 +38,11 @@ def run_command(
     """
     try:
         arguments = parser.parse_intermixed_args(words(sys.argv[1:] if argv is None else argv))
+        if arguments.shell_completion:
+            with composing():
+                hydra = GlobalHydra.instance().hydra
+                hydra.shell_completion(arguments.shell_completion, arguments.overrides)
+            return SUCCESS
         with _notes(level):
             run(arguments.overrides, arguments.config_dir)
     except Exception as error:
@@ -74,6 +81,8 @@ def overrides_parser(program: str, description: str, config: str) -> argparse.Ar
     )
     parser.add_argument("overrides", nargs="*", metavar="field=value")
     parser.add_argument("--config-dir", type=Path, help="a folder with files of your own")
+    how = "completion in the shell: install=bash, zsh or fish, for eval"
+    parser.add_argument("--shell-completion", "-sc", action="store_const", const=config, help=how)
     parser.add_argument("--version", action="version", version=f"artist-sim {program_version()}")
 
     def refuse(message: str) -> NoReturn:

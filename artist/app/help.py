@@ -25,6 +25,7 @@ Options
   --wide                all columns of the table, however narrow the terminal
   --cfg job             print the configuration, do not run it
   --version
+  -sc install=bash      completion in the shell, for `eval` (docs/sweeps.md)
   --hydra-help          Hydra's own options
 """
 _PART = re.compile(r"^  - (\w+): (\S+)  # ([^;\n]+)", re.MULTILINE)
