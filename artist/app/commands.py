@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
+from hydra._internal.hydra import Hydra
 from hydra.core.global_hydra import GlobalHydra
 
 from artist.app.arguments import words
@@ -40,7 +41,7 @@ def run_command(
         arguments = parser.parse_intermixed_args(words(sys.argv[1:] if argv is None else argv))
         if arguments.shell_completion:
             with composing():
-                hydra = GlobalHydra.instance().hydra
+                hydra = Hydra("artist", GlobalHydra.instance().config_loader())
                 hydra.shell_completion(arguments.shell_completion, arguments.overrides)
             return SUCCESS
         with _notes(level):
