@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -9,19 +10,32 @@ from sphinx.application import Sphinx
 from artist.data import version_number
 
 DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS))
+import reference_pages  # noqa: E402
 
 project = "artist-sim"
 author = "The artist-sim authors"
 project_copyright = author
 version = release = version_number()
-extensions = ["myst_parser", "sphinx_design", "sphinx_copybutton"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_design",
+    "sphinx_copybutton",
+]
 exclude_patterns = ["_build"]
-nitpicky = True
+autodoc_typehints = "description"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+suppress_warnings = ["ref.python"]  # several classes have a field of one name
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_title = f"artist-sim {version}"
 html_show_sphinx = False
 html_show_copyright = False
@@ -30,6 +44,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 _INCLUDE = re.compile(r"^```\{include\} (\S+)$", re.MULTILINE)
 _LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[)#])")
+_NAME = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)")
 _PAGES = {DOCS.parent / "README.md": "index.md"} | {
     (DOCS / path).resolve(): page.name
     for page in sorted(DOCS.glob("*.md"))
@@ -49,14 +64,21 @@ def _with_links_of_the_site(text: str, folder: Path) -> str:
 
 
 def _read(app: Sphinx, docname: str, content: list[str]) -> None:
-    content[0] = _with_links_of_the_site(content[0], DOCS)
+    content[0] = _with_links_of_the_site(content[0], DOCS) if "/" not in docname else content[0]
 
 
 def _read_included(app: Sphinx, path: Path, docname: str, content: list[str]) -> None:
     content[0] = _with_links_of_the_site(content[0], (DOCS / path).parent)
 
 
+def _read_docstring(app: Sphinx, what: str, name: str, of: object, options: object, lines: list[str]) -> None:
+    """Write names as code, also before a plural's s, which reStructuredText takes for the end of none."""
+    lines[:] = _NAME.sub(r"``\1``\\ ", "\n".join(lines)).split("\n")
+
+
 def setup(app: Sphinx) -> None:
     """Connect what reads pages."""
+    reference_pages.write(DOCS / "generated")
+    app.connect("autodoc-process-docstring", _read_docstring)
     app.connect("source-read", _read)
     app.connect("include-read", _read_included)

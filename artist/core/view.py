@@ -407,6 +407,8 @@ class Policy(Protocol):
     knows_durations, knows_iterations, knows_limits, knows_models, knows_performance, knows_stages
         Knowledge of the policy; columns that need more raise `PlanError`.
 
+    Notes
+    -----
     Optional attributes:
 
     - `only_while_jobs_wait`: no call on events while no job waits; they are news of the next call.

@@ -44,12 +44,12 @@ def fabric_graph(
     and one more for each dimension. Edges have a `tier`, and `link`, True for a link and False for mere
     membership. Links also have
 
-        kind              of their dimension: switch, ring or fully_connected
-        latency_ns        of one link
-        bandwidth_gbit_s  of one GPU; with `links: members`, through one of the links
-        capacity_gbit_s   of all GPUs below the member together; between two members, the smaller one: the
-                          bandwidth of all, or of the ports and uplinks that they share. With
-                          `links: members` it is through one of the links of each GPU
+    - `kind` of their dimension: switch, ring or fully_connected
+    - `latency_ns` of one link
+    - `bandwidth_gbit_s` of one GPU; with `links: members`, through one of the links
+    - `capacity_gbit_s` of all GPUs below the member together; between two members, the smaller one: the
+      bandwidth of all, or of the ports and uplinks that they share. With `links: members` it is through one
+      of the links of each GPU
 
     Nodes and edges are in a fixed order: GPUs before their machine, machines before their rack.
 

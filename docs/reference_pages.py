@@ -1,0 +1,103 @@
+"""Write the pages of the reference that the code and conf/ contain: settings, policies, the public doors."""
+
+from collections import defaultdict
+from importlib import import_module
+from pathlib import Path
+
+import yaml
+
+from artist.app.help import help_text
+from artist.data import data_path
+
+COMMANDS = {
+    "artist": "config",
+    "artist-network": "price",
+    "artist-trace": "describe",
+    "artist-calibrate": "calibrate",
+}
+DOORS = {"artist.api": "Python: artist", "netmodels.api": "Python: networks"}
+_DOOR = """\
+# {title}
+
+```{{eval-rst}}
+.. automodule:: {door}
+   :members:
+   :imported-members:
+   :member-order: groupwise
+   :exclude-members: {elsewhere}
+```
+"""
+
+
+def write(folder: Path) -> None:
+    """Write all pages into a folder, those that did not change not again."""
+    for name, text in {**_settings(), "policies_and_papers": _policies(), **_doors()}.items():
+        path = folder / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def _settings() -> dict[str, str]:
+    """Return the pages of settings: one per group of conf/, one of all commands, and their contents."""
+    main = yaml.safe_load(data_path("conf", "config.yaml").read_text(encoding="utf-8"))
+    groups = [next(iter(entry)) for entry in main["defaults"] if isinstance(entry, dict)]
+    pages = {"commands": _commands()} | {name: _group(name) for name in groups if " " not in name}
+    contents = "\n".join(pages)
+    about = "The files of settings, with their comments: those that `artist --help GROUP=NAME` prints."
+    head = f"# Settings\n\n{about}\n\n```{{toctree}}\n:maxdepth: 1\n\n{contents}\n```\n"
+    return {f"settings/{name}": text for name, text in (pages | {"index": head}).items()}
+
+
+def _group(group: str) -> str:
+    folder = data_path("topologies") if group == "topology" else data_path("conf", group)
+    about = help_text([group]).partition("\n")[0].partition(": ")[2]
+    parts = [f"# {group}\n\n`{group}=`: {about}.\n"]
+    for path in sorted(folder.glob("*.yaml")):
+        parts.append(f"## {group}={path.stem}\n\n{_block('yaml', help_text([f'{group}={path.stem}']))}")
+    return "\n".join(parts)
+
+
+def _commands() -> str:
+    files = {command: data_path("conf", f"{name}.yaml").read_text() for command, name in COMMANDS.items()}
+    texts = [f"## {command}\n\n{_block('yaml', text)}" for command, text in files.items()]
+    return "\n".join(["# Commands\n", "The settings beside the groups, by command.\n", *texts])
+
+
+def _policies() -> str:
+    """Return the page of policies: for each module, its presets and its docstring, with the paper."""
+    presets = defaultdict[str, list[str]](list)
+    for path in sorted(data_path("conf", "policy").glob("*.yaml")):
+        presets[_target(path).rpartition(".")[0]].append(path.stem)
+    parts = [
+        "# Policies and their papers\n",
+        "The rule of each policy in plain words, its paper, and what differs from it; the names are those of "
+        "`policy=`, with their settings.\n",
+    ]
+    for module, names in sorted(presets.items()):
+        title = str(import_module(module).__doc__).partition("\n")[0].rstrip(".")
+        links = ", ".join(f"[{name}](settings/policy.md#policy{name})" for name in names)
+        shown = f".. automodule:: {module}\n   :no-members:"
+        parts.append(f"## {title.partition(':')[0]}\n\n{links}\n\n{_block('{eval-rst}', shown)}")
+    return "\n".join(parts)
+
+
+def _target(path: Path) -> str:
+    """Return the class that a preset builds, its own or that of the preset it begins from."""
+    settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    parents = (name for name in settings.get("defaults", []) if isinstance(name, str) and name != "_self_")
+    return str(settings.get("_target_") or _target(path.with_name(f"{next(parents)}.yaml")))
+
+
+def _doors() -> dict[str, str]:
+    """Return the pages of the public doors; a name of both is on the page of the first."""
+    pages, names = dict[str, str](), set[str]()
+    for door, title in DOORS.items():
+        elsewhere = ", ".join(sorted(names.intersection(import_module(door).__all__)))
+        pages[door.partition(".")[0]] = _DOOR.format(title=title, door=door, elsewhere=elsewhere or "-")
+        names |= set(import_module(door).__all__)
+    return pages
+
+
+def _block(language: str, text: str) -> str:
+    return f"```{language}\n{text.strip()}\n```\n"
