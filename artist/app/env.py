@@ -235,7 +235,7 @@ def _rows(view: ClusterView) -> Floats:
 def _placer(policy: Any) -> Placer:
     """Return the placer of a policy's settings."""
     try:
-        return placer_of(policy.placement, policy.fill, policy.seed, policy.split)
+        return placer_of(policy.placement, policy.fill, policy.seed, policy.split, policy.align)
     except AttributeError:
         what, allowed = "has no placement", "a policy with one, such as sjf"
         raise InputError(what, where="policy", found=type(policy).__name__, allowed=allowed) from None

@@ -49,6 +49,8 @@ class Demand:
     segment
         The job's GPUs in each rack are a multiple of it, as a pipeline stage needs and Slurm's `--segment`
         provides; a multiple of `unit`.
+    pipeline_stages, replica_gpus
+        Pipeline stages of a language model's plan, and the GPUs of one of its replicas; 0 without a plan.
     memory_bandwidth_bytes_per_s
         Memory bandwidth that the whole job draws when nothing throttles it; 0 if unknown.
     fungible
@@ -78,6 +80,8 @@ class Demand:
     max_machines: int = 0
     unit: int = 1
     segment: int = 1
+    pipeline_stages: int = 0
+    replica_gpus: int = 0
     fungible: bool = False
     measured_speed: float = 1.0
     measured_worth: float = 0.0

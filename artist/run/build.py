@@ -54,6 +54,7 @@ from artist.run.notes import (
 from artist.run.parts import part, parts
 from artist.run.pools import (
     SLURM,
+    check_aligned,
     check_fits,
     check_partitions,
     check_pools,
@@ -264,6 +265,7 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
     signals: Mapping[str, Signal] = series.series()
     check_signals(policy, cluster, signals)
     check_segments(policy, jobs)
+    check_aligned(policy, jobs)
     by = None if config.cluster.one_pool else config.cluster.partition_by
     if by is None:
         check_pools(policy, cluster)

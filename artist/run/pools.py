@@ -34,10 +34,10 @@ def check_pools(policy: object, cluster: Cluster) -> None:
         raise InputError("no machine is in this pool", where=_field(policy), found=pool, allowed=allowed)
 
 
-def _field(policy: object, name: str = "policy") -> str:
-    """Return the field where the pool of a policy is set: its own, or that of the policy within it."""
+def _field(policy: object, name: str = "policy", of: str = "pool") -> str:
+    """Return the field where a setting of a policy is: its own, or that of the policy within it."""
     fields = getattr(policy, "__dict__", {})
-    return f"{name}.pool" if "pool" in fields or "of" not in fields else _field(fields["of"], f"{name}.of")
+    return f"{name}.{of}" if of in fields or "of" not in fields else _field(fields["of"], f"{name}.of", of)
 
 
 def check_fits(
@@ -75,6 +75,15 @@ def check_segments(policy: Any, jobs: Sequence[JobSpec]) -> None:
             raise InputError(
                 what, where=f"job {job.job_id!r}, segment", found=job.demand.segment, allowed=allowed
             )
+
+
+def check_aligned(policy: object, jobs: Sequence[JobSpec]) -> None:
+    """Refuse `align` where no job has a plan whose stages or replicas have several GPUs."""
+    align = getattr(policy, "align", "none")
+    if align != "none" and all(job.demand.replica_gpus < 2 for job in templates_of(jobs)):
+        what = "no job has a plan with stages or replicas of several GPUs to align"
+        allowed = "none, or jobs with such plans, as of workload=llm"
+        raise InputError(what, where=_field(policy, of="align"), found=align, allowed=allowed)
 
 
 def check_partitions(

@@ -12,7 +12,7 @@ from artist.core.job import Demand, JobSpec, Stages
 from artist.errors import InputError
 from artist.tables.rows import Table, coded
 from artist.units import NS_PER_S
-from artist.workload.fields import FIELDS, MEASURED, Field, Text
+from artist.workload.fields import DERIVED, FIELDS, Field, Text
 from artist.workload.measured import Price, Stretch, priced, stretched
 
 _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in steps of about a second
@@ -88,7 +88,7 @@ def _templates(table: Table) -> tuple[np.ndarray, np.ndarray]:
     Jobs of one template differ only in name, arrival, work and real start.
     """
     template = np.zeros(len(table), dtype=np.int64)
-    for field in (*FIELDS, *MEASURED):
+    for field in (*FIELDS, *DERIVED):
         if field.to and field.name in table and field.name != "started_s":
             codes, values = coded(table[field.name])
             if len(values) > 1:
@@ -183,7 +183,7 @@ def _ask(model: str, table: Table, position: int, profile_compute_ns: Callable[[
 
 def _records(table: Table, owner: str, make: Callable[[dict[str, Any]], Any]) -> Iterable[Any]:
     """Return one record per job from the columns for `owner`; equal ones are one object."""
-    known = (*FIELDS, *MEASURED)
+    known = (*FIELDS, *DERIVED)
     chosen = [field for field in known if field.to.startswith(f"{owner}.") and field.name in table]
     if not chosen:
         return repeat(None)

@@ -193,11 +193,13 @@ FIELDS: tuple[Field, ...] = (
     *map(_delay, ("start", "resume", "restart", "migrate", "resize", "retune")),
 )  # fmt: skip
 
-MEASURED = tuple(
-    Number(name, 0, np.inf, f"demand.{name}", above=True, default=1, value=float)
-    for name in ("measured_speed", "measured_worth")
-)
-"""Columns that `artist.workload.measured` derives from measured_on."""
+DERIVED = (
+    *(Number(name, 0, np.inf, f"demand.{name}", above=True, default=1, value=float)
+      for name in ("measured_speed", "measured_worth")),
+    *(Number(name, 0, _MAX_GPUS, f"demand.{name}", whole=True, default=0)
+      for name in ("pipeline_stages", "replica_gpus")),
+)  # fmt: skip
+"""Columns that `artist.workload.measured` and `artist.workload.plans` derive from those of the trace."""
 TEXTS = tuple(field for field in FIELDS if isinstance(field, Text))
 NUMBERS = tuple(field for field in FIELDS if isinstance(field, Number))
 COLUMNS = tuple(field.name for field in FIELDS if not field.optional)

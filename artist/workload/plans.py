@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # most runs do without
 
 _SETTINGS = ("batch", "sequence", "precision")
 _SIZES = ("step", "unit", "segment")
+_GROUPS = ("pipeline_stages", "replica_gpus")
 _DEMAND = ("gpus", "min_gpus", "max_gpus", "fungible", "mixed_types", "gpu_types", *_SIZES)
 
 StepTime = Callable[[str, int, str], float]
@@ -39,6 +40,8 @@ class _Planned(NamedTuple):
     step: int
     unit: int
     segment: int
+    pipeline_stages: int
+    replica_gpus: int
     step_s: float
 
 
@@ -99,14 +102,15 @@ def with_plans(
                 place = f"{where}, {table.place(row)}, job {table['job_id'][row]}, {error.where}"
                 raise InputError(error.what, where=place, found=error.found, allowed=error.allowed) from None
     of_rows = [known[keys[row]] for row in rows]
-    sized = _SIZES if in_units else ("step",)
+    sized = (*(_SIZES if in_units else ("step",)), *_GROUPS)
     model, compute_s = table["model"].copy(), table["compute_s"].copy()
     model[rows] = np.array([one.model for one in of_rows], dtype=object)
     alone = np.isnan(compute_s[rows]) & np.isnan(table["iterations"][rows])
     compute_s[rows] = np.where(alone, [one.step_s for one in of_rows], compute_s[rows])
     sizes = {}
     for name in sized:
-        sizes[name] = table[name].copy() if name in table else np.ones(len(table), dtype=np.int64)
+        without = np.full(len(table), name not in _GROUPS, dtype=np.int64)  # 0 groups, else units of 1
+        sizes[name] = table[name].copy() if name in table else without
         sizes[name][rows] = [getattr(one, name) for one in of_rows]
     return table.assign(model=model, compute_s=compute_s, **sizes)
 
@@ -155,7 +159,7 @@ def _planned(row: dict[str, Any], machine_gpus: int, step_time: StepTime) -> _Pl
     unit, segment = units_of(plan, machine_gpus)
     if (stated := (row.get("unit", 1), row.get("segment", 1))) != (1, 1):
         unit, segment = stated
-    return _Planned(name, step, unit, segment, steps_s[gpus])
+    return _Planned(name, step, unit, segment, plan.pp, plan.replica, steps_s[gpus])
 
 
 def _setting(value: Any) -> Any:

@@ -6,7 +6,7 @@ The whole suite runs at the policies' pace, by class, in `test_at_pace.py`.
 import random
 import time
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -85,8 +85,23 @@ class TestShippedPolicies:
         for cluster in (tiny_cluster(4, 4, per_rack=2), tiny_cluster(4, 6, per_rack=2)):
             self._all_finish(jobs_in_units(3, cluster, segments=segments), cluster)
 
-    def _all_finish(self, jobs: list[JobSpec], cluster: Cluster) -> None:
-        result, _ = run_checked(jobs, cluster, self.make_policy(), capacity_events=FAILURES)
+    def test_aligns_stages_of_plans(self) -> None:
+        """Jobs of plans finish, with units, segments and elastic sizes kept, though machines fail."""
+        if "align" not in preset(self.file.stem):
+            pytest.skip("no placement policy to align")
+        aligning = part({**preset(self.file.stem), "align": "stages"}, "policy", ("decide",))
+        cluster = tiny_cluster(4, 6, per_rack=2)
+        jobs = [
+            replace(spec, demand=replace(demand, pipeline_stages=2 - whole % 2, replica_gpus=whole))
+            for spec in jobs_in_units(4, cluster)
+            for demand in [spec.demand]
+            for whole in [demand.step if demand.elastic else demand.gpus]
+        ]
+        self._all_finish(jobs, cluster, aligning)
+
+    def _all_finish(self, jobs: list[JobSpec], cluster: Cluster, policy: Policy | None = None) -> None:
+        policy = policy or self.make_policy()
+        result, _ = run_checked(jobs, cluster, policy, capacity_events=FAILURES)
         assert (result.columns["finish_ns"] >= 0).all()
         assert result.columns["evictions"].sum() > 0
 

@@ -53,6 +53,7 @@ from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import Placer, placer_of
+from artist.policies.parts.units import Align
 
 _STEPS = 10  # of load
 _FULL = _STEPS + 1  # the load of a GPU that no job may join
@@ -69,13 +70,14 @@ class AntMan:
     backfill: bool = False
     placement: AnyChooser = "consolidate"
     split: Split = "packed"
+    align: Align = "none"
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
     fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._placer = placer_of(self.placement, self.fill, self.seed, self.split)
+        self._placer = placer_of(self.placement, self.fill, self.seed, self.split, self.align)
         self._slots: GpuSlots | None = None
         self._promised: list[int] = []  # guaranteed jobs whose GPUs are not guaranteed yet, by arrival
 

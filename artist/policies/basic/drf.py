@@ -32,6 +32,7 @@ from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import Packing, placer_of
+from artist.policies.parts.units import Align
 from artist.policies.parts.user_queues import First, Holdings, Rank, UserQueues, notes_on_users
 
 
@@ -42,11 +43,12 @@ class Drf:
     resource: Literal["gpu", "dominant"] = "gpu"
     placement: AnyChooser = "consolidate"
     split: Split = "packed"
+    align: Align = "none"
     fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._placer = placer_of(self.placement, self.fill, self.seed, self.split)
+        self._placer = placer_of(self.placement, self.fill, self.seed, self.split, self.align)
         self._freed = Freed(self.placement, self.fill)
         self._held: dict[int, tuple[str, int, int]] = {}  # by running job: user, GPUs, CPUs
 

@@ -40,6 +40,7 @@ from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import Packing, placer_of
 from artist.policies.parts.pools import machines_in
 from artist.policies.parts.preemption import run_first
+from artist.policies.parts.units import Align
 from artist.policies.parts.waiting_queue import WaitingQueue, by_demand, by_job_type, in_one
 from artist.units import seconds_to_ns
 
@@ -64,6 +65,7 @@ class Ordered:
     queues: Literal["one", "kinds"] = "one"
     placement: AnyChooser = "consolidate"
     split: Split = "packed"
+    align: Align = "none"
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
     fill: AnyFill = "as_asked"
@@ -84,7 +86,7 @@ class Ordered:
         self.only_while_jobs_wait = shipped and self.queues == "one"
         strict = self._order is FIFO and not (self.preemptive or overtakes)
         self._first_blocks = self.only_while_jobs_wait and strict  # all that come later
-        self._placer = placer_of(self.placement, self.fill, self.seed, self.split)
+        self._placer = placer_of(self.placement, self.fill, self.seed, self.split, self.align)
         queue_of = by_job_type if self.queues == "kinds" else in_one
         self._queue = WaitingQueue(by_demand if overtakes else queue_of)
         self._backfill = self._reserving()

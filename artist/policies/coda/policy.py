@@ -51,6 +51,7 @@ from artist.policies.coda.gpu_array import GpuArray
 from artist.policies.coda.gpu_placement import GpuPlaces
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser, Split, chooser_of
+from artist.policies.parts.units import Align, aligned
 from artist.policies.parts.user_queues import First, Holdings, UserQueues, notes_on_users
 from artist.units import seconds_to_ns
 
@@ -73,6 +74,7 @@ class Coda:
     step_s: float = Field(default=90, ge=0.001, le=4e9)
     placement: AnyChooser = "consolidate"
     split: Split = "packed"
+    align: Align = "none"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
@@ -119,7 +121,8 @@ class Coda:
         review_ns = seconds_to_ns(self.review_s)
         self._arrays = Arrays(cluster, self.large_machines, self.reserve_per_gpu, review_ns, self.arrays)
         self._cpus = CpuArray(cluster, view.free(), self._arrays.reserve)
-        self._places = GpuPlaces(cluster, chooser_of(self.placement, self.seed, self.split), self._allocator)
+        chooser = aligned(chooser_of(self.placement, self.seed, self.split), self.align)
+        self._places = GpuPlaces(cluster, chooser, self._allocator)
         self._gpus = GpuArray(cluster, self._places, self._arrays, self._cpus)
         self._searches = CpuSearches(self._gpus, seconds_to_ns(self.step_s))
         self._arrays.series = self._searches.series = self.series

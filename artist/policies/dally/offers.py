@@ -1,12 +1,13 @@
 """Offers of GPUs at one instant by a policy with leases. For Dally."""
 
 from collections.abc import Iterator, Mapping, Set
+from functools import partial
 
 from artist.core.cluster import TIERS, Allocation, Tier, tier_of
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.parts.locality import apart, span
+from artist.policies.parts.locality import apart
 from artist.policies.parts.placer import Placer
 
 
@@ -55,8 +56,10 @@ class Offers:
         narrowest = int(demand.gpus > cluster.largest_machine)
         self._idle.give(held)
         for tier in TIERS[narrowest : tier_of(held, cluster)]:
-            allocation = self._placers[tier].place(self._idle, demand)
-            if allocation is not None:
+            placer = self._placers[tier]
+            allocation = placer.place(self._idle, demand)
+            span = partial(placer.span, demand, cluster)
+            if allocation is not None and span(allocation) < span(held):
                 self._idle.take(allocation)
                 if self._all is not self._idle:
                     self._all.give(held)
@@ -86,7 +89,8 @@ class Offers:
         )
         if allocation is None:
             return None
-        if before and span(allocation, cluster) >= span(before, cluster):
+        span = partial(self._placers[widest].span, demand, cluster)
+        if before and span(allocation) >= span(before):
             allocation = before
         self._idle.take(allocation)
         if self._all is not self._idle:

@@ -56,6 +56,7 @@ from artist.policies.parts.orders import AnyOrder, order_of
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import Consolidate, Split, split_by
 from artist.policies.parts.placer import Placer
+from artist.policies.parts.units import Align, aligned
 from artist.units import seconds_to_ns
 
 _HOUR_S = 3600.0
@@ -88,6 +89,7 @@ class Dally:
     preemptive: bool = True
     order: AnyOrder = "sensitivity"
     split: Split = "packed"
+    align: Align = "none"
     fill: AnyFill = "as_asked"
 
     def __post_init__(self) -> None:
@@ -99,7 +101,8 @@ class Dally:
             raise ValueError("offers_s has no effect with leases; set lease_s to null")
         self._order = order_of(self, self.order)
         fill = fill_of(self.fill)
-        self._placers = {tier: Placer(split_by(Consolidate(tier), self.split), fill) for tier in TIERS}
+        choosers = {tier: split_by(Consolidate(tier), self.split) for tier in TIERS}
+        self._placers = {tier: Placer(aligned(choosers[tier], self.align), fill) for tier in TIERS}
         default: dict[WaitTier, int] = {
             "machine": seconds_to_ns(self.machine_timer_h * _HOUR_S if self.delay else 0),
             "rack": seconds_to_ns(self.rack_timer_h * _HOUR_S if self.delay else 0),

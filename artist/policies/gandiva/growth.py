@@ -11,7 +11,6 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.parts.fill import Fill
 from artist.policies.parts.placement import BestFit
 from artist.policies.parts.placer import Packing, Placer
 
@@ -23,12 +22,12 @@ class Growth:
     ----------
     idle_ns
         Time without arrivals and waiting jobs after which jobs grow.
-    fill
-        Allocates the CPUs and memory of their GPUs.
+    placer
+        Allocates the CPUs and memory of their GPUs; no growth may split more of the groups that it aligns.
     """
 
-    def __init__(self, idle_ns: int, fill: Fill) -> None:
-        self._placer = Placer(BestFit(), fill)
+    def __init__(self, idle_ns: int, placer: Placer) -> None:
+        self._placer, self._aligned = Placer(BestFit(), placer.fill), placer
         self._idle_ns = idle_ns
         self._quiet_since = 0
         self._grown: dict[int, tuple[Allocation, Allocation]] = {}  # before and after growth, by job
@@ -60,7 +59,7 @@ class Growth:
                 continue
             if not all(accepts[s.machine] for s in held.slices):
                 continue
-            gpus = _max_gpus(free, demand, held)
+            gpus = _max_gpus(free, demand, held, self._aligned)
             if gpus is None:
                 continue
             if view.now_ns < self._quiet_since + self._idle_ns:
@@ -81,9 +80,10 @@ class Growth:
         return all(packing.place(view.demand(job), self._placer) is not None for job in waiting)
 
 
-def _max_gpus(free: Free, demand: Demand, held: Allocation) -> dict[int, int] | None:
+def _max_gpus(free: Free, demand: Demand, held: Allocation, placer: Placer) -> dict[int, int] | None:
     """Return the most GPUs by machine that a job may have on its machines; None if it has them."""
     before, cluster = held.gpu_map(), free.cluster
+    split = placer.split(demand, cluster, before)
     idle = free.gpus // demand.unit * demand.unit
     for more in range(sum(int(idle[m]) for m in before), 0, -1):
         gpus, left = {}, more
@@ -92,6 +92,7 @@ def _max_gpus(free: Free, demand: Demand, held: Allocation) -> dict[int, int] | 
             gpus[m] = count + taken
             left -= taken
         allowed = demand.allows((count, cluster.machines[m].worth) for m, count in gpus.items())
-        if allowed and demand.is_whole(gpus, cluster.rack_of):
+        whole = demand.is_whole(gpus, cluster.rack_of) and placer.split(demand, cluster, gpus) <= split
+        if allowed and whole:
             return gpus
     return None

@@ -49,11 +49,12 @@ from artist.core.view import ClusterView, JobColumns
 from artist.policies.gandiva.growth import Growth
 from artist.policies.gandiva.pairs import Pairs
 from artist.policies.parts.fill import AnyFill, fill_of
-from artist.policies.parts.locality import apart, span
+from artist.policies.parts.locality import apart
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import Consolidate, MachineChooser, Split, split_by, take_in_order
 from artist.policies.parts.placer import Packing, Placer
 from artist.policies.parts.preemption import run_first, waiting_after
+from artist.policies.parts.units import Align, aligned
 from artist.randomness import child_generator
 from artist.units import seconds_to_ns
 
@@ -73,19 +74,20 @@ class Gandiva:
     grow_shrink: bool = False
     grow_after_s: float = Field(default=60, ge=0, le=4e9)
     split: Split = "packed"
+    align: Align = "none"
     fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
         fill = fill_of(self.fill)
         self._affinity = Affinity(self.seed)
-        self._placer = Placer(split_by(self._affinity, self.split), fill)
-        self._nearest = Placer(split_by(Consolidate(), self.split), fill)
+        self._placer = Placer(aligned(split_by(self._affinity, self.split), self.align), fill)
+        self._nearest = Placer(aligned(split_by(Consolidate(), self.split), self.align), fill)
         self._quantum_ns = seconds_to_ns(self.quantum_s)
         self._slice_start: dict[int, int] = {}  # of the present time slice, by running job
         self._freed = False  # GPUs came free to which running jobs may move
         self._pairs = Pairs(self.packing_utilization, seconds_to_ns(self.profile_s), fill)
-        self._growth = Growth(seconds_to_ns(self.grow_after_s), fill)
+        self._growth = Growth(seconds_to_ns(self.grow_after_s), self._nearest)
         self._steps: list[Callable[[ClusterView, PlanBuilder], None]] = [self._run]
         if self.packing:
             self._steps += [partial(self._pairs.part, placer=self._placer), self._pairs.pack]
@@ -183,7 +185,8 @@ class Gandiva:
                 continue
             free.give(held)
             nearer = self._nearest.place(free, demand)
-            if nearer is not None and span(nearer, view.cluster) < span(held, view.cluster):
+            span = partial(self._nearest.span, demand, view.cluster)
+            if nearer is not None and span(nearer) < span(held):
                 plan.place(job, nearer)
                 self._affinity.label(nearer.gpu_map(), demand.gpus)
                 held, moved = nearer, True

@@ -50,6 +50,7 @@ from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import placer_of
 from artist.policies.parts.preemption import pinned_jobs, take_first
+from artist.policies.parts.units import Align
 from artist.randomness import child_generator
 
 Factor = Annotated[float, Field(ge=1, le=100)]
@@ -70,6 +71,7 @@ class Muri:
     profiling_noise: float = Field(default=0.0, ge=0, le=1)
     placement: AnyChooser = "consolidate_machine"
     split: Split = "packed"
+    align: Align = "none"
     on_events: bool = False
     interval_s: float | None = Field(default=360, ge=0.001, le=4e9)
     fill: AnyFill = "as_asked"
@@ -77,7 +79,7 @@ class Muri:
 
     def __post_init__(self) -> None:
         self._order = order_of(self, self.order)
-        self._placer = placer_of(self.placement, self.fill, self.seed, self.split)
+        self._placer = placer_of(self.placement, self.fill, self.seed, self.split, self.align)
         clock = Clock(self.group_slowdown, self.ordering, self.loading)
         self._grouping = Grouping(GroupingRule(self.max_jobs, self.matching, clock))
         self._noise = child_generator(self.seed, "profiling")
@@ -210,7 +212,7 @@ def _bucket(job: int, demand: Demand) -> Hashable:
     """Return the key that jobs must have in common to share GPUs."""
     if demand.elastic or demand.fungible:
         return job
-    bounds = demand.max_machines, demand.unit, demand.segment
+    bounds = demand.max_machines, demand.unit, demand.segment, demand.pipeline_stages, demand.replica_gpus
     return demand.gpus, demand.gpu_types, demand.mixed_types, *bounds
 
 

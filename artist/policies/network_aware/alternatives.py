@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from artist.core.buckets import ALL, set_of
 from artist.core.cluster import Allocation, Slice, racks_of
@@ -9,9 +10,11 @@ from artist.core.job import Demand
 from artist.core.plan import Plan
 from artist.core.view import ClusterView
 from artist.policies.parts.even_split import even_split
+from artist.policies.parts.fill import Proportional
 from artist.policies.parts.locality import span
 from artist.policies.parts.placement import Consolidate
-from artist.policies.parts.units import choose_whole, counted_in_units
+from artist.policies.parts.placer import Placer
+from artist.policies.parts.units import Align, aligned, choose_whole, counted_in_units
 
 Choices = Callable[[int], Iterable[dict[int, int] | None]]
 
@@ -25,10 +28,14 @@ class Alternatives:
     ----------
     spanning
         Allocations on several machines after the plan, by job.
+    align
+        Groups of a plan of which no other allocation splits more over racks.
     """
 
-    def __init__(self, view: ClusterView, plan: Plan, spanning: Mapping[int, Allocation]) -> None:
-        self._view = view
+    def __init__(
+        self, view: ClusterView, plan: Plan, spanning: Mapping[int, Allocation], align: Align = "none"
+    ) -> None:
+        self._view, self._near = view, Placer(aligned(Consolidate(), align), Proportional())
         self._spanning = dict(spanning)
         changes = [(view.allocation(job), after) for job, after in plan.changes.items()]
         held = (allocation for pair in changes for allocation in pair if allocation is not None)
@@ -68,6 +75,7 @@ class Alternatives:
         cluster, demand = self._view.cluster, self._view.demand(job)
         memory_bytes = sum(s.memory_bytes for s in chosen.slices)
         seen, others = [chosen.gpu_map()], list[Allocation]()
+        split = partial(self._near.split, demand, cluster)
         before = self._view.allocation(job)
         if before is not None:
             seen.append(before.gpu_map())
@@ -81,7 +89,7 @@ class Alternatives:
             slices = tuple(Slice(m, gpus[m]) for m in sorted(gpus))
             other = replace(chosen, slices=slices).with_resources(chosen.cpus, memory_bytes)
             whole = not demand.elastic or not any(there % demand.step for there in gpus.values())
-            whole = whole and demand.is_whole(gpus, cluster.rack_of)
+            whole = whole and demand.is_whole(gpus, cluster.rack_of) and split(gpus) <= split(seen[0])
             if whole and span(other, cluster) <= span(chosen, cluster) and self._free.fits(other):
                 others.append(other)
         self._free.take(chosen)
@@ -106,9 +114,15 @@ class Alternatives:
 
     def _choices(self, job: int, chosen: Allocation, usable: int) -> Iterator[dict[int, int] | None]:
         """Yield GPUs by machine: first on machines without other jobs that span machines."""
-        free, cluster, near = self._free, self._view.cluster, Consolidate("network")
+        free, cluster, near = self._free, self._view.cluster, self._near.chooser
         need, demand = chosen.gpus, self._view.demand(job)
-        asked = Demand(need, unit=demand.unit, segment=demand.segment)
+        asked = Demand(
+            need,
+            unit=demand.unit,
+            segment=demand.segment,
+            pipeline_stages=demand.pipeline_stages,
+            replica_gpus=demand.replica_gpus,
+        )
         others = [held for other, held in self._spanning.items() if other != job]
         quiet = ~set_of(dict.fromkeys(m for held in others for m in held.machines))
         crossing = [0] * cluster.n_racks

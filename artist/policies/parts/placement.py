@@ -21,7 +21,7 @@ from pydantic import PlainValidator
 from artist.core.arrays import Ints
 from artist.core.buckets import ALL, first_of, members_of
 from artist.core.checked import AnswerError
-from artist.core.cluster import Cluster
+from artist.core.cluster import Cluster, Tier
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.policies.parts.even_split import even_split
@@ -80,7 +80,15 @@ class MachineChooser(ABC):
 
 
 class ShippedChooser(MachineChooser):
-    """A chooser that also selects single machines, for the parts of an even split."""
+    """A chooser that also selects single machines, for the parts of an even split.
+
+    Attributes
+    ----------
+    widest
+        Widest tier over which it places a job.
+    """
+
+    widest: Tier = "network"
 
     def one(self, free: Free, usable: int, need: int) -> int | None:
         """Return a machine for all of the GPUs, or None."""
@@ -120,8 +128,8 @@ class Consolidate(ShippedChooser):
     - network: else the fewest racks, then the fewest machines.
     """
 
-    def __init__(self, widest: Literal["machine", "rack", "network"] = "network") -> None:
-        self._widest = widest
+    def __init__(self, widest: Tier = "network") -> None:
+        self.widest = widest
 
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait."""
@@ -132,7 +140,7 @@ class Consolidate(ShippedChooser):
         racks = _in_racks(free, usable)
         if (free.total_gpus if usable == ALL else sum(racks)) < need:
             return None
-        if self._widest == "machine":
+        if self.widest == "machine":
             least = _min_machines(free, usable, need)
             if least < 2:
                 return None
@@ -142,12 +150,12 @@ class Consolidate(ShippedChooser):
             near = self._in_rack(free, usable, racks, need) or self._over_racks(free, usable, racks, need)
             return near if near and len(near) <= least else fewest
         taken = self._in_rack(free, usable, racks, need)
-        if taken is None and (self._widest == "network" or need > _largest_rack(free, usable)):
+        if taken is None and (self.widest == "network" or need > _largest_rack(free, usable)):
             taken = self._over_racks(free, usable, racks, need)
         return taken
 
     def _fewest(self, free: Free, usable: int, need: int, span: int) -> dict[int, int] | None:
-        if self._widest == "rack" and need <= _largest_rack(free, usable, span):
+        if self.widest == "rack" and need <= _largest_rack(free, usable, span):
             return None  # no rack has it free on fewer machines
         return super()._fewest(free, usable, need, span)
 
@@ -256,6 +264,7 @@ class Even:
     def __init__(self, chooser: Chooser) -> None:
         self._chooser = chooser
         self._one = chooser.one if isinstance(chooser, ShippedChooser) else None
+        self.widest = widest_of(chooser)
 
     def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait; `free` is unchanged."""
@@ -298,6 +307,11 @@ def chooser_of(chooser: str | Chooser, seed: int = 0, split: Split = "packed") -
 def split_by(chooser: Chooser, split: Split) -> Chooser:
     """Return a chooser that splits GPUs over machines as asked."""
     return Even(chooser) if split == "even" else chooser
+
+
+def widest_of(chooser: Chooser) -> Tier:
+    """Return the widest tier over which a chooser places a job; that of a user's own is the network."""
+    return getattr(chooser, "widest", "network")
 
 
 def gpus_to_place(free: Free, demand: Demand, among: int = ALL) -> int:

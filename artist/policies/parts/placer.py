@@ -1,17 +1,19 @@
 """Placer: a chooser selects the GPUs, a fill adds CPUs and memory. Shared by policies."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from artist.core.buckets import ALL, set_of
-from artist.core.cluster import Allocation
+from artist.core.cluster import Allocation, Cluster
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.policies.parts.cpu_jobs import place_cpus
 from artist.policies.parts.fill import Fill, fill_of
+from artist.policies.parts.locality import span
 from artist.policies.parts.placement import Chooser, Split, chooser_of
-from artist.policies.parts.units import choose_whole
+from artist.policies.parts.units import Align, Aligned, aligned, choose_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,15 @@ class Placer:
     def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
         """Return GPUs by machine for which the fill has room, or None to wait."""
         room = self.fill.room(free, demand)
-        if room is None or not demand.in_units:
-            return None if room is None else self.chooser.choose(room, demand, among)
-        return choose_whole(self.chooser, room, demand, among)
+        return None if room is None else choose_whole(self.chooser, room, demand, among)
+
+    def span(self, demand: Demand, cluster: Cluster, allocation: Allocation) -> tuple[int, int, int]:
+        """Return the locality: the groups that are split although aligned, the racks and the machines."""
+        return self.split(demand, cluster, allocation.gpu_map()), *span(allocation, cluster)
+
+    def split(self, demand: Demand, cluster: Cluster, gpus: Mapping[int, int]) -> int:
+        """Return the groups of a plan that no rack holds whole, of GPUs by machine; 0 if none is aligned."""
+        return self.chooser.split(demand, gpus, cluster.rack_of) if isinstance(self.chooser, Aligned) else 0
 
 
 def _lacks_cpus(free: Free, allocation: Allocation) -> bool:
@@ -62,9 +70,15 @@ def _with_cpus(free: Free) -> int:
     return set_of(np.flatnonzero((free.cpus > 0) | (free.cluster.cpus == 0)).tolist())
 
 
-def placer_of(placement: str | Chooser, fill: str | Fill, seed: int = 0, split: Split = "packed") -> Placer:
+def placer_of(
+    placement: str | Chooser,
+    fill: str | Fill,
+    seed: int = 0,
+    split: Split = "packed",
+    align: Align = "none",
+) -> Placer:
     """Return the placer of two shipped parts by name, or parts of the user's own."""
-    return Placer(chooser_of(placement, seed, split), fill_of(fill))
+    return Placer(aligned(chooser_of(placement, seed, split), align), fill_of(fill))
 
 
 class Packing:

@@ -42,6 +42,7 @@ from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import placer_of
 from artist.policies.parts.preemption import in_order, run_first
+from artist.policies.parts.units import Align
 from artist.policies.themis.fair_shares import fair_shares
 from artist.units import NS_PER_S
 
@@ -59,12 +60,13 @@ class ThemisGavel:
     interval_s: float | None = Field(default=360, ge=0.001, le=4e9)
     placement: AnyChooser = "consolidate_machine"
     split: Split = "packed"
+    align: Align = "none"
     fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._placer = placer_of(self.placement, self.fill, self.seed, self.split)
-        self._anywhere = placer_of("best_fit", self.fill, split=self.split)
+        self._placer = placer_of(self.placement, self.fill, self.seed, self.split, self.align)
+        self._anywhere = placer_of("best_fit", self.fill, split=self.split, align=self.align)
         self._alone = Alone()
         self._shares: dict[int, float] = {}  # by job, like the dictionaries below
         self._rounds: dict[int, int] = {}

@@ -69,6 +69,7 @@ from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import Packing, placer_of
 from artist.policies.parts.preemption import in_order, run_first, waiting_after
+from artist.policies.parts.units import Align
 from artist.policies.themis.auction import winners
 from artist.units import seconds_to_ns
 
@@ -88,12 +89,13 @@ class Themis:
     newcomers_break_leases: bool = True
     placement: AnyChooser = "consolidate"
     split: Split = "packed"
+    align: Align = "none"
     fill: AnyFill = "as_asked"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
         self._lease_ns = seconds_to_ns(self.lease_s)
-        self._placer = placer_of(self.placement, self.fill, self.seed, self.split)
+        self._placer = placer_of(self.placement, self.fill, self.seed, self.split, self.align)
         self._alone = Alone()
         self._auctioned_ns = -1  # time at which all GPUs were last on offer
 

@@ -43,6 +43,7 @@ from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser, Split
 from artist.policies.parts.placer import Placer, placer_of
 from artist.policies.parts.preemption import run_first, waiting_after
+from artist.policies.parts.units import Align
 from artist.policies.tiresias.gittins import gittins_index
 from artist.policies.tiresias.queue_ranks import QueueRanks
 from artist.units import seconds_to_ns
@@ -63,6 +64,7 @@ class Tiresias:
     placement_high_skew: AnyChooser = "consolidate_machine"
     placement_low_skew: AnyChooser = "best_fit"
     split: Split = "packed"
+    align: Align = "none"
     backfill: bool = True
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
@@ -73,8 +75,8 @@ class Tiresias:
         self._check()
         self._thresholds = np.array([seconds_to_ns(t) for t in self.thresholds_gpu_s], dtype=np.int64)
         self._last = max(self._thresholds.tolist(), default=0)
-        self._high = placer_of(self.placement_high_skew, self.fill, self.seed, self.split)
-        self._low = placer_of(self.placement_low_skew, self.fill, self.seed, self.split)
+        self._high = placer_of(self.placement_high_skew, self.fill, self.seed, self.split, self.align)
+        self._low = placer_of(self.placement_low_skew, self.fill, self.seed, self.split, self.align)
         self._placers: dict[int, Placer] = {}
         self._finished: list[float] = []  # services of finished jobs, GPU-ns, sorted
         self._sample = np.array(self._finished)  # services of finished jobs when last looked at

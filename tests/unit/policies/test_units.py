@@ -139,7 +139,7 @@ def test_gandivas_jobs_grow_by_whole_units(unit, segment, expected):
     none = np.zeros(4, np.int64)
     free, held = Free(CLUSTER, np.array([3, 0, 2, 0]), none, none), on((0, 4), (1, 4), (2, 4))
     demand = Demand(12, min_gpus=12, max_gpus=16, step=4, unit=unit, segment=segment)
-    assert _max_gpus(free, demand, held) == expected
+    assert _max_gpus(free, demand, held, placer_of("best_fit", "proportional")) == expected
 
 
 def test_polluxs_jobs_shrink_by_whole_segments():

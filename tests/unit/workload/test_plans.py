@@ -7,6 +7,7 @@ import pytest
 
 from artist.errors import InputError
 from artist.tables.rows import Table
+from artist.workload.build_jobs import to_jobs
 from artist.workload.plans import with_plans
 from artist.workload.readers.canonical import CanonicalCsv
 
@@ -40,6 +41,20 @@ def test_a_job_is_of_a_model_with_a_plan(write: Write) -> None:
     assert table["compute_s"][:2].tolist() == [0.64, 0.64]
     assert table["compute_s"][2] != table["compute_s"][2]  # of its profile
     assert table["unit"].tolist() == [8, 8, 1, 1, 1]
+
+
+def test_jobs_have_the_stages_and_replicas_of_their_plans(write: Write) -> None:
+    """tp8 pp4 is a replica of 32 GPUs; experts over 32 GPUs of each of 8 stages make one of 256."""
+    table = planned(
+        write,
+        "64,3600,llama3_70b,tp8 pp4,256,8192,,,,",
+        "512,3600,Qwen3-235B-A22B,tp2 pp8 ep32 vp4,4096,4096,,,,",
+        "8,60,VGG16,,,,,,,",
+        "8,60,Llama3-8B,fsdp,,2048,,,,",
+    )
+    jobs = to_jobs(table, lambda model: 10**9)
+    groups = [(job.demand.pipeline_stages, job.demand.replica_gpus) for job in jobs]
+    assert groups == [(4, 32), (8, 256), (0, 0), (1, 1)]
 
 
 def test_a_table_without_plans_is_unchanged(write: Write) -> None:
