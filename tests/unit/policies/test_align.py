@@ -22,9 +22,10 @@ def free_gpus(gpus, cluster=THREE_RACKS):
     return Free(cluster, np.array(gpus), none, none)
 
 
-def by_rack(gpus, demand, name="consolidate", align="stages", cluster=THREE_RACKS, among=-1):
+def by_rack(gpus, demand, name="consolidate", align="stages", cluster=THREE_RACKS, among=-1, split="packed"):
     """Return the GPUs by rack that a shipped placement policy gives, None for a refusal."""
-    allocation = placer_of(name, "proportional", align=align).place(free_gpus(gpus, cluster), demand, among)
+    placer = placer_of(name, "proportional", split=split, align=align)
+    allocation = placer.place(free_gpus(gpus, cluster), demand, among)
     if allocation is None:
         return None
     racks = np.bincount(cluster.rack[list(allocation.machines)], [s.gpus for s in allocation.slices])
@@ -100,8 +101,17 @@ def test_machines_stay_as_few_as_the_policy_or_the_job_allow():
     demand = Demand(20, pipeline_stages=2, replica_gpus=4)
     limited = Demand(20, pipeline_stages=2, replica_gpus=4, max_machines=5)
     assert by_rack([4] * 6 + [0] * 3, demand) == [10, 10]
-    assert by_rack([4] * 6 + [0] * 3, demand, "consolidate_machine") == [12, 8]
+    for split in ("packed", "even"):
+        assert by_rack([4] * 6 + [0] * 3, demand, "consolidate_machine", split=split) == [12, 8]
     assert by_rack([4] * 6 + [0] * 3, limited) == [12, 8]
+
+
+def test_whole_stages_come_before_fewer_racks_in_locality():
+    """12 | 12 on two racks is nearer than 8 | 8 | 8 unless stages are aligned: a policy moves no job there."""
+    packed, whole = on(*((m, 4) for m in range(6))), on(*((m, 4) for m in (0, 1, 3, 4, 6, 7)))
+    for align, nearer, other in (("none", packed, whole), ("stages", whole, packed)):
+        placer = placer_of("consolidate", "proportional", align=align)
+        assert placer.span(STAGES_OF_8, THREE_RACKS, nearer) < placer.span(STAGES_OF_8, THREE_RACKS, other)
 
 
 def test_segments_are_kept_beside_stages():
