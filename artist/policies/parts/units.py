@@ -58,7 +58,7 @@ class Aligned:
     def _in_racks(
         self, free: Free, demand: Demand, gpus: Mapping[int, int], among: int
     ) -> dict[int, int] | None:
-        """Return as many GPUs of the same types, first in whole groups; None if the policy refuses a part."""
+        """Return GPUs of the same number and types, whole groups first; None if the policy refuses a part."""
         cluster, left = free.cluster, sum(gpus.values())
         types = dict.fromkeys(cluster.machines[machine].gpu_type for machine in gpus)
         usable = among & reduce(or_, (cluster.type_sets[gpu_type] for gpu_type in types))

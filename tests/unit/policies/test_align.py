@@ -107,7 +107,7 @@ def test_machines_stay_as_few_as_the_policy_or_the_job_allow():
 
 
 def test_whole_stages_come_before_fewer_racks_in_locality():
-    """12 | 12 on two racks is nearer than 8 | 8 | 8 unless stages are aligned: a policy moves no job there."""
+    """12 | 12 on two racks is nearer than 8 | 8 | 8 unless stages are aligned: no job moves there."""
     packed, whole = on(*((m, 4) for m in range(6))), on(*((m, 4) for m in (0, 1, 3, 4, 6, 7)))
     for align, nearer, other in (("none", packed, whole), ("stages", whole, packed)):
         placer = placer_of("consolidate", "proportional", align=align)
