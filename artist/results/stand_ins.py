@@ -18,7 +18,7 @@ ABOVE_PORT = (
 NOT_IN_PACKETS = (
     "jobs that share links were to be followed packet by packet, but were priced at flow level, or by the "
     "mean field: packets beyond performance.contention_packets, collectives that are no flat rings of one "
-    "chunk (such as NCCL's), or more than 8 jobs joined by links"
+    "chunk (such as NCCL's), plans of parallelism, or more than 8 jobs joined by links"
 )
 _WHY = dict(zip(STAND_INS, (CARRIED, FALLBACK, ABOVE_PORT, NOT_IN_PACKETS), strict=True))
 

@@ -1,4 +1,4 @@
-"""Language models with a plan in a run: their profiles, and what is refused before its clock."""
+"""Language models with a plan in a run: their profiles, and refusals before its clock."""
 
 from collections.abc import Callable
 from functools import cache
@@ -23,8 +23,6 @@ class Programs:
         Machines, and their types.
     network, system
         The network model, and its settings.
-    contention
-        `performance.contention`.
     """
 
     def __init__(
@@ -34,10 +32,9 @@ class Programs:
         topology: Topology,
         network: NetworkModel,
         system: SystemSettings,
-        contention: str,
     ) -> None:
         self._cluster, self._topology = cluster, topology
-        self._network, self._system, self._contention = network, system, contention
+        self._network, self._system = network, system
         self.profile = cache(lambda name: self._profile(name, usual))
         self.shipped = cache(lambda name: self._profile(name, get_profile))
         self.between_sizes = cache(self._between_sizes)
@@ -89,9 +86,6 @@ class Programs:
         assert machine is not None, "the table's jobs have GPUs"
         if profile.program is None:
             return profile.compute_ns / machine.speed / NS_PER_S
-        if self._contention != "none":
-            fits = "performance.contention=none"
-            raise InputError("plans share no links", where="plan", found=name, allowed=fits)
         whole, rest = divmod(gpus, machine.gpus)
         shape = shape_of((0, machine.type, count) for count in (*[machine.gpus] * whole, rest))
         self._network.iteration(profile, shape, self._topology.fabric, self._system)  # refuses what it lacks

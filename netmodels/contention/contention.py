@@ -9,7 +9,8 @@ this way, directly or through others, are a *component*, and components do not a
 (`netmodels.contention.packet_level`). Components that take too many packets, or whose collectives are no
 rings of messages, are followed at flow level (`netmodels.contention.flow_level`). Components of more than 8
 jobs, and jobs some of which do dozens of iterations while others do one, so that they meet all of its phases
-anyhow, are priced by the mean field; the large ones with the overlap of their sending.
+anyhow, are priced by the mean field; the large ones with the overlap of their sending. So are components of a
+job with a plan: the messages of its layers recur hundreds of times in an iteration.
 
 The same constellations occur on other machines again, so a question names machines and racks by first
 occurrence, jobs in an order of their content, and answers are kept. Jobs that differ by less than 0.1 % in
@@ -33,7 +34,14 @@ from netmodels.collectives.algorithms import Ints
 from netmodels.collectives.ring_steps import Floats
 from netmodels.contention.constellation import Names, order_of
 from netmodels.contention.flow_level import ITERATIONS, followed_ns, together
-from netmodels.contention.mean_field import Bools, MeanJob, Overlap, mean_of, slowdowns_of
+from netmodels.contention.mean_field import (
+    Bools,
+    MeanJob,
+    Overlap,
+    mean_of,
+    mean_of_role,
+    slowdowns_of,
+)
 from netmodels.contention.packet_level import Runner, followed, packets_of, resolution_of
 from netmodels.contention.traffic import Priced, in_ring_order, in_rings, job_traffic
 from netmodels.contention.transfers import MAX_JOBS, JobTraffic, LinkLoad
@@ -83,7 +91,7 @@ class _Job:
     loads
         Its highest rate on each of these, byte/ns.
     alike
-        Whether it sends on all of these in the same transfers.
+        Whether it sends on all of these in the same transfers, and has no plan.
     means
         Its mean job, by the links on which others can meet it.
     """
@@ -103,12 +111,12 @@ class _Job:
         columns = [column for column, link in enumerate(traffic.links) if link.way == "out" and sends[column]]
         shared = np.array(columns, dtype=np.int64)
         on_shared = traffic.sent_bytes[:, shared] > 0
-        alike = bool((on_shared == on_shared[:, :1]).all())
+        alike = traffic.exposure is None and bool((on_shared == on_shared[:, :1]).all())
         return cls(traffic, limits, traffic.alone_ns, shared, traffic.peaks(limits)[shared], alike, {})
 
     @cached_property
     def key(self) -> bytes:
-        """Digest of all but the places of its links."""
+        """Digest of all but the places of its links; of a job without a plan: others are not followed."""
         job = self.traffic
         words = repr((job.compute_ns, job.ring, [link.tier for link in job.links]))
         digest = blake2b(words.encode(), digest_size=16)
@@ -123,14 +131,36 @@ class _Job:
         return self.mean(np.ones(len(self.shared), dtype=np.bool_))
 
     @cached_property
+    def roles(self) -> tuple["_Role", ...]:
+        """Roles of a job with a plan that send on shared links; none of another job."""
+        if self.traffic.exposure is None:
+            return ()
+        sends = self.traffic.sent_bytes[:, self.shared] > 0
+        numbers = np.flatnonzero(sends.any(axis=1)).tolist()
+        means = [mean_of_role(self.traffic, number, self.limits) for number in numbers]
+        shares = [mean.rates[self.shared] / self.limits[self.shared] for mean in means]
+        return tuple(
+            _Role(mean._replace(rates=share[share > 0]), np.flatnonzero(share))
+            for mean, share in zip(means, shares, strict=True)
+        )
+
+    @cached_property
     def slack(self) -> float:
         """Factor by which its transfers may take longer at no cost, 1 or more."""
-        return self.whole.slack if len(self.loads) else inf
+        if not len(self.loads):
+            return inf
+        if self.roles:
+            whole = self.alone_ns / sum(mean.sending_ns for mean, _ in self.roles)
+            return max(1.0, min(whole, *(mean.slack for mean, _ in self.roles)))
+        return self.whole.slack
 
     @cached_property
     def busy(self) -> float:
         """The largest share of its time that it sends at no cost."""
-        return min(1.0, self.whole.sending_ns * self.slack / self.alone_ns) if len(self.loads) else 0.0
+        if not len(self.loads):
+            return 0.0
+        sending_ns = sum(mean.sending_ns for mean, _ in self.roles) or self.whole.sending_ns
+        return min(1.0, sending_ns * self.slack / self.alone_ns)
 
     def mean(self, full: Bools) -> MeanJob:
         """Return the mean job, if others can meet it on some of its shared links; rates of all of these."""
@@ -141,6 +171,13 @@ class _Job:
             mean = mean_of(self.traffic, np.any(self.traffic.sent_bytes[:, met] > 0, axis=1), self.limits)
             mean = self.means[key] = mean._replace(rates=mean.rates[self.shared] / self.limits[self.shared])
         return mean
+
+
+class _Role(NamedTuple):
+    """A role of a job with a plan, and those of the job's shared links on which it sends, by place."""
+
+    mean: MeanJob
+    on: Ints
 
 
 class _Placed(NamedTuple):
@@ -347,24 +384,27 @@ class Contention:
         times, waiting_ns, shift_ns
             As for `together`, but waiting relative to the profile.
         """
-        numbers = [numbers for _, numbers in placed]
-        link = np.concatenate(numbers)
+        numbers, owners = [numbers for _, numbers in placed], None
         means = [job.whole for job, _ in placed if job.alike]
         if len(means) < len(placed):
             loads = np.concatenate([job.loads for job, _ in placed])
-            full = np.bincount(link, loads, len(self._limits)) > self._limits * FULL
+            full = np.bincount(np.concatenate(numbers), loads, len(self._limits)) > self._limits * FULL
             met = [full[of_job] for of_job in numbers]
-            means = [
-                job.mean(on if on.any() else np.ones_like(on))
-                for (job, _), on in zip(placed, met, strict=True)
-            ]
+            met = [on if on.any() else np.ones_like(on) for on in met]
+            if any(job.roles for job, _ in placed):
+                means, numbers, owners = _by_role(placed, met)
+                times, waiting_ns, shift_ns = times[owners], waiting_ns[owners], shift_ns[owners]
+            else:
+                means = [job.mean(on) for (job, _), on in zip(placed, met, strict=True)]
         overlap = None
         if self._in_time and len(placed) > MAX_JOBS:
             begins_ns = np.array([mean.begins_ns for mean in means]) + waiting_ns
             spans_ns = np.array([mean.span_ns for mean in means])
             overlap = Overlap(begins_ns * times + shift_ns, spans_ns * times, times)
-        counts = np.array([len(of_job) for of_job in numbers])
-        ratios = slowdowns_of(means, counts, link, self._paths, waiting_ns, overlap)
+        counts, link = np.array([len(of_job) for of_job in numbers]), np.concatenate(numbers)
+        ratios = slowdowns_of(means, counts, link, self._paths, waiting_ns, overlap, owners)
+        if owners is not None:
+            ratios = ratios[np.searchsorted(owners, np.arange(len(placed)))]
         return np.rint(ratios / _STEP) * _STEP if len(placed) > MAX_JOBS else ratios
 
     def _followed(
@@ -482,8 +522,25 @@ def _largest_bytes(jobs: Sequence[JobTraffic]) -> int:
     return max((layer.bytes // gpus(ring.shape) for ring in rings for layer in ring.layers), default=0)
 
 
+def _by_role(placed: Sequence[_Placed], met: Sequence[Bools]) -> tuple[list[MeanJob], list[Ints], Ints]:
+    """Return mean jobs, the numbers of their links, and their owners; of a plan one for each role met."""
+    senders: list[tuple[MeanJob, Ints, int]] = []
+    for number, ((job, links), on) in enumerate(zip(placed, met, strict=True)):
+        if job.roles:
+            senders += [(mean, links[at], number) for mean, at in job.roles if on[at].any()]
+        else:
+            senders.append((job.mean(on), links, number))
+    means, numbers, owners = zip(*senders, strict=True)
+    return list(means), list(numbers), np.array(owners)
+
+
 def _few(placed: Sequence[_Placed], times: Floats, waiting_ns: Floats) -> bool:
-    """Return whether jobs, and their iterations until they have done enough, are few enough to follow."""
+    """Return whether jobs, and their iterations until they have done enough, are few enough to follow.
+
+    None is, where a job has a plan.
+    """
+    if any(job.traffic.exposure is not None for job, _ in placed):
+        return False
     alone_ns = times * (waiting_ns + [job.alone_ns for job, _ in placed])
     iterations = (followed_ns(alone_ns.tolist(), ITERATIONS) / alone_ns).sum()
     return len(placed) <= MAX_JOBS and bool(iterations <= _MAX_ITERATIONS)

@@ -1,8 +1,9 @@
 """Mean field: each job is slowed by one sender that stands for all others on a link.
 
 All transfers of a job that others can meet are one (`MeanJob`), and its iteration is a maximum of straight
-lines in the factor by which that transfer is slowed. A job's slowdown while it sends comes from its fullest
-link:
+lines in the factor by which that transfer is slowed. Of a job with a plan each role is one, as if a job of
+its own that meets no other role of its job; the times that they add are summed. A job's slowdown while
+it sends comes from its fullest link:
 
 1. Each of the others sends beside the job for some share p of its time, at rate a (capacity is 1). The load
    of the others is a random variable with mean m = sum of p a and variance v = sum of p (1 - p) a^2.
@@ -107,6 +108,17 @@ def mean_of(job: JobTraffic, meets: Bools, limits: Floats) -> MeanJob:
     begins_ns = float((ends - job.transfers_ns)[meets][0])
     span_ns = float(ends[meets][-1]) - begins_ns
     return MeanJob(job.alone_ns, sending_ns, rates, begins_ns, span_ns, *_lines(job, meets))
+
+
+def mean_of_role(job: JobTraffic, role: int, limits: Floats) -> MeanJob:
+    """Return a role of a job with a plan, with the other roles as alone; by the number of its transfer."""
+    exposure = job.exposure
+    assert exposure is not None, "the job has a plan"
+    sending_ns = float(job.transfers_ns[role])
+    slopes_ns = exposure.slopes[role] * sending_ns
+    offsets_ns = exposure.alone_ns - exposure.covers_ns[role] - slopes_ns
+    when = float(job.issued_ns[role]), float(exposure.spans_ns[role])
+    return MeanJob(job.alone_ns, sending_ns, job.rates(limits)[role], *when, offsets_ns, slopes_ns)
 
 
 def _lines(job: JobTraffic, meets: Bools) -> tuple[Floats, Floats]:
@@ -227,6 +239,7 @@ def slowdowns_of(
     paths: Ints,
     waiting_ns: Floats,
     overlap: Overlap | None = None,
+    owners: Ints | None = None,
 ) -> Floats:
     """Return the time of an iteration of each job together / alone, 1 or more.
 
@@ -244,9 +257,11 @@ def slowdowns_of(
         Waiting of each job in an iteration before it computes, shape (jobs,).
     overlap
         Times of sending; None: jobs meet by their shares of time.
+    owners
+        Number of the job that each of `jobs` is a role of, shape (jobs,); None: all are jobs.
     """
     alone_ns, sending_ns, uses, _, _, offsets_ns, slopes_ns = zip(*jobs, strict=True)
-    shares = _Shares(np.concatenate(uses), counts, link, paths)
+    shares = _Shares(np.concatenate(uses), counts, link, paths, owners)
     line_counts = np.array([*map(len, slopes_ns)])
     lines, firsts = np.arange(len(jobs)).repeat(line_counts), line_counts.cumsum() - line_counts
     offsets, slopes = np.concatenate(offsets_ns) + waiting_ns[lines], np.concatenate(slopes_ns)
@@ -261,6 +276,9 @@ def slowdowns_of(
         now = shares.slowed(beside, at_random=overlap is None, halved=count >= _UNDAMPED)
         change, slowed = now / slowed - 1, now
         iteration = np.maximum.reduceat(offsets + slopes * slowed[lines], firsts)
+        if owners is not None:
+            added, sent = (np.bincount(owners, ns)[owners] for ns in (iteration - alone, sending * slowed))
+            iteration = np.maximum(alone + added, sent)
         if count and change @ change <= settled**2:
             break
     ratios: Floats = iteration / alone
@@ -279,7 +297,9 @@ class _Shares:
         The jobs of all pairs of flows on the same link, in both orders.
     """
 
-    def __init__(self, rates: Floats, counts: Ints, link: Ints, paths: Ints) -> None:
+    def __init__(
+        self, rates: Floats, counts: Ints, link: Ints, paths: Ints, owners: Ints | None = None
+    ) -> None:
         rates = np.minimum(rates, paths[link])
         used = paths_used(rates)
         rates /= used
@@ -288,7 +308,7 @@ class _Shares:
         narrow[starts] = True  # reduceat needs a flow of every job
         counts, link = np.add.reduceat(narrow, starts, dtype=np.int64), link[narrow]
         self._starts, self._job = counts.cumsum() - counts, np.arange(len(counts)).repeat(counts)
-        self._one, self._other, on_link = _pairs(link)
+        self._one, self._other, on_link = _pairs(link, None if owners is None else owners[self._job])
         self.jobs, self.others = self._job[self._one], self._job[self._other]
         self._same_path = (used[narrow] / paths[link])[self._other]
         self._rates = self._asked = rates[narrow]
@@ -330,12 +350,12 @@ class _Shares:
         return total
 
 
-def _pairs(link: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return all pairs of different flows on the same link, and the number of flows on the link of each."""
+def _pairs(link: Ints, owner: Ints | None) -> tuple[Ints, Ints, Ints]:
+    """Return all pairs of different owners' flows on the same link, and the flows on the link of each."""
     order, count = np.argsort(link, kind="stable"), np.bincount(link)
     on_link = count[link]
     one = np.arange(len(link)).repeat(on_link)
     begins = (count.cumsum() - count)[link] - (on_link.cumsum() - on_link)
     other = order[begins.repeat(on_link) + np.arange(len(one))]
-    different = one != other
+    different = one != other if owner is None else owner[one] != owner[other]
     return one[different], other[different], on_link

@@ -79,9 +79,13 @@ def job_traffic(
     packets
         Whether it is to be followed packet by packet, where it runs `in_rings`.
     """
+    model = model or AnalyticalModel()
+    if profile.program is not None and isinstance(model, AnalyticalModel) and system.collectives == "nccl":
+        traffic: JobTraffic = profile.program.traffic(placement, fabric, profile.factor)
+        return traffic
     profile = bucketed(profile, system.bucket_bytes)
     shape = shape_of((rack, machine_type, gpus) for rack, _, machine_type, gpus in placement)
-    parts = (model or AnalyticalModel()).parts(profile, shape, fabric, system)
+    parts = model.parts(profile, shape, fabric, system)
     if profile.launch_ns and parts:
         parts = (Part(np.full_like(parts[0].ns, profile.launch_ns)), *parts)
     links = links_of(placement)

@@ -62,6 +62,35 @@ class RingLayers(NamedTuple):
         return self._replace(layers=tuple(layers))
 
 
+class Exposure(NamedTuple):
+    """Growth of an iteration by a plan of parallelism with the delays of its roles' communication.
+
+    A transfer is all communication of a role, spread over a part of the iteration. Taking d ns longer, it
+    adds the largest of slope x d - cover over its lines; several transfers add their sums. An iteration
+    takes at least the time of all of its transfers.
+
+    Parameters
+    ----------
+    alone_ns
+        Time of the iteration alone.
+    spans_ns
+        Time over which the messages of each transfer are spread, from its issue on, shape (n,).
+    slopes, covers_ns
+        Lines of each transfer, the first of cover 0, shape (n, lines).
+    """
+
+    alone_ns: int
+    spans_ns: Ints
+    slopes: Floats
+    covers_ns: Floats
+
+    def stretched(self, factor: float, waiting_ns: int) -> "Exposure":
+        """Return the growth with all times multiplied; see `JobTraffic.stretched`."""
+        alone_ns = round(self.alone_ns * factor) + waiting_ns
+        spans_ns = np.maximum(np.rint(self.spans_ns * factor).astype(np.int64), 1)
+        return Exposure(alone_ns, spans_ns, self.slopes, self.covers_ns * factor)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class JobTraffic:
     """The compute and the transfers of one iteration of a job alone.
@@ -82,6 +111,8 @@ class JobTraffic:
         Time from the end of each transfer to the earliest end of the iteration, shape (n,).
     ring
         The all-reduces as rings of messages, if they run as rings and are to be followed packet by packet.
+    exposure
+        Of a job with a plan, a transfer of which is a role's; None: transfers pass one queue.
     """
 
     compute_ns: int
@@ -91,6 +122,7 @@ class JobTraffic:
     sent_bytes: Floats
     updates_ns: Ints
     ring: RingLayers | None = None
+    exposure: Exposure | None = None
 
     def limits(self, capacity: Mapping[Link, float]) -> Floats:
         """Return the capacities of the job's links, shape (links,); inf for a link that is missing."""
@@ -136,6 +168,11 @@ class JobTraffic:
 
     def iteration_ns(self, transfers_ns: _Times) -> float:
         """Return the time of an iteration whose transfers take other times, shape (n,)."""
+        if self.exposure is not None:
+            alone_ns, _, slopes, covers_ns = self.exposure
+            delays_ns = (transfers_ns - self.transfers_ns)[:, None]
+            added_ns = (slopes * delays_ns - covers_ns).max(axis=1, initial=0.0).sum()
+            return max(alone_ns + float(added_ns), float(transfers_ns.sum()))
         if not len(transfers_ns):
             return self.compute_ns
         return max(self.compute_ns, float((self.ends_ns(transfers_ns) + self.updates_ns).max()))
@@ -173,6 +210,7 @@ class JobTraffic:
             self.sent_bytes * factor,
             updates,
             self.ring and self.ring.stretched(factor, waiting_ns),
+            self.exposure and self.exposure.stretched(factor, waiting_ns),
         )
 
     def one_way(self) -> "JobTraffic":
@@ -186,8 +224,16 @@ class JobTraffic:
 
         Slower transfers leave no gap either. Transfers are similar if their rates on their busiest links
         differ by at most 5 %, or one of them takes less than 1/256 of the iteration; together they send at
-        the mean rate of both.
+        the mean rate of both. Those of a plan send evenly over the parts of the iteration over which they are
+        spread.
         """
+        if self.exposure is not None:
+            begins, which = np.unique(self.issued_ns, return_inverse=True)
+            spans_ns, sent = np.zeros_like(begins), np.zeros((len(begins), len(self.links)))
+            np.maximum.at(spans_ns, which, self.exposure.spans_ns)
+            np.add.at(sent, which, self.sent_bytes)
+            alone_ns = self.exposure.alone_ns
+            return JobTraffic(alone_ns, begins, spans_ns, self.links, sent, np.zeros_like(begins))
         if len(self.transfers_ns) < 2:
             return self
         firsts = self._firsts()

@@ -108,6 +108,10 @@ class Priced(NamedTuple):
     backward_bytes: float
     tier: Tier
 
+    def slower(self, factor: float) -> "Priced":
+        """Return the same, with all times multiplied."""
+        return self._replace(forward_ns=self.forward_ns * factor, backward_ns=self.backward_ns * factor)
+
 
 def priced(
     architecture: Architecture,
@@ -130,7 +134,7 @@ def priced(
     answer: dict[Role, Priced] = {}
     for role, collective, size, forward, backward in messages_of(architecture, plan, gpus):
         ns, tier = _slowest(role, collective, size, pieces[role], fabrics)
-        sent = size * _SENT[collective](_members(pieces[role][0]))
+        sent = size * SENT[collective](_members(pieces[role][0]))
         known = answer.get(role, Priced(0.0, 0.0, 0.0, 0.0, "machine"))
         answer[role] = Priced(
             known.forward_ns + forward * ns,
@@ -142,7 +146,7 @@ def priced(
     return answer
 
 
-_SENT: dict[
+SENT: dict[
     NcclCollective, Callable[[int], float]
 ] = {  # bytes that a GPU sends, relative to the size, of n members
     "all_reduce": lambda n: 2 * (n - 1) / n,

@@ -7,19 +7,23 @@ Absolute times are off by 5 % in the median (14 with experts), 19 (45) at the 90
 (scripts/validation/llm_training.py).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from netmodels.collectives.iteration_time import IterationTime, Span
+from netmodels.contention.transfers import JobTraffic
 from netmodels.fabric.fabric import Fabric
-from netmodels.fabric.shape import TIERS, Shape, gpus
+from netmodels.fabric.links import Slice
+from netmodels.fabric.shape import TIERS, Shape, gpus, shape_of
 from netmodels.inputs.errors import InputError
 from netmodels.llm.architecture import Architecture, architecture_record, get_architecture
 from netmodels.llm.communication import Priced, priced
 from netmodels.llm.compute import Gpu, gpu_of
 from netmodels.llm.mapping import RankMapping
 from netmodels.llm.plan import Plan, Role, plan_record
-from netmodels.llm.step import Step, free_ns, step_of
+from netmodels.llm.step import Step, free_ns, step_of, total_ns
+from netmodels.llm.traffic import traffic_of
 from netmodels.llm.work import activation_bytes, state_bytes
 from netmodels.nccl.parameters import nccl_of
 from netmodels.profiles.layers import Layer, Profile
@@ -95,6 +99,21 @@ class Program:
             return IterationTime(compute, max(busy, exposed), exposed, tiers, spans)
 
         return IterationTime(compute, max(busy, exposed), exposed, details=details)
+
+    def traffic(self, placement: Sequence[Slice], fabric: Fabric, factor: float) -> JobTraffic:
+        """Return the traffic of a step on (rack, machine, machine type, GPUs) of each machine."""
+        shape = shape_of((rack, kind, count) for rack, _, kind, count in placement)
+        step, roles = self.step(shape, fabric, factor)
+        question = self.architecture, self.plan, gpus(shape), self._gpu(factor)
+
+        def added_ns(role: Role, more: float) -> float:
+            slower = roles[role].slower(1 + more)
+            return total_ns(*question, {**roles, role: slower}) - step.total_ns
+
+        compute_ns = round(self.free_ns(gpus(shape), factor))
+        return traffic_of(
+            *(self.architecture, self.plan, self.mapping), placement, shape, step, compute_ns, added_ns
+        )
 
     def lacking(self, gpus: int, memory_bytes: int) -> str:
         """Return the bytes that a GPU lacks even if whole layers are recomputed, in words; "" if it fits."""

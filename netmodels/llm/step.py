@@ -53,7 +53,7 @@ _NOTHING = Priced(0.0, 0.0, 0.0, 0.0, "machine")
 
 def free_ns(architecture: Architecture, plan: Plan, gpus: int, gpu: Gpu) -> float:
     """Return the time of a step on a free network: compute, the bubble of the pipeline, and the update."""
-    return _total(architecture, plan, gpus, gpu, {})
+    return total_ns(architecture, plan, gpus, gpu, {})
 
 
 def step_of(
@@ -65,12 +65,12 @@ def step_of(
     """
     exposed: dict[Role, float] = {}
     known: dict[Role, Priced] = {}
-    before = _total(architecture, plan, gpus, gpu, {})
+    before = total_ns(architecture, plan, gpus, gpu, {})
     for role, priced in roles.items():
         known[role] = priced
-        after = _total(architecture, plan, gpus, gpu, known)
+        after = total_ns(architecture, plan, gpus, gpu, known)
         exposed[role], before = max(0.0, after - before), max(after, before)
-    counts = {role: _times(architecture, plan, gpus, role) for role in roles}
+    counts = {role: times_per_step(architecture, plan, gpus, role) for role in roles}
     return Step(
         before,
         exposed,
@@ -79,7 +79,7 @@ def step_of(
     )
 
 
-def _times(architecture: Architecture, plan: Plan, gpus: int, role: Role) -> float:
+def times_per_step(architecture: Architecture, plan: Plan, gpus: int, role: Role) -> float:
     """Return the number of times that a step has a role's messages as `Message` counts them."""
     micro_batches = plan.micro_batches(gpus)
     if role in ("dp", "edp"):
@@ -89,9 +89,10 @@ def _times(architecture: Architecture, plan: Plan, gpus: int, role: Role) -> flo
     return micro_batches * work_of(architecture, plan).layers
 
 
-def _total(
+def total_ns(
     architecture: Architecture, plan: Plan, gpus: int, gpu: Gpu, roles: Mapping[Role, Priced]
 ) -> float:
+    """Return the time of a step with some roles' communication."""
     work, held, members = work_of(architecture, plan), held_by(architecture, plan), plan.members(gpus)
     sharded = plan.sharding != "none"
     shards = (members["dp"], members["edp"]) if sharded else (1, 1)

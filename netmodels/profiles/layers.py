@@ -44,6 +44,10 @@ class Program(Protocol):
         """Return the `IterationTime` on a `Shape` of a `Fabric`, compute times multiplied by `factor`."""
         ...
 
+    def traffic(self, placement: Any, fabric: Any, factor: float) -> Any:
+        """Return the `JobTraffic` on the machines of a placement, likewise."""
+        ...
+
     def free_ns(self, gpus: int, factor: float = 1.0) -> float:
         """Return the time on a free network."""
         ...

@@ -28,6 +28,7 @@ from artist.performance.couplings.crossing import (
     LinkUser,
     components,
 )
+from artist.performance.effects.communication import profile_on
 from artist.performance.effects.compute import Compute, scaled
 from netmodels.api import JobTraffic, LinkLoad, Profile, SharedLinks
 
@@ -241,14 +242,13 @@ class Links:
         if sender is None:
             if len(self._senders) >= _MAX_KEPT:
                 self._senders.clear()
-            machines, profile = cluster.machines, self._profile(spec.model)
-            factor = self._compute.factor(spec.demand, allocation, cluster, measured_speed=1.0)
+            machines = cluster.machines
+            profile = profile_on(self._profile(spec.model), self._compute, spec.demand, allocation, cluster)
             placement = [
                 (machines[s.machine].rack, s.machine, machines[s.machine].type, s.gpus)
                 for s in allocation.slices
             ]
-            iteration = self._shared.traffic(profile.scaled(factor) if factor != 1.0 else profile, placement)
-            sender = self._senders[question] = self._shared.load(iteration)
+            sender = self._senders[question] = self._shared.load(self._shared.traffic(profile, placement))
         return sender
 
 

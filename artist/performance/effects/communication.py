@@ -9,6 +9,16 @@ from artist.performance.effects.compute import Compute, scaled
 from netmodels.api import Fabric, NetworkModel, Profile, Shape, SystemSettings, shape_of
 
 
+def profile_on(
+    profile: Profile, compute: Compute, demand: Demand, allocation: Allocation, cluster: Cluster
+) -> Profile:
+    """Return a model's profile at the speed and number of the GPUs held."""
+    factor = compute.factor(demand, allocation, cluster, measured_speed=1.0)
+    if allocation.gpus != demand.gpus and profile.program is not None:  # it counts GPUs itself
+        factor *= allocation.gpus / demand.gpus
+    return profile if factor == 1.0 else profile.scaled(factor)
+
+
 class Communication:
     """Exposed communication, as a share of compute, by the shape of the placement.
 
@@ -94,12 +104,7 @@ class Communication:
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, shape: Shape
     ) -> tuple[int, int, int]:
         """Return exposed and full communication and compute, in ns, as the network model prices them."""
-        profile = self._profile(spec.model)
-        factor = self._compute.factor(spec.demand, allocation, cluster, measured_speed=1.0)
-        if allocation.gpus != spec.demand.gpus and profile.program is not None:  # it counts GPUs itself
-            factor *= allocation.gpus / spec.demand.gpus
-        if factor != 1.0:
-            profile = profile.scaled(factor)
+        profile = profile_on(self._profile(spec.model), self._compute, spec.demand, allocation, cluster)
         answer = self._network.iteration(profile, shape, self._fabric, self._system)
         return answer.exposed_ns, answer.comm_ns, max(answer.compute_ns, 1)
 

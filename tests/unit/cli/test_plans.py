@@ -1,6 +1,7 @@
 """Runs of language models with a plan: durations are the anchor, placement adds to them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 
 from artist.data import data_path
-from netmodels.api import AnalyticalModel, Plan, language_profile, load_topology
+from netmodels.api import AnalyticalModel, Contention, Plan, language_profile, load_topology
 
 Artist = Callable[..., Any]
 
@@ -60,11 +61,6 @@ def test_an_elastic_job_follows_the_pipeline(artist: Artist) -> None:
         ("a,0,16,60,Llama3-70B,tp8 pp2 zero1,,,1", (), ["mixed GPU types in a replica"]),
         (
             "a,0,16,60,Llama3-70B,tp8 pp2 zero1,,,",
-            ("performance.contention=mean_field",),
-            ["performance.contention=none"],
-        ),
-        (
-            "a,0,16,60,Llama3-70B,tp8 pp2 zero1,,,",
             ("network.system.collectives=astra_sim",),
             ["prices data parallelism alone", "preset=machines"],
         ),
@@ -73,8 +69,39 @@ def test_an_elastic_job_follows_the_pipeline(artist: Artist) -> None:
 def test_what_nothing_prices_is_refused_with_its_row(
     refused: Callable[..., str], row: str, more: tuple[str, ...], words: list[str]
 ) -> None:
-    """Before the clock starts: memory, precision, GPU, mixed types, contention, collectives."""
+    """Before the clock starts: memory, precision, GPU, mixed types, collectives."""
     Path("jobs.csv").write_text(HEADER + row + "\n")
     message = refused(*CSV, *RAILS, *more, tiny=False)
     for word in ["jobs.csv, line 2", *words]:
         assert word in message
+
+
+def test_rings_on_one_uplink_slow_each_other_and_a_job_alone_is_as_without(artist: Artist) -> None:
+    """Three machines each, in racks of two with an uplink of 2 x 400 / 4 = 200 byte/ns: rack 1 is shared.
+
+    The time that each adds to a step, as a part of its compute, adds as much of the hour; alone nothing.
+    """
+    fabric = "cluster.machines_per_rack=2", "cluster.racks=3", "topology.oversubscription.rack=4"
+    row = "0,24,3600,Llama3-8B,tp8 zero1 gb24,,,"
+    jcts = {}
+    for way, jobs in (("none", "a"), ("mean_field", "a"), ("mean_field", "ab")):
+        Path("jobs.csv").write_text(HEADER + "".join(f"{job},{row}\n" for job in jobs))
+        more = *fabric, f"performance.contention={way}", f"output.dir={way}_{jobs}"
+        assert artist(*CSV, *RAILS, *more, tiny=False).code == 0
+        (path,) = Path(f"{way}_{jobs}").rglob("jobs.parquet")
+        jcts[way, jobs] = pd.read_parquet(path)["jct_s"].tolist()
+    (alone_s,) = jcts["none", "a"]
+    assert jcts["mean_field", "a"] == [alone_s]
+    topology = load_topology(data_path("topologies", "h100_rails.yaml"))
+    rack = replace(topology.fabric.network[0], rack_bytes_per_ns=200.0)
+    nccl = topology.fabric.nccl
+    assert nccl is not None
+    nccl = replace(nccl, network=replace(nccl.network, rack_gb_s=200 * nccl.network.gpu_gb_s / 50))
+    narrow = replace(topology.fabric, network=(rack,), nccl=nccl)
+    machines = [(machine // 2, machine, "hgx_h100", 8) for machine in range(6)]
+    shared = Contention("mean_field", machines, narrow, topology.system())
+    profile = language_profile("Llama3-8B", Plan.parse("tp8 zero1 gb24"))
+    pair = [shared.traffic(profile, machines[:3]), shared.traffic(profile, machines[3:])]
+    added = (shared.together(pair)[0] - pair[0].alone_ns) / pair[0].compute_ns
+    assert 0.001 < added < 0.5
+    assert jcts["mean_field", "ab"] == pytest.approx([alone_s + 3600 * added] * 2, rel=1e-6)
