@@ -14,6 +14,7 @@ _LONG_LABEL = 36
 _MAX_ALONG, _MAX_IDLE = 8, 4
 _PLAIN = 2  # obscurity of a setting
 CONDITIONS = ("cluster.failures", "cluster.events")  # scenarios, never choices
+_WORK = ("workload", "arrivals", "signals")  # sections whose settings are conditions, too
 _NO_INPUT = ("hydra", "output", "network.cache")  # parts of a config that do not change results
 IDLE_SEEDS = "the seed changes nothing"
 _OF_ONE_RUN = ("seed", "run", "setting")  # parts of a summary that a seed may change without any result
@@ -100,7 +101,7 @@ class Comparison:
         scenarios: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
         for group in self.groups:
             values = zip(self.keys, group.values, strict=True)
-            condition = tuple(text for key, text in values if key in CONDITIONS)
+            condition = tuple(text for key, text in values if is_condition(key))
             scenarios.setdefault(condition, set()).add(tuple(group.values[i] for i in at))
         return any(len(chosen) > 1 for chosen in scenarios.values())
 
@@ -125,6 +126,11 @@ def of_policy(key: str) -> bool:
     return key in (POLICY, CODE) or key.startswith(f"{POLICY}.")
 
 
+def is_condition(key: str) -> bool:
+    """Return whether a setting is a scenario and never a choice: failures, events, and the work."""
+    return key in CONDITIONS or key.partition(".")[0] in _WORK
+
+
 def key_index(keys: Sequence[str], name: str) -> int | None:
     """Return the key of that name, or the only one that ends with it."""
     exact = [i for i, key in enumerate(keys) if name in (key, short_key(key))]
@@ -142,7 +148,7 @@ def competing(
     """
     for at in (
         [i for i, key in enumerate(keys) if key in choices],
-        [i for i, key in enumerate(keys) if key not in CONDITIONS],
+        [i for i, key in enumerate(keys) if not is_condition(key)],
     ):
         rows: dict[tuple[str, ...], list[int]] = {}
         for row, value in enumerate(values):
@@ -156,9 +162,11 @@ def _choices(keys: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Return the keys among which the user chooses: those of the policy, and those named."""
     named = {name: key_index(keys, name) for name in names}
     for name, at in named.items():
-        if at is None or keys[at] in CONDITIONS:
-            allowed = ", ".join(short_key(key) for key in keys if key not in CONDITIONS)
-            fault = "no such key tells rows apart" if at is None else "failures and events are no choices"
+        if at is None or is_condition(keys[at]):
+            allowed = ", ".join(short_key(key) for key in keys if not is_condition(key))
+            fault = (
+                "no such key tells rows apart" if at is None else "failures, events and work are conditions"
+            )
             raise InputError(fault, where="--choose", found=name, allowed=allowed)
     return tuple(key for i, key in enumerate(keys) if of_policy(key) or key == VARIANT or i in named.values())
 

@@ -3,30 +3,35 @@
 import math
 import re
 from ast import literal_eval
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
 
 from artist.tables.grid import clip
 
 _MOST = 32  # characters of a value in a table
 _CLASS = "_target_"
-_UNITS = {
-    "cluster.machines": ("machine", "machines"),
-    "cluster.racks": ("rack", "racks"),
-    "cluster.machines_per_rack": ("machine per rack", "machines per rack"),
-}  # keys whose value is a number of things
 VARIANT = "variant"  # the name of a variant, which represents all settings that it changes
-_WORDS = {
-    "cluster.one_pool": {"True": "one pool", "False": "partitions"},
-    "policy.backfill": {
-        "none": "strict",
-        "first_fit": "first fit",
-        "easy": "EASY backfill",
-        "conservative": "conservative backfill",
-    },
-}  # values that are named without their key
 _AS_IT_IS = {"cluster.scale": "1", "cluster.more": "0"}  # values without a word in a label
 _NAMES = ("name", "preset")  # keys whose value is a self-explanatory name
-_SPEAKING = (*_NAMES, "path", _CLASS)  # keys whose value needs no "name=" before it in a label
+_SPEAKING = (*_NAMES, "path", _CLASS)  # keys whose value needs no other word in a label
+_UNITS = {
+    "_gpu_s": "GPU-seconds", "_gbit_s": "Gb/s", "_gb_s": "GB/s", "_ns": "ns", "_us": "us", "_ms": "ms",
+    "_s": "s", "_min": "min", "_h": "h", "_days": "days", "_gib": "GiB", "_gpus": "GPUs", "_bytes": "bytes",
+}  # fmt: skip
+_VAGUE = {"end", "enforced", "error", "factor", "level", "machine", "mean", "network", "rack", "rule"}
+_CAPITALS = {"cpu": "CPU", "cpus": "CPUs", "gpu": "GPU", "gpus": "GPUs", "vcs": "virtual clusters"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """Words for a setting; see labels.yaml."""
+
+    noun: str
+    phrase: str = ""
+    value: str = "{}"
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 def short_key(key: str) -> str:
@@ -34,20 +39,32 @@ def short_key(key: str) -> str:
     return key.removesuffix(f".{_CLASS}")
 
 
-def spoken(key: str, values: Sequence[str]) -> str:
-    """Return a key and its values in words: `96 and 133 machines`, or else `workload.load=1 and 2`."""
-    phrases = [_phrase(key, value) for value in values]
-    if all(phrases):
-        return listed(phrases)
-    one, many = _UNITS.get(key, ("", ""))
-    if many and all(value.isdecimal() for value in values):
-        return f"{listed(values)} {one if list(values) == ['1'] else many}"
-    return listed(values) if key.rsplit(".", 1)[-1] in _NAMES else f"{short_key(key)}={listed(values)}"
+def noun(key: str) -> str:
+    """Return the name of a setting as people use it: `the number of racks`, `oversubscription`."""
+    return _label(key).noun
 
 
-def listed(texts: Sequence[str]) -> str:
+def spoken(key: str, values: Sequence[str], between: str = " and ") -> str:
+    """Return values of a setting in words: `96 and 133 machines`, `load 1 and 2`, `contention off`.
+
+    Parameters
+    ----------
+    between
+        Text before the last of several values.
+    """
+    label = _label(key)
+    known = [_words(key, value, alone=len(values) == 1) for value in values]
+    pairs = zip(values, known, strict=True)
+    others = [label.value.format(value) if is_number(value) else value for value, words in pairs if not words]
+    name = label.noun.removeprefix("the ")
+    phrase = f"{name} {{}}" if others in (["none"], [""]) else label.phrase or f"{name} {{}}"
+    phrases = [phrase.format(listed(others, between))] * bool(others) + list(filter(None, known))
+    return listed(phrases, between)
+
+
+def listed(texts: Sequence[str], between: str = " and ") -> str:
     """Return texts as people list them: `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
+    return between.join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 def short_values(key: str, values: Sequence[str]) -> list[str]:
@@ -74,21 +91,17 @@ def labels(keys: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """
     if VARIANT in keys[1:2]:
         keys, rows = keys[1:], [row[1:] for row in rows]
-    last = [short_key(key).rsplit(".", 1)[-1] for key in keys]
-    names = [name if last.count(name) == 1 else short_key(key) for name, key in zip(last, keys, strict=True)]
     speaking = [key.rsplit(".", 1)[-1] in _SPEAKING for key in keys]
-    brief = []
-    for row in rows:
-        details = [
-            value if speaks else _pair(key, name, value)
-            for key, name, value, speaks in list(zip(keys, names, row, speaking, strict=True))[1:]
-            if (value not in ("", "none") or _phrase(key, value)) and _AS_IT_IS.get(key) != value
-        ]
-        brief.append(", ".join([row[0], *details]))
-    if len(set(brief)) == len(set(map(tuple, rows))):
-        return brief
-    pairs = [[_pair(*parts) for parts in zip(keys, names, row, strict=True)][1:] for row in rows]
-    return [", ".join([row[0], *details]) for row, details in zip(rows, pairs, strict=True)]
+    triples = [list(zip(keys, speaking, row, strict=True))[1:] for row in rows]
+    for texts in (
+        [[_phrase(*triple) for triple in of if is_named(triple[0], triple[2])] for of in triples],
+        [[spoken(key, [value]) for key, _, value in of] for of in triples],
+        [[f"{short_key(key)}={value}" for key, _, value in of] for of in triples],
+    ):
+        names = [", ".join([row[0], *details]) for row, details in zip(rows, texts, strict=True)]
+        if len(set(names)) == len(set(map(tuple, rows))):
+            break
+    return names
 
 
 def letter(number: int) -> str:
@@ -114,20 +127,69 @@ def natural(text: str) -> list[tuple[int, float, str]]:
     return [(1, float(part), "") if i % 2 else (2, 0.0, part) for i, part in enumerate(parts)]
 
 
-def _pair(key: str, name: str, value: str) -> str:
-    in_words = (key in _UNITS and value.isdecimal()) or _phrase(key, value)
-    return spoken(key, [value]) if in_words else f"{name}={value}"
+def is_named(key: str, value: str) -> bool:
+    """Return whether a name mentions a value: not one that is missing, or as it is without the setting."""
+    return bool(value not in ("", "none") or _words(key, value)) and _AS_IT_IS.get(key) != value
 
 
-def _phrase(key: str, value: str) -> str:
-    """Return a setting's value in words that need no key, such as `10 more machines`; may be empty."""
+def _phrase(key: str, speaks: bool, value: str) -> str:
+    return value if speaks and not _words(key, value) else spoken(key, [value])
+
+
+@lru_cache(maxsize=1)
+def _labels() -> dict[str, _Label]:
+    import yaml
+
+    from netmodels.inputs.schema import FastLoader
+
+    text = files(__package__).joinpath("labels.yaml").read_text(encoding="utf-8")
+    return {key: _Label(**words) for key, words in yaml.load(text, Loader=FastLoader).items()}
+
+
+def _label(key: str) -> _Label:
+    """Return the words for a setting; those of one without words of its own are made of its key."""
+    key = short_key(key)
+    above, _, last = key.rpartition(".")
+    known = _labels().get(key) or (_labels().get(above) if "." in above else None)  # cluster.more.POOL
+    if known is not None:
+        return known
+    sections = above.split(".") if above else []
+    if last in _NAMES and sections:
+        return _Label(f"the {_readable(sections[-1])}", "{}")
+    unit = next((end for end in _UNITS if last.endswith(end)), "")
+    name = _readable(last.removesuffix(unit))
+    name += f" of {_readable(sections[-1])}" * (last in _VAGUE and bool(sections))
+    switched = {"True": f"with {name}", "False": f"without {name}"}
+    return _Label(name, value=f"{{}} {_UNITS[unit]}" if unit else "{}", values=switched)
+
+
+def _readable(name: str) -> str:
+    return " ".join(_CAPITALS.get(word, word) for word in name.split("_"))
+
+
+def _words(key: str, value: str, *, alone: bool = True) -> str:
+    """Return a value that needs no other words, such as `contention off`; may be empty.
+
+    Parameters
+    ----------
+    alone
+        Whether no other value is beside it: `1 rack`, but `1 and 2 racks`.
+    """
+    for pattern, words in _label(key).values.items():
+        if (alone or not is_number(value)) and (match := re.fullmatch(pattern, value)):
+            return match.expand(words)
+    return _change(key, value)
+
+
+def _change(key: str, value: str) -> str:
+    """Return a change of the number of machines in words, such as `10 more machines`; may be empty."""
     name, _, pool = key.partition("cluster.more")
     if key == "cluster.scale" and is_number(value):
         change, unit = round(100 * float(value) - 100), " %"
     elif not name and is_number(value):
         change, unit = int(float(value)), ""
     else:
-        return _WORDS.get(key, {}).get(value, "")
+        return ""
     if not change:
         return "as many machines as now"
     count = f"{abs(change)}{unit} {'more' if change > 0 else 'fewer'}"

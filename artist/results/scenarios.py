@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from artist.errors import InputError
 from artist.results.compare import Comparison, competing, key_index, of_policy
-from artist.results.names import labels, short_key, spoken
+from artist.results.names import is_named, labels, short_key, spoken
 from artist.results.seen import held
 from artist.tables.grid import clip
 
@@ -134,7 +134,7 @@ def _scenarios(
     for members in rows:
         values = _picked(comparison.groups[members[0]].shown, others)
         parts.append(tuple((key, value) for key, value in zip(keys, values, strict=True) if value))
-    brief = [tuple(part for part in pairs if part[1] != "none") for pairs in parts]
+    brief = [tuple(part for part in pairs if is_named(*part)) for pairs in parts]
     pairs_of_rows = brief if all(brief) and len(set(brief)) == len(brief) else parts
     names = [", ".join(spoken(key, [value]) for key, value in pairs) for pairs in pairs_of_rows]
     return tuple(

@@ -47,7 +47,7 @@ def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: flo
     most = max(len(rows) for _, rows in layout.sets)
     with style():
         figure, places = panels(
-            len(both), 0.5 + max(2, len(models)) * min(0.6, 0.12 + 0.05 * most), layout.texts,
+            len(both), 0.7 + max(2, len(models)) * min(0.6, 0.12 + 0.05 * most), layout.texts,
             shared=False, same_y=True, width_in=width_in, max_columns=max(1, len(tiers)),
         )  # fmt: skip
         if not tiers:

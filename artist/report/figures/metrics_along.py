@@ -16,7 +16,7 @@ from artist.report.figures.drawing import Drawing, several
 from artist.results.compare import Comparison, Replicates, of_policy
 from artist.results.digest import Digest
 from artist.results.measures import BY_NAME, Estimate, Metric, change, column_unit, estimate
-from artist.results.names import is_number, labels, short_key, spoken
+from artist.results.names import is_number, labels, noun, spoken
 from artist.results.scenarios import Contest
 from artist.tables.grid import clip
 
@@ -162,7 +162,7 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
     swept = along(comparison, contest)
     if swept is None:
         return []
-    key, replicated = short_key(swept.key), several(digests)
+    key, replicated = noun(swept.key), several(digests)
     caption = _ALONG.format(key=key) + _MEANS * replicated
     figures = [Drawing("along", f"Along {key}", caption, partial(metrics_along, comparison.groups, swept))]
     apart = relative(swept, contest.baseline) if contest.asked else None
@@ -209,7 +209,7 @@ def metrics_along(
             axes.set_title(clip(title, room), fontsize=8.5, loc="left")
             axes.set_xticks(range(len(swept.at)), swept.at)
             if axes in places[-columns(places) :]:
-                axes.set_xlabel(short_key(swept.key).rsplit(".", 1)[-1])
+                axes.set_xlabel(noun(swept.key))
         legend(figure, swept.lines, example_lines([marked_look(number) for number in swept.numbers]))
         return figure
 

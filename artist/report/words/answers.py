@@ -10,13 +10,13 @@ from artist.report.words.policies import how_sure, which
 from artist.report.words.reasons import drivers
 from artist.report.words.sizes import along, sizes
 from artist.report.words.verdicts import Verdict, at_scenarios, verdicts
-from artist.report.words.wording import at_most, begun, duration
+from artist.report.words.wording import at_most, capital, duration
 from artist.results.compare import POLICY, Comparison, of_policy
 from artist.results.digest import Digest
 from artist.results.gains import Gain
 from artist.results.jobcolumns import COMMUNICATION, PARTS
 from artist.results.measures import BY_NAME, comparable
-from artist.results.names import listed, short_key
+from artist.results.names import listed
 from artist.results.scenarios import Contest
 from artist.results.seen import have_seen
 
@@ -54,7 +54,7 @@ def answers(
         ("Who gains, who pays", who_pays(gains, contest)),
         ("Which fabric", "" if fabric is None else fabrics(fabric, comparison, gpus, shares)),
         *((f"How many {SIZES[axis.key]}", sizes(axis, comparison)) for axis in varied if axis is size),
-        *((f"What {short_key(axis.key)} changes", along(axis)) for axis in others[:1]),
+        *((f"What {axis.name} changes", along(axis)) for axis in others[:1]),
         ("What drives it", drivers(varied, comparison, digests)),
         ("What does not matter", _idle(varied, comparison, contest, ranked, shares)),
         ("How sure", "" if have_seen(comparison.groups) else how_sure(comparison, contest, ranked)),
@@ -107,7 +107,7 @@ def _idle(
         waits = [comparable(BY_NAME["queueing_mean_s"], comparison.groups[row]).mean or 0.0 for row in rows]
         where = f" {at_scenarios(even)}".removesuffix(": ").rstrip()
         clauses.append(f"the policy{where}, where jobs wait {duration(max(waits))} on average at most")
-    text = f"{begun(listed(clauses))}." if clauses else ""
+    text = f"{capital(listed(clauses))}." if clauses else ""
     spans = verdicts(comparison, contest, BY_NAME["makespan_s"]) if policy is not None else []
     if spans and all(len(span.level) == len(span.estimates) for span in spans):
         text += " The policy does not matter for the makespan (within 1 %)."

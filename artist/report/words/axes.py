@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from artist.report.words.wording import duration
-from artist.results.compare import POLICY, Comparison, Replicates, of_policy
+from artist.results.compare import Comparison, Replicates, of_policy
 from artist.results.measures import BY_NAME, LEVEL, changes, comparable
-from artist.results.names import is_number, labels, natural, short_key, spoken
+from artist.results.names import is_number, labels, natural, noun, spoken
 
 SIZES = {
     "cluster.racks": "racks",
@@ -66,10 +66,7 @@ class Axis:
     @property
     def name(self) -> str:
         """Return the axis in words."""
-        if self.key in SIZES:
-            return f"the number of {SIZES[self.key]}"
-        known = {POLICY: "the policy", "topology.name": "the fabric"}
-        return known.get(self.key, short_key(self.key))
+        return noun(self.key)
 
     def said(self, name: str, i: int) -> str:
         """Return a mean JCT in words, marked if its queue grows."""

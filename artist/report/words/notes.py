@@ -4,7 +4,7 @@ from artist.report.words.gpus import machine_types
 from artist.report.words.setting import joined
 from artist.results.compare import CODE, Comparison, along_note, idle_seeds
 from artist.results.coverage import coverage_notes, window_sizes
-from artist.results.names import short_key, spoken
+from artist.results.names import spoken
 from artist.results.scenarios import Contest
 from artist.results.seen import have_seen
 from artist.results.stand_ins import stand_in_notes
@@ -130,8 +130,7 @@ def _subject(comparison: Comparison) -> str:
         if sum(map(len, shown)) > _MAX_CHARS:
             shown = [f"({len(values)} values)"]
         if len(values) > 1 or len(comparison.keys) == 1:
-            words = spoken(key, shown)
-            varied.append(words if "=" not in words else f"{short_key(key)} {', '.join(shown)}")
+            varied.append(spoken(key, shown))
     return f": {'; '.join(varied)}. {_JCT}"
 
 

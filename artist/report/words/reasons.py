@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from artist.report.words.axes import Axis
-from artist.report.words.wording import above, begun, duration, per_cent
+from artist.report.words.wording import above, capital, duration, per_cent
 from artist.results.compare import POLICY, Comparison
 from artist.results.digest import Digest
 from artist.results.jobcolumns import COMMUNICATION, PARTS
@@ -36,12 +36,12 @@ def drivers(varied: Sequence[Axis], comparison: Comparison, digests: Sequence[Di
     others = f"; then {listed(effects[1:])}" if effects[1:] else ""
     means, rows = moving[0].means[moving[0].widest], moving[0].rows[moving[0].widest]
     pair = [rows[means.index(extreme)] for extreme in (max(means), min(means))]
-    return f"{begun(first)}{others}.{chance}{_between(pair, comparison, digests, moving[0].growing)}"
+    return f"{capital(first)}{others}.{chance}{_between(pair, comparison, digests, moving[0].growing)}"
 
 
 def _where(axis: Axis) -> str:
     """Return the case in which the effect of an axis is widest; empty if there is only one."""
-    return f" ({'at' if axis.key == POLICY else 'under'} {axis.widest})" if len(axis.means) > 1 else ""
+    return f" ({'with' if axis.key == POLICY else 'under'} {axis.widest})" if len(axis.means) > 1 else ""
 
 
 def _between(

@@ -7,7 +7,7 @@ from artist.report.words.axes import SMALL, Axis
 from artist.report.words.wording import at_most, few, longer, per_cent
 from artist.results.compare import Comparison
 from artist.results.measures import BY_NAME, comparable, is_level
-from artist.results.names import listed, short_key, spoken
+from artist.results.names import listed, spoken
 
 
 def sizes(axis: Axis, comparison: Comparison) -> str:
@@ -43,11 +43,11 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
 def along(axis: Axis) -> str:
     """Return the change of the mean JCT with a number, and the range in which it hardly changes."""
     last = len(axis.at) - 1
-    what = short_key(axis.key)
     every = under(list(axis.means), len(axis.means))
     little = f"the mean JCT changes by less than 1 % {every}"
+    ends = spoken(axis.key, (axis.at[0], axis.at[last]), " to ")
     if _are_level(axis, 0, last):
-        return f"From {what}={axis.at[0]} to {axis.at[last]}, {little}."
+        return f"From {ends}, {little}."
     start = next(i for i in range(last + 1) if _are_level(axis, i, last))
     stop = next(i for i in range(last, -1, -1) if _are_level(axis, 0, i))
     level = f"; from {axis.at[start]} on, {little}" if start < last else ""
@@ -55,7 +55,7 @@ def along(axis: Axis) -> str:
     ranked = sorted(axis.means, key=lambda name: axis.means[name][-1] / max(axis.means[name][0], 1e-9))
     trends = [f"{_trend(axis, name)} under {name}" for name in dict.fromkeys([ranked[0], ranked[-1]])]
     chance = " This may be chance." * (axis.idle or axis.chance)
-    return f"From {what}={axis.at[0]} to {axis.at[last]}, the mean JCT {listed(trends)}{level}.{chance}"
+    return f"From {ends}, the mean JCT {listed(trends)}{level}.{chance}"
 
 
 def _trend(axis: Axis, name: str) -> str:

@@ -70,7 +70,7 @@ def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[V
 
 
 def at_scenarios(scenarios: Sequence[Scenario]) -> str:
-    """Return `at 64 machines: `, `at 96 and 133 machines: `, or an empty text for a single scenario."""
+    """Return `with 64 machines: `, `with 96 and 133 machines: `, or an empty text for a single scenario."""
     named = [scenario for scenario in scenarios if scenario.name]
     if not named:
         return ""
@@ -78,6 +78,6 @@ def at_scenarios(scenarios: Sequence[Scenario]) -> str:
         all(len(scenario.parts) == 1 for scenario in named)
         and len({scenario.parts[0][0] for scenario in named}) == 1
     ):
-        return f"at {spoken(named[0].parts[0][0], [scenario.parts[0][1] for scenario in named])}: "
+        return f"with {spoken(named[0].parts[0][0], [scenario.parts[0][1] for scenario in named])}: "
     names = [scenario.name for scenario in named]
-    return f"at {' and at '.join(names) if len(names) < 4 else f'{len(names)} others'}: "
+    return f"with {'; with '.join(names)}: " if len(names) < 4 else f"in {len(names)} other cases: "

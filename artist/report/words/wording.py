@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 MINUS = "\u2212"
 _MAX_NAMES = 5
 MAX_ROWS = 4  # named one by one
-_WORDS = ("any", "at ", "choose", "jobs", "of ", "practically", "the ", "under ")
+_WORDS = ("any", "choose", "in ", "jobs", "of ", "practically", "the ", "under ", "with ")
 _TIMES = ((3600.0, "h", 5400.0), (60.0, "min", 90.0), (1.0, "s", 0.0))  # seconds, unit, from how many on
 
 
@@ -51,7 +51,12 @@ def longer(parts: Sequence[float]) -> str:
 
 def begun(text: str) -> str:
     """Return a sentence with a capital letter, unless it begins with somebody's name."""
-    return text[0].upper() + text[1:] if text.startswith(_WORDS) else text
+    return capital(text) if text.startswith(_WORDS) else text
+
+
+def capital(text: str) -> str:
+    """Return a sentence with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 def often(counts: Mapping[str, int], of: int, cases: str) -> str:

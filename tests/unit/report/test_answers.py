@@ -63,8 +63,8 @@ def test_cases_are_distinguished(comparison: Callable[..., Comparison]) -> None:
         for racks, mean in zip((1, 2, 3), means, strict=True)
     ]
     assert said(comparison(points), WHICH) == (
-        "At 1 rack, choose srtf: the lowest mean JCT, 1.67 min; it is 2.0 times as long under fifo "
-        "(3.33 min); at 2 and 3 racks, any, as mean JCTs are at most 0.25 % apart."
+        "With 1 rack, choose srtf: the lowest mean JCT, 1.67 min; it is 2.0 times as long under fifo "
+        "(3.33 min); with 2 and 3 racks, any, as mean JCTs are at most 0.25 % apart."
     )
 
 
@@ -162,9 +162,9 @@ def test_many_cases_share_a_sentence(comparison: Callable[..., Comparison]) -> N
         (policy, racks, 0, mean) for policy, row in means.items() for racks, mean in enumerate(row, start=1)
     ]
     assert said(comparison(points), WHICH) == (
-        "At 1, 2, 3, 4 and 5 racks, choose srtf: the lowest mean JCT, in all 5 cases; it is 1.1 to 2.5 times "
-        "as long under fifo; at 6 racks, choose fifo: the lowest mean JCT, 1.67 min; it is 50 % longer under "
-        "srtf (2.50 min)."
+        "With 1, 2, 3, 4 and 5 racks, choose srtf: the lowest mean JCT, in all 5 cases; it is 1.1 to 2.5 "
+        "times as long under fifo; with 6 racks, choose fifo: the lowest mean JCT, 1.67 min; it is 50 % "
+        "longer under srtf (2.50 min)."
     )
 
 
@@ -256,8 +256,8 @@ def test_the_first_sentence_names_policy_and_scenario(comparison: Callable[..., 
         (policy, racks, 0, mean) for policy, row in means.items() for racks, mean in enumerate(row, start=1)
     ]
     assert said(comparison(points), WHICH) == (
-        "At 1 and 2 racks, choose srtf: the lowest mean JCT, or one within 1 % of it, in both cases; it is "
-        "up to 50 % longer under las and 1.8 to 2.0 times as long under fifo; at 3 racks, any, as mean "
+        "With 1 and 2 racks, choose srtf: the lowest mean JCT, or one within 1 % of it, in both cases; it is "
+        "up to 50 % longer under las and 1.8 to 2.0 times as long under fifo; with 3 racks, any, as mean "
         "JCTs are at most 0.25 % apart."
     )
 
@@ -286,7 +286,7 @@ def test_settings_without_effect_are_named(comparison: Callable[..., Comparison]
     compared = comparison(points)
     compared.groups[1].runs[0].summary["queueing_s"]["mean"] = 2.0  # fifo's at 2 racks; srtf's is 3 s
     assert said(compared, "What does not matter") == (
-        "The policy at 2 racks, where jobs wait 3.00 s on average at most. The policy does not matter for "
+        "The policy with 2 racks, where jobs wait 3.00 s on average at most. The policy does not matter for "
         "the makespan (within 1 %)."
     )
 
@@ -297,7 +297,7 @@ def test_the_setting_with_the_largest_effect_is_first(comparison: Callable[..., 
     points = [(policy, racks, 0, row[racks - 1]) for policy, row in means.items() for racks in (1, 2)]
     assert said(comparison(points), DRIVES).startswith(
         "The number of racks matters most: mean JCTs are up to 2.0 times the lowest (under fifo); then the "
-        "policy, 5.3 % above the lowest (at 1 rack)."
+        "policy, 5.3 % above the lowest (with 1 rack)."
     )
 
 
@@ -312,8 +312,8 @@ def test_only_the_first_of_several_numbers_has_a_line(
         runs += row.runs
     compared = compare(runs)
     result = dict(answers(compared, contest(compared), [], []))
-    assert [question for question in result if "changes" in question] == ["What workload.load changes"]
-    assert "then overheads.notice_s, 14 % above the lowest" in result[DRIVES]
+    assert [question for question in result if "changes" in question] == ["What load changes"]
+    assert "then the delay of notices, 14 % above the lowest" in result[DRIVES]
 
 
 def test_there_are_at_most_eight_lines(comparison: Callable[..., Comparison], tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_there_are_at_most_eight_lines(comparison: Callable[..., Comparison], tm
     careful = [("Not compared", "One. More on it."), ("Missing runs", "Two.")]
     result = answers(compared, contest(compared), rows, careful)
     assert [question for question, _ in result] == [
-        "Careful", "Which policy", "Which fabric", "How many racks", "What workload.load changes",
+        "Careful", "Which policy", "Which fabric", "How many racks", "What load changes",
         "What drives it", "What does not matter", "How sure",
     ]  # fmt: skip
     assert dict(result)["Careful"] == "One. More on it. Two."

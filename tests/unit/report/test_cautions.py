@@ -306,8 +306,7 @@ def test_the_lead_names_the_window(made: Made) -> None:
     run = made("fifo")
     run.summary["measured"] = {"jobs": 2, "finished": 2}
     assert lead(compare([run])) == (
-        "1 run of 3 jobs, times over 2 of them: policy fifo. JCT: the time from a job's submission to its "
-        "finish."
+        "1 run of 3 jobs, times over 2 of them: fifo. JCT: the time from a job's submission to its finish."
     )
 
 

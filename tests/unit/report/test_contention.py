@@ -126,14 +126,18 @@ def test_slowdown_by_contention(shared_run: Callable[..., Run]) -> None:
 
 
 def test_long_names_of_panels_are_wrapped(shared_run: Callable[..., Run]) -> None:
-    """43 characters and more, where one line has room for 30, or 42: on a second one, nothing is left out."""
-    names = [("cloud_ethernet", 4), ("cloud_ethernet", 8), ("v100_100g", 8)]
+    """47 characters, where one line has room for 42, or 45: on a second one, nothing is left out."""
+    names = [
+        ("cloud_ethernet_of_the_lab", 4),
+        ("cloud_ethernet_of_the_lab", 8),
+        ("v100_100g_ethernet_of_2017", 8),
+    ]
     runs = [shared_run(policy, topology=name) for policy in ("fifo", "srtf") for name in names]
     for width_in in (WIDTH_IN, NARROW_IN):
         figure = drawn(compare(runs))["contention"].draw(width_in)
         titles = [axes.get_title(loc="left") for axes in figure.axes if axes.axison]
         assert [title.replace("\n", " ") for title in titles] == [
-            f"{name}, topology.oversubscription.rack={ratio}" for name, ratio in names
+            f"{name}, {ratio}:1 oversubscription" for name, ratio in names
         ]
         assert {title.count("\n") for title in titles} == {1}
 

@@ -119,7 +119,7 @@ def test_the_jct_of_each_size_is_beside_the_mean_in_rows_with_and_without_failur
     groups = compare([make(failing=True), make(failing=False)]).groups
     table = values(sizes_table(groups))
     fails, fine = sorted((group.name for group in groups), key=lambda name: "65" not in name)
-    assert (fails, fine) == ("fifo, failures=gpu 65", "fifo")
+    assert (fails, fine) == ("fifo, 65 gpu failures per 1,000 days", "fifo, no failures")
     assert list(table) == [(size, group.name) for size in ("all", "1 GPU", "2-4 GPUs") for group in groups]
     assert table["all", fails] == pytest.approx([2, 8, 1, 15.5, 24 / 27])
     assert table["2-4 GPUs", fails] == pytest.approx([1, 12, 1, 11.5, 20 / 23])
@@ -146,7 +146,7 @@ def test_failures_are_scenarios_and_no_choice(make: Make) -> None:
     found = dict(answers(comparison, competing, [digest(group) for group in comparison.groups], []))
     assert found["Which policy"] == "Only fifo was run, so there is none to choose."
     assert "lowest" not in found["How sure"]
-    with pytest.raises(InputError, match="failures and events are no choices"):
+    with pytest.raises(InputError, match="failures, events and work are conditions"):
         compare(runs, ["cluster.failures"])
     others = compare([*runs, *(make(failing=failing, policy="srtf") for failing in (True, False))])
     assert len(contest(others).scenarios) == 2
@@ -162,7 +162,7 @@ def test_files_of_events_are_scenarios_and_no_choice(make: Make) -> None:
     assert sorted(scenario.rows for scenario in contest(compare(runs)).scenarios) == [(0, 2), (1, 3)]
     assert not compare([runs[0], runs[2]]).has_choice
     assert len(contest(compare([runs[0], runs[2]])).scenarios) == 2
-    with pytest.raises(InputError, match="failures and events are no choices"):
+    with pytest.raises(InputError, match="failures, events and work are conditions"):
         compare(runs, ["events"])
 
 

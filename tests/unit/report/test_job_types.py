@@ -205,8 +205,8 @@ def test_only_one_of_many_scenarios_is_drawn(kinds_run: Make) -> None:
     figures = drawn(runs)
     for name in NAMES:
         assert "Shown: 1 rack" in figures[name].caption
-    assert said(runs)["Starved GPUs"].startswith("At 1 rack: 25 % of the GPUs starve")
-    assert "; at 2 racks: 25 % of" in said(runs)["Starved GPUs"]
+    assert said(runs)["Starved GPUs"].startswith("With 1 rack: 25 % of the GPUs starve")
+    assert "; with 2 racks: 25 % of" in said(runs)["Starved GPUs"]
 
 
 def test_damaged_tables_are_refused(kinds_run: Make) -> None:
@@ -441,7 +441,7 @@ def test_only_the_most_different_of_many_scenarios_are_named(kinds_run: Make) ->
     ]
     text = said(runs)["Waiting GPU jobs"]
     assert "1 rack:" not in text
-    assert all(f"t {r} racks:" in text for r in range(2, 6))
+    assert all(f"ith {r} racks:" in text for r in range(2, 6))
 
 
 def test_its_columns_are_explained(kinds_run: Make) -> None:

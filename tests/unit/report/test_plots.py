@@ -181,7 +181,7 @@ def long_rows(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[[int]
     def config(i: int) -> dict[str, Any]:
         path = f"/data/{i}/a_trace_with_a_long_name_{i:02}_of_a_week.csv.gz"
         policy = {"name": f"_policy$_{i % 3}", "placement": ("consolidate", "random")[i % 2]}
-        return {"policy": policy, "seed": 0, "workload": {"path": path}, "cluster": {"racks_of_it": i // 4}}
+        return {"policy": policy, "seed": 0, "topology": {"path": path}, "cluster": {"racks_of_it": i // 4}}
 
     def make(count: int) -> Rows:
         folders = [run_folder(tmp_path / f"long{i}", config(i)) for i in range(count)]

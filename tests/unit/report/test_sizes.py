@@ -91,7 +91,7 @@ def test_up_to_where_a_load_does_not_matter(comparison: Callable[..., Comparison
         {"fifo": (100.0, 100.5, 300.0), "srtf": (100.2, 100.0, 150.0)}, (0.5, 0.7, 0.9), "load"
     )
     assert line(compared) == (
-        "From cluster.load=0.5 to 0.9, the mean JCT rises from 1.67 min to 2.50 min under srtf and rises "
+        "From load 0.5 to 0.9, the mean JCT rises from 1.67 min to 2.50 min under srtf and rises "
         "from 1.67 min to 5.00 min under fifo; up to 0.7, the mean JCT changes by less than 1 % under "
         "every policy."
     )
@@ -101,7 +101,7 @@ def test_from_where_on_a_number_does_not_matter(comparison: Callable[..., Compar
     """Level from 2 on: 300 s, then 100 s and 100.5 s."""
     compared = comparison({"fifo": (300.0, 100.5, 100.0)}, (1, 2, 4), "delay")
     assert line(compared) == (
-        "From cluster.delay=1 to 4, the mean JCT falls from 5.00 min to 1.67 min under fifo; from 2 on, "
+        "From delay 1 to 4, the mean JCT falls from 5.00 min to 1.67 min under fifo; from 2 on, "
         "the mean JCT changes by less than 1 % under fifo."
     )
 
@@ -117,7 +117,7 @@ def test_a_mean_jct_that_neither_rises_nor_falls_is_called_neither(
 def test_a_number_without_effect_is_named(comparison: Callable[..., Comparison]) -> None:
     """All within 1 %, under the only policy."""
     compared = comparison({"fifo": (100.0, 100.5)}, (8, 16), "delay")
-    assert line(compared) == "From cluster.delay=8 to 16, the mean JCT changes by less than 1 % under fifo."
+    assert line(compared) == "From delay 8 to 16, the mean JCT changes by less than 1 % under fifo."
 
 
 @pytest.mark.parametrize(
@@ -151,6 +151,6 @@ def test_up_and_down_by_little_may_be_chance(comparison: Callable[..., Compariso
     """From 100 s to 103.6 s and back to 100 s, with one seed each: the load is not what does it."""
     compared = comparison({"fifo": (100.0, 103.6, 100.0)}, (0.6, 1, 1.2), "load")
     assert line(compared) == (
-        "From cluster.load=0.6 to 1.2, the mean JCT goes up and down (1.67 min at 0.6, 1.73 min at 1 and "
+        "From load 0.6 to 1.2, the mean JCT goes up and down (1.67 min at 0.6, 1.73 min at 1 and "
         "1.67 min at 1.2) under fifo. This may be chance."
     )

@@ -37,7 +37,10 @@ def test_labels_leave_out_empty_values() -> None:
     keys = ("policy", "cluster.racks", "workload.path")
     rows = [("fifo", "none", "a.csv"), ("fifo", "4", "a.csv"), ("fifo", "", "b.csv")]
     assert labels(keys, rows) == ["fifo, a.csv", "fifo, 4 racks, a.csv", "fifo, b.csv"]
-    assert labels(keys[:2], [("fifo", "none"), ("fifo", "")]) == ["fifo, racks=none", "fifo, racks="]
+    assert labels(keys[:2], [("fifo", "none"), ("fifo", "")]) == [
+        "fifo, number of racks none",
+        "fifo, number of racks ",
+    ]
 
 
 def test_labels_say_what_a_row_changes() -> None:
@@ -50,7 +53,7 @@ def test_labels_say_what_a_row_changes() -> None:
 def test_rows_that_come_again_have_the_same_brief_label() -> None:
     """Two equal rows are no reason to spell out what a third has not."""
     rows = [("fifo", "random"), ("las", ""), ("las", "")]
-    assert labels(("policy", "policy.placement"), rows) == ["fifo, placement=random", "las", "las"]
+    assert labels(("policy", "policy.placement"), rows) == ["fifo, placement random", "las", "las"]
 
 
 def test_heads_and_letters() -> None:
@@ -65,9 +68,9 @@ def test_heads_and_letters() -> None:
         ("cluster.machines", ["96", "133"], "96 and 133 machines"),
         ("cluster.racks", ["1"], "1 rack"),
         ("cluster.racks", ["1", "2", "8"], "1, 2 and 8 racks"),
-        ("cluster.machines", ["none"], "cluster.machines=none"),
-        ("workload.load", ["0.5", "1"], "workload.load=0.5 and 1"),
-        ("network.model._target_", ["zero"], "network.model=zero"),
+        ("cluster.machines", ["none"], "number of machines none"),
+        ("workload.load", ["0.5", "1"], "load 0.5 and 1"),
+        ("network.model._target_", ["zero"], "no communication time"),
         ("cluster.one_pool", ["True", "False"], "one pool and partitions"),
         (
             "cluster.scale",
@@ -77,10 +80,19 @@ def test_heads_and_letters() -> None:
         ("cluster.more", ["-1", "10"], "1 fewer machine and 10 more machines"),
         ("cluster.more.vision", ["10"], "10 more machines of vision"),
         ("policy.backfill", ["none", "easy"], "strict and EASY backfill"),
+        ("topology.oversubscription.rack", ["1", "4"], "1:1 and 4:1 oversubscription"),
+        ("performance.contention", ["none", "mean_field"], "contention off and contention on"),
+        ("cluster.failures", ["any 65"], "65 failures per 1,000 days"),
+        ("cluster.failures", ["10*rsc1", "none"], "10 times the failures of RSC-1 and no failures"),
+        ("overheads.restart_s", ["60"], "60 s per restart on other machines"),
+        ("policy.skew_threshold", ["0.3"], "skew threshold 0.3"),
+        ("policy.auto_tune", ["False"], "without auto tune"),
+        ("policy.machine_timer_h", ["12"], "machine timer 12 h"),
+        ("workload.limits.factor", ["2"], "factor of limits 2"),
     ],
 )
-def test_counts_are_written_in_words(key: str, values: list[str], words: str) -> None:
-    """A newcomer need not know the name of the key; what is no number of things keeps it."""
+def test_settings_are_written_in_words(key: str, values: list[str], words: str) -> None:
+    """A newcomer need not know the key: words of labels.yaml, else those of the key and its unit."""
     assert spoken(key, values) == words
 
 

@@ -54,7 +54,7 @@ def test_missing_settings_are_named_only_to_separate_scenarios(run_folder: Maker
 
     three = [{"racks": 1, "name": None}, {"racks": 2, "name": None}, {"racks": None, "name": "small"}]
     assert names(three) == ["1 rack", "2 racks", "small"]
-    assert names([{"racks": 2}, {"racks": None}]) == ["2 racks", "cluster.racks=none"]
+    assert names([{"racks": 2}, {"racks": None}]) == ["2 racks", "number of racks none"]
 
 
 def test_settings_of_a_policy_compete_too(comparison: Callable[..., Comparison]) -> None:
@@ -62,7 +62,7 @@ def test_settings_of_a_policy_compete_too(comparison: Callable[..., Comparison])
     points = [({"name": "fifo", "placement": placement}, 1) for placement in ("best", "random")]
     result = contest(comparison(points))
     assert [scenario.rows for scenario in result.scenarios] == [(0, 1)]
-    assert result.contenders == ("fifo, placement=best", "fifo, placement=random")
+    assert result.contenders == ("fifo, placement best", "fifo, placement random")
 
 
 def test_without_competing_policies_all_rows_compete(comparison: Callable[..., Comparison]) -> None:
@@ -78,7 +78,7 @@ def test_rows_with_long_names_are_spoken_of_by_letter(
 ) -> None:
     """Labels of more than 36 characters have letters in tables and figures; sentences use them too."""
     configs = [
-        {"policy": {"name": "fifo"}, "seed": 1, "workload": {"path": f"/d/{'a' * 40}{i}"}} for i in range(2)
+        {"policy": {"name": "fifo"}, "seed": 1, "topology": {"path": f"/d/{'a' * 40}{i}"}} for i in range(2)
     ]
     compared = compare([read_run(run_folder(tmp_path / str(i), config)) for i, config in enumerate(configs)])
     assert contest(compared).contenders == ("A (fifo)", "B (fifo)")
