@@ -10,8 +10,7 @@ from artist.core.cpu_search import find_cpus
 from artist.core.job import Demand, JobSpec
 from artist.errors import InputError
 
-MAX_NS = 2**62  # the accounts of times are 64-bit, and those of GPU times of jobs far below it
-_WIDE_NS = MAX_NS // 4  # GPU time of a job, without any overhead, whose account may need more
+MAX_NS = 2**62  # the accounts of times are 64-bit
 
 
 def check_jobs(
@@ -51,12 +50,6 @@ def check_jobs(
         if reasons[demand]:
             problem = "the job can never fit the cluster"
             raise InputError(problem, where=where, found=asked(demand), allowed=reasons[demand])
-
-
-def are_wide(jobs: Sequence[JobSpec]) -> bool:
-    """Return whether the GPU time of some job may pass 64 bits."""
-    longest = jobs.longest(_WIDE_NS) if isinstance(jobs, CompactJobs) else jobs
-    return any(spec.ideal_ns * max(spec.demand.gpus, 1) > _WIDE_NS for spec in longest)
 
 
 def ever_present(cluster: Cluster, capacity_events: Sequence[CapacityEvent]) -> list[Machine]:

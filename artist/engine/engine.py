@@ -20,7 +20,7 @@ from artist.core.job import JobSpec
 from artist.core.plan import Plan
 from artist.core.result import RunResult, StoppedBy
 from artist.core.view import Policy, Signal
-from artist.engine.admission import MAX_NS, are_wide, check_jobs
+from artist.engine.admission import MAX_NS, check_jobs
 from artist.engine.agenda import ARRIVAL, DEADLINE, FINISH, TIMER, Agenda
 from artist.engine.bandwidth import BandwidthMeter
 from artist.engine.belief import Belief
@@ -45,6 +45,7 @@ from artist.performance.estimates import Estimates, Exact
 from artist.units import NS_PER_S, ns_to_seconds, seconds_to_ns
 
 _STORY_INSTANTS = 1000  # the last ones, whose events are kept for the story of a stuck job
+_WIDE_NS = MAX_NS // 4  # GPU time of a job from which its account may pass 64 bits
 _YEAR_NS = 31_557_600 * NS_PER_S  # for which a job may keep a rate at which it would never end
 _MAX_ROUNDS = 10_000  # of one instant; beyond that a policy wakes itself forever
 
@@ -101,7 +102,7 @@ class Engine:
         self._specs = specs
         worth = cluster.default_machine.worth if cluster.uniform and cluster.default_machine else None
         every = overheads.checkpoints(specs)
-        self.jobs = JobTable(specs, every, worth, are_wide(specs))
+        self.jobs = JobTable(specs, every, worth)
         self.machines = MachineTable(cluster)
         self.running = RunningJobs(self.jobs, self.machines)
         self._agenda = Agenda(self.jobs.submit_ns, ran_at_first(specs))
@@ -335,7 +336,7 @@ class Engine:
     def _bounded(self, finish: int, job: int, parts: IterationParts, now: int) -> int:
         """Return a job's finish, at its limit at the latest.
 
-        If its accounts would be full by then, it is the time up to which the job may go on.
+        If time cannot be counted up to it, it is the time up to which the job may go on.
         """
         self._endless.pop(job, None)
         if self._limits_ns is not None and (limit_ns := self._limits_ns[job]):
@@ -343,12 +344,12 @@ class Engine:
             if (end := self.jobs.held_since_ns[job] + limit_ns) < finish:
                 self._timeouts[job] = None
                 finish = end
-        gpus = 1 if self.jobs.wide else self.jobs.held_gpus[job] or 1
-        if finish * gpus <= MAX_NS:
+        if finish * self.jobs.held_gpus[job] > _WIDE_NS:
+            self.jobs.widen()
+        if finish <= MAX_NS:
             return finish
         self._endless[job] = parts
-        left_ns = (MAX_NS - int(self.jobs.attained_gpu_ns[job])) // gpus
-        return now + max(0, min(left_ns, _YEAR_NS))
+        return min(MAX_NS, now + _YEAR_NS)
 
     # --- observers
 
@@ -429,5 +430,5 @@ def _endless(spec: JobSpec, parts: IterationParts) -> InputError:
     """Return the error for a job whose iterations take longer than time can be counted."""
     part, longest = max(zip(parts._fields, parts, strict=True), key=lambda item: item[1])
     size = f"{part} of {longest / 1e9:.3g} s in each of {spec.iterations} iterations"
-    allowed = f"{MAX_NS / 3.15576e16:.0f} years for all iterations together, GPUs counted"
+    allowed = f"{MAX_NS / 3.15576e16:.0f} years for all iterations together"
     return InputError("the job would never end", where=f"job {spec.job_id!r}", found=size, allowed=allowed)

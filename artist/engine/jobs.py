@@ -52,8 +52,6 @@ class JobTable:
         Iterations between checkpoints by job; 0 for none. By default every iteration is one.
     worth
         Worth of all GPUs, which determines the number that a fungible job asks for; None if they differ.
-    wide
-        Whether GPU times may pass 64 bits: their columns are then arrays of objects, Python's integers.
     """
 
     # fmt: off
@@ -120,9 +118,8 @@ class JobTable:
         specs: Sequence[JobSpec],
         checkpoint_iterations: Sequence[int] | None = None,
         worth: float | None = None,
-        wide: bool = False,
     ) -> None:
-        self.wide = wide
+        self.wide = False
         self.specs: Sequence[JobSpec] | LazySpecs = specs
         self.template = specs
         if isinstance(specs, CompactJobs):  # templates by job: to build a spec takes time
@@ -135,9 +132,6 @@ class JobTable:
             if values != 0:
                 array[:] = values
             return array.data
-
-        def gpu_times() -> Any:
-            return np.zeros(n, dtype=np.object_) if wide else column()
 
         def asked(spec: JobSpec) -> int:
             return spec.demand.gpus_at(worth) if worth else spec.demand.gpus
@@ -157,12 +151,12 @@ class JobTable:
         self.progress_from_ns, self.settled_ns = column(_NEVER), column(_NEVER)
         self.held_gpus = column()
         self.held_since_ns = column()  # beginning of the present run
-        self.attained_gpu_ns = gpu_times()
+        self.attained_gpu_ns = column()
         self.waiting_since_ns = column()
         self.checkpoint = column(checkpoint_iterations or 1)
         self.opened_ns, self.safe_ns, self.saved = column(), column(), column()
-        self.grouped_gpu_ns = gpu_times()  # GPUs x time held in groups
-        self.gpu_compute_ns, self.gpu_exposed_comm_ns = gpu_times(), gpu_times()
+        self.grouped_gpu_ns = column()  # GPUs x time held in groups
+        self.gpu_compute_ns, self.gpu_exposed_comm_ns = column(), column()
         self.first_start_ns, self.finish_ns = column(-1), column(-1)
         self.queueing_ns, self.running_ns = column(), column()
         self.overhead_ns, self.lost_ns = column(), column()
@@ -181,6 +175,13 @@ class JobTable:
         self.n_running = self.waiting_gpus = 0
         self._asked = np.zeros(0, dtype=np.int64)  # jobs unfinished when last asked, and arrivals until then
         self._asked_at = 0
+
+    def widen(self) -> None:
+        """Keep GPU times in arrays of objects, Python's integers, from now on: they may pass 64 bits."""
+        if not self.wide:
+            self.wide = True
+            for name in ("attained_gpu_ns", "grouped_gpu_ns", "gpu_compute_ns", "gpu_exposed_comm_ns"):
+                setattr(self, name, vector(getattr(self, name)).astype(np.object_))
 
     def unfinished(self) -> Ints:
         """Return the jobs that have arrived and not finished, in order of arrival, shape (n,)."""
