@@ -12,6 +12,7 @@ from artist.data import version_number
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 import reference_pages  # noqa: E402
+from pictures import Picture  # noqa: E402
 
 project = "artist-sim"
 author = "The artist-sim authors"
@@ -21,7 +22,6 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx_design",
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_build"]
@@ -45,30 +45,31 @@ copybutton_exclude = ".linenos, .gp, .go"
 _INCLUDE = re.compile(r"^```\{include\} (\S+)$", re.MULTILINE)
 _LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[)#])")
 _NAME = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)")
-_PAGES = {DOCS.parent / "README.md": "index.md"} | {
-    (DOCS / path).resolve(): page.name
+_PAGES = {DOCS.parent / "README.md": DOCS / "index.md"} | {
+    (DOCS / path).resolve(): page
     for page in sorted(DOCS.glob("*.md"))
     for path in _INCLUDE.findall(page.read_text(encoding="utf-8"))
 }
 """Pages of the repository outside docs/, and the pages of the site that include them."""
 
 
-def _with_links_of_the_site(text: str, folder: Path) -> str:
-    """Return a page's text with links as from docs/, those to included pages to where they are included."""
+def _with_links_of_the_site(text: str, folder: Path, page: Path) -> str:
+    """Return a text with links as from a page's folder, those out of docs/ to the pages that include them."""
 
     def target(match: re.Match[str]) -> str:
         path = (folder / match[1]).resolve()
-        return _PAGES.get(path) or (os.path.relpath(path, DOCS) if path.exists() else match[1])
+        return os.path.relpath(_PAGES.get(path, path), page) if path.exists() else match[1]
 
     return _LINK.sub(target, text)
 
 
 def _read(app: Sphinx, docname: str, content: list[str]) -> None:
-    content[0] = _with_links_of_the_site(content[0], DOCS) if "/" not in docname else content[0]
+    folder = (DOCS / docname).parent
+    content[0] = _with_links_of_the_site(content[0], folder, folder)
 
 
 def _read_included(app: Sphinx, path: Path, docname: str, content: list[str]) -> None:
-    content[0] = _with_links_of_the_site(content[0], (DOCS / path).parent)
+    content[0] = _with_links_of_the_site(content[0], (DOCS / path).parent, DOCS)
 
 
 def _read_docstring(app: Sphinx, what: str, name: str, of: object, options: object, lines: list[str]) -> None:
@@ -79,6 +80,7 @@ def _read_docstring(app: Sphinx, what: str, name: str, of: object, options: obje
 def setup(app: Sphinx) -> None:
     """Connect what reads pages."""
     reference_pages.write(DOCS / "generated")
+    app.add_directive("picture", Picture)
     app.connect("autodoc-process-docstring", _read_docstring)
     app.connect("source-read", _read)
     app.connect("include-read", _read_included)

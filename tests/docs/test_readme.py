@@ -25,8 +25,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 POLICIES = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
 BELOW = ("docs/sweeps.md", "docs/networks.md", "docs/your_policy.md", "artist/performance/README.md")
 PAGES = README + POLICIES + "".join((ROOT / page).read_text(encoding="utf-8") for page in BELOW)
+FIRST = (ROOT / "docs" / "tutorials" / "my_policy.md").read_text(encoding="utf-8")  # test_tutorials runs it
 EXAMPLES = re.findall(r"<!-- example -->\n```bash\n(.*?)```", PAGES, flags=re.DOTALL)
-FILES = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", PAGES, flags=re.DOTALL)
+FILES = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", FIRST + PAGES, flags=re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,12 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """Runs, traces, sweeps, price, calibration, policy, parts, mechanism, network, Lyra, CODA, tests."""
-    assert len(EXAMPLES) == 17
+    """Runs, traces, sweeps, price, calibration, parts, mechanism, network, Lyra, CODA."""
+    assert len(EXAMPLES) == 15
     names = [
         "fewest.py",
         "policy/fewest.yaml",
+        "test_fewest.py",
         "parts.py",
         "policy/widest.yaml",
         "latest.py",
@@ -100,7 +102,6 @@ def test_the_page_has_examples() -> None:
         "once.py",
         "heaviest.py",
         "policy/once.yaml",
-        "test_fewest.py",
         "waiting.py",
     ]
     assert [name for name, _ in FILES] == [f"mine/{name}" for name in names]
