@@ -7,6 +7,7 @@ from artist.errors import InputError
 from artist.pricing.placements import show_shape
 from artist.tables.grid import Grid, csv_text, percent
 from netmodels.api import (
+    IterationTime,
     NetworkModel,
     Plan,
     Program,
@@ -82,11 +83,16 @@ def price_plans(
             _check_memory(program, count, min(machine.gpu_memory_bytes for machine in types))
             factor = 1 / slowest.speed
             profile = language_profile(model, plan, slowest.gpu_type, slowest.speed, mapping)
-            if profile.program is not None:  # refused by models that do not price it
-                network.iteration(profile.scaled(factor), shape, topology.fabric, system)
             of = (architecture.name, str(plan), show_shape(shape, topology), count)
+            memory = _memory(program, of)
+            if profile.program is not None:  # refused by models that do not price it
+                answer = network.iteration(profile.scaled(factor), shape, topology.fabric, system)
+                if system.collectives != "nccl":  # of ranks, not by role
+                    rows += _whole(answer, of, lead)
+                    notes.append(memory)
+                    continue
             rows += _rows(program, shape, topology, factor, of, lead)
-            notes.append(_note(program, shape, topology, factor, of))
+            notes.append(f"{memory}; {_mappings(program, shape, topology, factor)}")
     return rows, notes
 
 
@@ -115,20 +121,25 @@ def _rows(
     return [*rows, RolePrice(*of, _STEP, of[3], "", *sums, lead)]
 
 
-def _note(
-    program: Program, shape: Shape, topology: Topology, factor: float, of: tuple[str, str, str, int]
-) -> str:
-    plan, count = program.plan, of[3]
-    state = state_bytes(program.architecture, plan, count) / 1e9
-    kept = activation_bytes(program.architecture, plan, count) / 1e9
+def _whole(answer: IterationTime, of: tuple[str, str, str, int], lead: tuple[str, ...]) -> list[RolePrice]:
+    free = RolePrice(*of, _FREE, of[3], "", 0.0, answer.compute_ns, 0.0, lead)
+    return [free, RolePrice(*of, _STEP, of[3], "", answer.comm_ns, answer.total_ns, 0.0, lead)]
+
+
+def _memory(program: Program, of: tuple[str, str, str, int]) -> str:
+    state = state_bytes(program.architecture, program.plan, of[3]) / 1e9
+    kept = activation_bytes(program.architecture, program.plan, of[3]) / 1e9
+    return f"{of[0]} on {of[2]}: {state:,.1f} GB of state and {kept:,.1f} of activations per GPU"
+
+
+def _mappings(program: Program, shape: Shape, topology: Topology, factor: float) -> str:
     times = {}
     for mapping in MAPPINGS:
-        other = Program(program.architecture, plan, program.gpu_type, program.speed, mapping)
+        other = Program(program.architecture, program.plan, program.gpu_type, program.speed, mapping)
         times[mapping] = other.step(shape, topology.fabric, factor)[0].total_ns
     ours = times.pop(program.mapping)
     ratios = ", ".join(f"{mapping} {time / ours:.2f} times" for mapping, time in times.items())
-    memory = f"{state:,.1f} GB of state and {kept:,.1f} of activations per GPU"
-    return f"{of[0]} on {of[2]}: {memory}; a step with mapping {ratios} as long"
+    return f"a step with mapping {ratios} as long"
 
 
 def plan_table(rows: Sequence[RolePrice], notes: Sequence[str], leads: Sequence[str]) -> str:
@@ -147,7 +158,7 @@ def plan_table(rows: Sequence[RolePrice], notes: Sequence[str], leads: Sequence[
         step_ns = row.exposed_ns if row.role == _STEP else step_ns
         role = row.role not in (_STEP, _FREE)
         hidden = f"{max(0.0, row.comm_ns - row.exposed_ns) / 1e6:,.3f}" if role else "-"
-        sent = f"{row.sent_bytes / 1e6:,.1f}" if row.role != _FREE else "-"
+        sent = f"{row.sent_bytes / 1e6:,.1f}" if row.sent_bytes else "-"
         times = (
             f"{row.comm_ns / 1e6:,.3f}" if row.role != _FREE else "-",
             hidden,

@@ -237,7 +237,7 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
     estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))
     warn_without_needs(config.performance, policy, estimates)
     usual = network_profiles(config.network, topology, system, network.model)
-    programs = Programs(usual, cluster, topology, network, system)
+    programs = Programs(usual, cluster, topology, network, system, config.performance.contention)
     profiles = programs.profile
     measured_with = _measured_with(config.performance, topology)
     compute, stall = build_compute(config.performance, measured_with, programs.between_sizes)

@@ -23,6 +23,8 @@ class Programs:
         Machines, and their types.
     network, system
         The network model, and its settings.
+    contention
+        `performance.contention`.
     """
 
     def __init__(
@@ -32,9 +34,10 @@ class Programs:
         topology: Topology,
         network: NetworkModel,
         system: SystemSettings,
+        contention: str,
     ) -> None:
         self._cluster, self._topology = cluster, topology
-        self._network, self._system = network, system
+        self._network, self._system, self._contention = network, system, contention
         self.profile = cache(lambda name: self._profile(name, usual))
         self.shipped = cache(lambda name: self._profile(name, get_profile))
         self.between_sizes = cache(self._between_sizes)
@@ -86,6 +89,9 @@ class Programs:
         assert machine is not None, "the table's jobs have GPUs"
         if profile.program is None:
             return profile.compute_ns / machine.speed / NS_PER_S
+        if self._contention != "none" and self._system.collectives != "nccl":
+            what, fits = "only NCCL's collectives of plans share links", "performance.contention=none"
+            raise InputError(what, where="plan", found=name, allowed=fits)
         whole, rest = divmod(gpus, machine.gpus)
         shape = shape_of((0, machine.type, count) for count in (*[machine.gpus] * whole, rest))
         self._network.iteration(profile, shape, self._topology.fabric, self._system)  # refuses what it lacks

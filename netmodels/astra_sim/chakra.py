@@ -8,19 +8,22 @@ Compute nodes take whole nanoseconds through the roofline model at 1 TFLOP/s: `n
 ns, where `duration_micros` would round to microseconds.
 """
 
+from collections.abc import Iterable
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
+from netmodels.collectives.rank_program import Node, RankProgram
 from netmodels.collectives.timeline import issues_of
 from netmodels.profiles.layers import Profile
 
 _VERSION = "0.0.4"
-_COMPUTE, _COLLECTIVE = 4, 7  # NodeType
-_ALL_REDUCE = 0  # CollectiveCommType
+_COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = 4, 5, 6, 7  # NodeType
+_TYPES = {"all_reduce": 0, "all_gather": 2, "all_to_all": 6, "reduce_scatter": 7}  # CollectiveCommType
 
 _F = FieldDescriptorProto
 _ONE, _MANY = _F.LABEL_OPTIONAL, _F.LABEL_REPEATED
@@ -33,6 +36,7 @@ _SCHEMA: dict[str, tuple[tuple[str, int, int, int, str], ...]] = {
         ("uint64_val", 13, _F.TYPE_UINT64, _ONE, ""),
         ("bool_val", 27, _F.TYPE_BOOL, _ONE, ""),
         ("bool_list", 28, _F.TYPE_MESSAGE, _ONE, ".chakra.BoolList"),
+        ("string_val", 29, _F.TYPE_STRING, _ONE, ""),
     ),
     "Node": (
         ("id", 1, _F.TYPE_UINT64, _ONE, ""),
@@ -86,14 +90,50 @@ def iteration_trace(profile: Profile, dimensions: int) -> bytes:
         if issued > now:
             last, now = _add_compute(nodes, issued - now, last), issued
         node = _node(nodes, f"all_reduce_{len(nodes)}", _COLLECTIVE, last)
-        _attribute(node, "comm_type", int64_val=_ALL_REDUCE)
+        _attribute(node, "comm_type", int64_val=_TYPES["all_reduce"])
         _attribute(node, "comm_size", int64_val=size)
         involved = message("BoolList")(values=[True] * dimensions)
         _attribute(node, "involved_dim", bool_list=involved)
     if profile.compute_ns > now:
         _add_compute(nodes, profile.compute_ns - now, last)
-    records = [message("GlobalMetadata")(version=_VERSION), *nodes]
-    return b"".join(_varint(len(data)) + data for data in (record.SerializeToString() for record in records))
+    return _trace(node.SerializeToString() for node in nodes)
+
+
+def rank_traces(program: RankProgram) -> list[bytes]:
+    """Return the trace of each NPU; groups of collectives are named by their numbers."""
+    described: dict[tuple[object, ...], bytes] = {}  # by all but number and dependencies
+
+    def record(node: Node) -> bytes:
+        rest = node[1:2] + node[3:]
+        if rest not in described:
+            described[rest] = _described(node)
+        head = message("Node")(id=node.number, data_deps=node.after)
+        return bytes(head.SerializeToString()) + described[rest]  # fields of a message may be apart
+
+    return [_trace(map(record, nodes)) for nodes in program.ranks]
+
+
+def _described(node: Node) -> bytes:
+    types = {"compute": _COMPUTE, "send": _SEND, "receive": _RECEIVE}
+    record = message("Node")(name=node.kind, type=types.get(node.kind, _COLLECTIVE))
+    _attribute(record, "is_cpu_op", bool_val=False)
+    if node.kind == "compute":
+        _attribute(record, "num_ops", int64_val=1000 * node.ns + 500)
+        _attribute(record, "tensor_size", uint64_val=1)
+        return bytes(record.SerializeToString())
+    _attribute(record, "comm_size", int64_val=node.size_bytes)
+    if node.kind in _TYPES:
+        _attribute(record, "comm_type", int64_val=_TYPES[node.kind])
+        _attribute(record, "pg_name", string_val=str(node.group))
+    else:
+        _attribute(record, "comm_dst" if node.kind == "send" else "comm_src", int64_val=node.peer)
+        _attribute(record, "comm_tag", int64_val=node.tag)
+    return bytes(record.SerializeToString())
+
+
+def _trace(nodes: Iterable[bytes]) -> bytes:
+    records = chain([message("GlobalMetadata")(version=_VERSION).SerializeToString()], nodes)
+    return b"".join(_varint(len(data)) + data for data in records)
 
 
 def _add_compute(nodes: list[Any], time_ns: int, after: int) -> int:

@@ -7,9 +7,10 @@ import json
 from collections.abc import Sequence
 from math import ceil, prod
 
-from netmodels.astra_sim.chakra import iteration_trace
+from netmodels.astra_sim.chakra import iteration_trace, rank_traces
 from netmodels.collectives.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.collectives.dimensions import Level
+from netmodels.collectives.rank_program import RankProgram
 from netmodels.fabric.system import SystemSettings
 from netmodels.inputs.errors import InputError
 from netmodels.profiles.layers import Profile
@@ -141,9 +142,19 @@ def system_json(algorithms: Sequence[str], system: SystemSettings) -> str:
 
 def analytical_files(profile: Profile, levels: Sequence[Level], system: SystemSettings) -> dict[str, bytes]:
     """Return the files of one iteration for an analytical back end, by name."""
+    return {TRACE: iteration_trace(profile, len(levels)), **_settings(levels, system)}
+
+
+def program_files(program: RankProgram, levels: Sequence[Level], system: SystemSettings) -> dict[str, bytes]:
+    """Return the files of a rank program for an analytical back end, by name."""
+    traces = {f"iteration.{rank}.et": trace for rank, trace in enumerate(rank_traces(program))}
+    groups = {str(number): list(members) for number, members in program.groups.items()}
+    return traces | {"groups.json": json.dumps(groups).encode(), **_settings(levels, system)}
+
+
+def _settings(levels: Sequence[Level], system: SystemSettings) -> dict[str, bytes]:
     algorithms = [system.algorithm_of(level.tier) for level in levels]
     return {
-        TRACE: iteration_trace(profile, len(levels)),
         "system.json": system_json(algorithms, system).encode(),
         "network.yml": network_yaml(levels).encode(),
         "memory.json": REMOTE_MEMORY.encode(),
@@ -157,3 +168,4 @@ ANALYTICAL_ARGUMENTS = (
     "--remote-memory-configuration=memory.json",
     "--logging-folder=log",
 )
+PROGRAM_ARGUMENTS = (*ANALYTICAL_ARGUMENTS, "--comm-group-configuration=groups.json")

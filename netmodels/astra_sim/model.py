@@ -1,7 +1,7 @@
 """ASTRA-sim as a network model."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, prod
 from pathlib import Path
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from netmodels.astra_sim import inputs, ns3, version1
 from netmodels.astra_sim.asked import as_asked, in_one_dimension, one_dimension
-from netmodels.astra_sim.locate import Backend, locate
+from netmodels.astra_sim.locate import NAMES, Backend, locate
 from netmodels.astra_sim.meaning import check_meaning
 from netmodels.astra_sim.outputs import NpuTime, UnreadableError, read_version1, read_version2
 from netmodels.astra_sim.process import Outcome, ProgramError, read_output, run
@@ -19,13 +19,21 @@ from netmodels.astra_sim.scratch import Scratch
 from netmodels.collectives.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.collectives.dimensions import Level, View, tiers_of, view_of
 from netmodels.collectives.iteration_time import IterationTime
+from netmodels.collectives.rank_program import (
+    RankNetwork,
+    RankProgram,
+    RankTime,
+    check_rings,
+    rank_times,
+    step_time,
+)
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.shape import Shape
 from netmodels.fabric.system import SystemSettings
 from netmodels.inputs.errors import InputError
 from netmodels.models.analytical import AnalyticalModel, PortBound, iteration_in
 from netmodels.profiles.buckets import bucketed
-from netmodels.profiles.layers import Profile, refuse_program
+from netmodels.profiles.layers import Profile, Program, refuse_program
 
 _log = logging.getLogger(__name__)
 _HTSIM = "ASTRA-sim's htsim back end was not usable when tried: 64 KiB took 260 ms of simulated time"
@@ -151,6 +159,8 @@ class AstraSim:
         InputError
             If it cannot run the settings or the profile.
         """
+        if profile.program is not None:
+            return self._of_program(profile, profile.program, shape, fabric, system)
         if self._ns3 is not None and self._carries(shape, fabric, system):
             return self._ns3.iteration(profile, shape, fabric, system)
         self._check(profile, system)
@@ -170,15 +180,25 @@ class AstraSim:
                 answers.append(self._in_dimensions(profile, view, as_asked(shape, system)))
         return max(answers, key=lambda answer: (answer.total_ns, answer.comm_ns))
 
-    def carries(self, shape: Shape, fabric: Fabric, system: SystemSettings | None = None) -> bool:
+    def carries(
+        self,
+        shape: Shape,
+        fabric: Fabric,
+        system: SystemSettings | None = None,
+        profile: Profile | None = None,
+    ) -> bool:
         """Return whether the answer for a placement is that of another one, or made from it.
 
         Parameters
         ----------
-        shape, fabric, system
-            As for `iteration`; without `system` the fabric's own settings.
+        shape, fabric, system, profile
+            As for `iteration`; without `system` the fabric's own settings, without `profile` any of layers.
         """
-        return self._ns3 is None and self._carries(shape, fabric, system or fabric.system)
+        system = system or fabric.system
+        if profile is not None and profile.program is not None:
+            programs = self._programs(profile, profile.program, shape, fabric, system)
+            return not all(self._runs(program, network) for program, network in programs)
+        return self._ns3 is None and self._carries(shape, fabric, system)
 
     def backend_of(self, shape: Shape, fabric: Fabric, system: SystemSettings) -> Backend:
         """Return the back end that is asked about a placement."""
@@ -226,7 +246,8 @@ class AstraSim:
     def _check(self, profile: Profile, system: SystemSettings) -> None:
         """Raise InputError for settings and profiles that the program cannot express."""
         check_meaning(system, self.program.backend)
-        refuse_program(profile, "ASTRA-sim")
+        if self.program.backend not in ("unaware", "aware"):
+            refuse_program(profile, NAMES[self.program.backend])
         if profile.launch_ns:
             raise InputError(
                 "ASTRA-sim knows no start-up cost of collectives",
@@ -241,6 +262,42 @@ class AstraSim:
                 found=max(layer.update_ns for layer in profile.layers),
                 allowed="0, or a binary of ASTRA-sim 1.0",
             )
+
+    # --- plans
+
+    def _of_program(
+        self, profile: Profile, program: Program, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        """Ask about each rank's trace, or follow the ranks where the program's network lacks a message."""
+        check_rings(system)
+        self._check(profile, system)
+        answers = []
+        for ranks, network in self._programs(profile, program, shape, fabric, system):
+            if self._runs(ranks, network):
+                levels, asked = self._as_run(network.levels, system)
+                inputs.check_system(profile, asked, levels)
+                files = inputs.program_files(ranks, levels, asked)
+                times, _ = self._times(files, inputs.PROGRAM_ARGUMENTS, len(ranks.ranks))
+                answers.append(step_time(profile, [RankTime(time.total_ns, time.comm_ns) for time in times]))
+            else:
+                answers.append(step_time(profile, rank_times(ranks, network)))
+        return max(answers, key=lambda answer: (answer.total_ns, answer.comm_ns))
+
+    def _programs(
+        self, profile: Profile, program: Program, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> Iterator[tuple[RankProgram, RankNetwork]]:
+        """Yield the programs of the ranks, as each machine type of a placement sees its network."""
+        for tiers in tiers_of(shape, fabric):
+            network = RankNetwork(shape, tiers, system)
+            yield program.ranks(shape, network, profile.factor), network
+
+    def _runs(self, ranks: RankProgram, network: RankNetwork) -> bool:
+        """Return whether the program can run these ranks.
+
+        A message between NPUs that differ in several dimensions takes the innermost one's links there.
+        """
+        enough = bool(network.levels) and (self.program.backend != "aware" or len(network.levels) == 1)
+        return enough and network.regular and network.is_direct(ranks)
 
     # --- back ends whose networks are dimensions
 
@@ -268,33 +325,51 @@ class AstraSim:
         if self.program.backend == "version1":
             version1.check_system(profile, system, levels)
             return self._asked(profile, version1.files(profile, levels, system), version1.ARGUMENTS, npus)
-        if self.program.backend == "aware":
-            levels, system = tuple(map(_without_double_link, levels)), self._pipelined(system)
+        levels, system = self._as_run(levels, system)
         inputs.check_system(profile, system, levels)
         files = inputs.analytical_files(profile, levels, system)
         return self._asked(profile, files, inputs.ANALYTICAL_ARGUMENTS, npus)
 
-    def _pipelined(self, system: SystemSettings) -> SystemSettings:
-        chunks = self.parameters.pipelined
-        return system if system.chunks > 1 else replace(system, chunks=chunks, chunks_in_flight=chunks)
+    def _as_run(
+        self, levels: tuple[Level, ...], system: SystemSettings
+    ) -> tuple[tuple[Level, ...], SystemSettings]:
+        """Return dimensions and settings in the back end's terms."""
+        if self.program.backend != "aware":
+            return levels, system
+        chunks, levels = self.parameters.pipelined, tuple(map(_without_double_link, levels))
+        if system.chunks == 1:
+            system = replace(system, chunks=chunks, chunks_in_flight=chunks)
+        return levels, system
 
     # --- one run of the program
 
     def _asked(
         self, profile: Profile, files: Mapping[str, bytes], arguments: Sequence[str], npus: int
     ) -> IterationTime:
+        times, outcome = self._times(files, arguments, npus)
+        return _iteration_time(profile, times, outcome)
+
+    def _times(
+        self, files: Mapping[str, bytes], arguments: Sequence[str], npus: int
+    ) -> tuple[tuple[NpuTime, ...], Outcome]:
+        """Return the times of all NPUs.
+
+        In one dimension the program frees the algorithm of a collective that two groups have twice, and may
+        crash after its last NPU has finished (CollectivePlan.cc): with groups the output alone counts.
+        """
         if self.program.backend == "htsim" and not self.last:
             _log.warning(_HTSIM, extra={"note": True})
         command = [str(self.program.path), *arguments, *self.parameters.arguments]
         with self._scratch.filled(files, npus) as folder:
             outcome = run(command, folder, self.parameters.timeout_s, files=npus)
-            if outcome.status:
+            if outcome.status and "groups.json" not in files:
                 raise ProgramError("it failed", outcome)
             try:
                 self.last = self._read(outcome, npus)
             except UnreadableError as problem:
-                raise ProgramError(f"it {problem}", outcome) from None
-            return _iteration_time(profile, self.last, outcome)
+                what = "it failed" if outcome.status else f"it {problem}"
+                raise ProgramError(what, outcome) from None
+            return self.last, outcome
 
     def _read(self, outcome: Outcome, npus: int) -> tuple[NpuTime, ...]:
         if self.program.backend != "version1":

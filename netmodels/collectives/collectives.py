@@ -97,7 +97,7 @@ def phases_of(
     """
     phases: list[Phase[N]] = []
     size = chunk_bytes
-    for place, part in _parts(collective, len(levels), system):
+    for place, part in parts_of(collective, len(levels), system):
         level = levels[place]
         members = level.members
         links = _links(tuple(levels), place) if system.packets else ()
@@ -122,7 +122,7 @@ def _links(levels: tuple[Level, ...], place: int) -> tuple[tuple[float, float], 
     return (*up, *reversed(up))
 
 
-def _parts(
+def parts_of(
     collective: Collective, dimensions: int, system: SystemSettings
 ) -> Iterator[tuple[int, Collective]]:
     """Yield (dimension, collective there)."""

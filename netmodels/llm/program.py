@@ -11,7 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from netmodels.collectives.iteration_time import IterationTime, Span
+from netmodels.collectives.rank_program import RankNetwork, RankProgram
 from netmodels.contention.transfers import JobTraffic
 from netmodels.fabric.fabric import Fabric
 from netmodels.fabric.links import Slice
@@ -20,8 +23,9 @@ from netmodels.inputs.errors import InputError
 from netmodels.llm.architecture import Architecture, architecture_record, get_architecture
 from netmodels.llm.communication import Priced, priced
 from netmodels.llm.compute import Gpu, gpu_of
-from netmodels.llm.mapping import RankMapping
+from netmodels.llm.mapping import RankMapping, seats
 from netmodels.llm.plan import Plan, Role, plan_record
+from netmodels.llm.ranks import rank_program
 from netmodels.llm.step import Step, free_ns, step_of, total_ns
 from netmodels.llm.traffic import traffic_of
 from netmodels.llm.work import activation_bytes, state_bytes
@@ -69,15 +73,29 @@ class Program:
             If the plan does not divide the GPUs, or their types differ and the plan divides the model.
         """
         count, plan = gpus(shape), self.plan
-        plan.check(self.architecture, count)
+        types = self._types(shape)
+        fabrics = tuple(dict.fromkeys(nccl_of(fabric, name) for name in types))
+        roles = priced(self.architecture, plan, self.mapping, shape, fabrics)
+        return step_of(self.architecture, plan, count, self._gpu(factor), roles), roles
+
+    def ranks(self, shape: Shape, network: RankNetwork, factor: float) -> RankProgram:
+        """Return the step as a program of its ranks on a placement; raises as `step`."""
+        self._types(shape)
+        machine, _ = seats(self.plan, self.mapping, shape)
+        held = np.empty(len(machine), dtype=np.int64)
+        held[np.argsort(machine, kind="stable")] = np.arange(len(machine))
+        return rank_program(self.architecture, self.plan, held, self._gpu(factor), network.in_ring)
+
+    def _types(self, shape: Shape) -> list[str]:
+        """Return the machine types of a placement that the plan divides."""
+        plan = self.plan
+        plan.check(self.architecture, gpus(shape))
         types = sorted({name for rack in shape for name, _ in rack})
         if len(types) > 1 and plan.replica > 1:
             what = "GPUs of several types divide one model"
             allowed = "machines of one type, or a plan of data parallelism alone"
             raise InputError(what, where=f"plan {str(plan)!r}", found=", ".join(types), allowed=allowed)
-        fabrics = tuple(dict.fromkeys(nccl_of(fabric, name) for name in types))
-        roles = priced(self.architecture, plan, self.mapping, shape, fabrics)
-        return step_of(self.architecture, plan, count, self._gpu(factor), roles), roles
+        return types
 
     def iteration(self, shape: Shape, fabric: Fabric, factor: float) -> IterationTime:
         """Return the time of a step as network models give it.

@@ -42,3 +42,26 @@ def sends_ns(send_ns: float, stages: int, micro_batches: int, virtual: int) -> f
     if virtual > 1:
         return 2 * send_ns * (stages - 1 + stages * (virtual - 1))
     return 2 * send_ns * (stages - 1) * (1 + (micro_batches - 1) / stages)
+
+
+def order(stage: int, stages: int, micro_batches: int, virtual: int) -> list[tuple[bool, int, int]]:
+    """Return the passes of a stage's GPU in the order of Megatron's schedules: (forward, micro batch, chunk).
+
+    Parameters
+    ----------
+    stage, stages, micro_batches, virtual
+        Place in the pipeline; GPUs of it; micro batches; stages per GPU, of which `chunk` is one.
+    """
+    turn, total = stages * virtual, micro_batches * virtual
+
+    def part(number: int, forward: bool) -> tuple[bool, int, int]:
+        chunk = number % turn // stages
+        batch = number // turn * stages + number % stages if virtual > 1 else number
+        return forward, batch, chunk if forward else virtual - 1 - chunk
+
+    ahead = stages - stage - 1 if virtual == 1 else 2 * (stages - stage - 1) + (virtual - 1) * stages
+    ahead = min(ahead, total)
+    passes = [part(number, True) for number in range(ahead)]
+    for number in range(total - ahead):
+        passes += [part(ahead + number, True), part(number, False)]
+    return passes + [part(number, False) for number in range(total - ahead, total)]

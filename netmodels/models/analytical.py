@@ -15,6 +15,7 @@ from netmodels.collectives.algorithms import Collective, Ints, port_bytes_per_ns
 from netmodels.collectives.collectives import Phase, chunks_of, gate_ns, phases_of
 from netmodels.collectives.dimensions import Level, View, views_of
 from netmodels.collectives.iteration_time import IterationTime
+from netmodels.collectives.rank_program import step_on_ranks
 from netmodels.collectives.ring_steps import Floats
 from netmodels.collectives.rings import Ring, rings_of
 from netmodels.collectives.timeline import (
@@ -80,16 +81,15 @@ class AnalyticalModel:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Profile, Seen, SystemSettings], IterationTime] = {}
-        self._programs: dict[tuple[Profile, Shape, str], IterationTime] = {}
+        self._programs: dict[tuple[Profile, Shape, str, SystemSettings], IterationTime] = {}
         self._nccl = NcclModel()
 
     def iteration(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> IterationTime:
         """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
-        if profile.program is not None and system.collectives == "nccl":
-            return self._of_program(profile, profile.program, shape, fabric)
-        refuse_program(profile, "collectives as in ASTRA-sim")
+        if profile.program is not None:
+            return self._of_program(profile, profile.program, shape, fabric, system)
         profile = bucketed(profile, system.bucket_bytes)
         if system.collectives == "nccl":
             return self._nccl.iteration(profile, shape, fabric)
@@ -175,11 +175,17 @@ class AnalyticalModel:
         slowest = max(seen, key=lambda view: self._remembered(profile, view, system).total_ns)
         return _parts(profile, slowest, system)
 
-    def _of_program(self, profile: Profile, program: Program, shape: Shape, fabric: Fabric) -> IterationTime:
-        question = (profile, shape, fabric.digest)
+    def _of_program(
+        self, profile: Profile, program: Program, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        question = (profile, shape, fabric.digest, system)
         answer = self._programs.get(question)
         if answer is None:
-            answer = self._programs[question] = program.iteration(shape, fabric, profile.factor)
+            if system.collectives == "nccl":
+                answer = program.iteration(shape, fabric, profile.factor)
+            else:
+                answer = step_on_ranks(profile, shape, fabric, system)
+            self._programs[question] = answer
         return answer
 
     def _remembered(self, profile: Profile, seen: Seen, system: SystemSettings) -> IterationTime:

@@ -129,7 +129,8 @@ class CachedModel:
         if (profile, shape, fabric, system) in self._by_fallback:
             return "fallback"
         carries = getattr(self.model, "carries", None)
-        return "carried" if carries is not None and carries(shape, fabric, system) else "model"
+        asked = (shape, fabric, system) if profile.program is None else (shape, fabric, system, profile)
+        return "carried" if carries is not None and carries(*asked) else "model"
 
     @property
     def questions(self) -> tuple[Question, ...]:

@@ -48,6 +48,10 @@ class Program(Protocol):
         """Return the `JobTraffic` on the machines of a placement, likewise."""
         ...
 
+    def ranks(self, shape: Any, network: Any, factor: float) -> Any:
+        """Return the `RankProgram` on a `Shape` with a `RankNetwork`, likewise."""
+        ...
+
     def free_ns(self, gpus: int, factor: float = 1.0) -> float:
         """Return the time on a free network."""
         ...
@@ -235,5 +239,5 @@ def refuse_program(profile: Profile, asked: str) -> None:
     """
     if profile.program is not None:
         what = f"{asked} prices data parallelism alone"
-        allowed = "network=analytical with network.system.preset=machines, or no plan"
+        allowed = "network=analytical, a program of ASTRA-sim 2.x that is analytical, or no plan"
         raise InputError(what, where="plan", found=profile.name, allowed=allowed)

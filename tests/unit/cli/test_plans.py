@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from artist.data import data_path
-from netmodels.api import AnalyticalModel, Contention, Plan, language_profile, load_topology
+from netmodels.api import AnalyticalModel, Contention, Plan, language_profile, load_topology, shape_of
 
 Artist = Callable[..., Any]
 
@@ -61,19 +61,36 @@ def test_an_elastic_job_follows_the_pipeline(artist: Artist) -> None:
         ("a,0,16,60,Llama3-70B,tp8 pp2 zero1,,,1", (), ["mixed GPU types in a replica"]),
         (
             "a,0,16,60,Llama3-70B,tp8 pp2 zero1,,,",
-            ("network.system.collectives=astra_sim",),
-            ["prices data parallelism alone", "preset=machines"],
+            ("network.system.collectives=astra_sim", "performance.contention=mean_field"),
+            ["only NCCL's collectives of plans share links", "performance.contention=none"],
         ),
     ],
 )
 def test_what_nothing_prices_is_refused_with_its_row(
     refused: Callable[..., str], row: str, more: tuple[str, ...], words: list[str]
 ) -> None:
-    """Before the clock starts: memory, precision, GPU, mixed types, collectives."""
+    """Before the clock starts: memory, precision, GPU, mixed types, contention by ASTRA-sim's collectives."""
     Path("jobs.csv").write_text(HEADER + row + "\n")
     message = refused(*CSV, *RAILS, *more, tiny=False)
     for word in ["jobs.csv, line 2", *words]:
         assert word in message
+
+
+def test_ranks_followed_one_by_one_add_their_exposed_time(artist: Artist) -> None:
+    """ASTRA-sim's collectives: 60 s x (1 + exposed / compute) of the step on two machines."""
+    row = "a,0,16,60,Llama3-8B,tp8 pp2 gb8,,,"
+    Path("jobs.csv").write_text(HEADER + row + "\n")
+    ranks = "network.system.preset=papers", "network.system.collectives=astra_sim", "output.dir=ranks"
+    assert artist(*CSV, *RAILS, *ranks, tiny=False).code == 0
+    (path,) = Path("ranks").rglob("jobs.parquet")
+    topology = load_topology(data_path("topologies", "h100_rails.yaml"))
+    profile = language_profile("Llama3-8B", Plan.parse("tp8 pp2 gb8"))
+    system = replace(topology.system("papers"), collectives="astra_sim")
+    shape = shape_of((0, "hgx_h100", 8) for _ in range(2))
+    answer = AnalyticalModel().iteration(profile, shape, topology.fabric, system)
+    assert answer.exposed_ns > 0
+    expected = pytest.approx([60 * answer.total_ns / answer.compute_ns], rel=1e-6)
+    assert pd.read_parquet(path)["jct_s"].tolist() == expected
 
 
 def test_rings_on_one_uplink_slow_each_other_and_a_job_alone_is_as_without(artist: Artist) -> None:

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from artist.data import data_path
-from netmodels.api import AnalyticalModel, Fabric, Plan, ZeroModel, language_profile, load_topology
+from netmodels.api import AnalyticalModel, Dimension, Fabric, Plan, ZeroModel, language_profile, load_topology
+from netmodels.collectives import rank_program
 from netmodels.fabric.nccl import NcclFabric, NcclTier
-from netmodels.fabric.system import preset_system
+from netmodels.fabric.system import SystemSettings, preset_system
 from netmodels.inputs.errors import InputError
 from netmodels.llm import schedule
 from netmodels.llm.architecture import Architecture, get_architecture
@@ -110,47 +111,37 @@ def test_state_and_recomputed_activations_must_fit() -> None:
 # --- schedules
 
 
-def ops(stage: int, stages: int, micro: int, virtual: int) -> list[tuple[str, int, int]]:
-    """Return a stage's (direction, micro batch, chunk) in the order of Megatron's schedules."""
-    turn = stages * virtual
-
-    def part(number: int, direction: str) -> tuple[str, int, int]:
-        chunk = number % turn // stages
-        batch = number // turn * stages + number % stages if virtual > 1 else number
-        return direction, batch, chunk if direction == "F" else virtual - 1 - chunk
-
-    total = micro * virtual
-    ahead = stages - stage - 1 if virtual == 1 else 2 * (stages - stage - 1) + (virtual - 1) * stages
-    ahead = min(ahead, total)
-    order = [part(number, "F") for number in range(ahead)]
-    for number in range(total - ahead):
-        order += [part(ahead + number, "F"), part(number, "B")]
-    return order + [part(number, "B") for number in range(total - ahead, total)]
-
-
 def walk(forward: Sequence[float], backward: Sequence[float], micro: int, virtual: int, send: float) -> float:
     """Return the end of a schedule, operation by operation."""
     stages = len(forward)
-    orders = [ops(stage, stages, micro, virtual) for stage in range(stages)]
+    orders = [schedule.order(stage, stages, micro, virtual) for stage in range(stages)]
     clock, done, at = [0.0] * stages, {}, [0] * stages
     while any(at[stage] < len(orders[stage]) for stage in range(stages)):
         for stage in range(stages):
             while at[stage] < len(orders[stage]):
-                direction, batch, chunk = orders[stage][at[stage]]
-                before = stage + chunk * stages - (1 if direction == "F" else -1)
+                forth, batch, chunk = orders[stage][at[stage]]
+                before = stage + chunk * stages - (1 if forth else -1)
                 last = stages * virtual - 1
-                needs = (direction, batch, before) if 0 <= before <= last else ("F", batch, last)
-                if (direction, before) == ("F", -1):
+                needs = (forth, batch, before) if 0 <= before <= last else (True, batch, last)
+                if forth and before == -1:
                     ready = 0.0
                 elif needs in done:
                     ready = done[needs] + (send if needs[2] % stages != stage else 0.0)
                 else:
                     break
-                took = (forward if direction == "F" else backward)[stage] / virtual
+                took = (forward if forth else backward)[stage] / virtual
                 clock[stage] = max(clock[stage], ready) + took
-                done[direction, batch, stage + chunk * stages] = clock[stage]
+                done[forth, batch, stage + chunk * stages] = clock[stage]
                 at[stage] += 1
     return max(clock)
+
+
+def test_a_stage_alternates_passes_after_its_first() -> None:
+    """1F1B of 2 stages; 2 x 2 interleaved: the first stage is 2 (2 - 1) + 2 forward passes ahead."""
+    assert schedule.order(0, 2, 2, 1) == [(True, 0, 0), (True, 1, 0), (False, 0, 0), (False, 1, 0)]
+    assert schedule.order(1, 2, 2, 1) == [(True, 0, 0), (False, 0, 0), (True, 1, 0), (False, 1, 0)]
+    first = [(True, 0, 0), (True, 1, 0), (True, 0, 1), (True, 1, 1), (False, 0, 1)]
+    assert schedule.order(0, 2, 2, 2)[:5] == first
 
 
 @pytest.mark.parametrize(
@@ -406,6 +397,23 @@ def test_the_profile_of_a_plan_is_priced_in_integers() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    "plan", ["tp2 pp2", "pp4 vp2 gb16", "tp4 zero1 recompute", "fsdp cp2", "pp2 gb16 mb2 selective"]
+)
+def test_ranks_without_a_network_take_the_free_step(plan: str) -> None:
+    """All messages and delays of 0 ns: the ranks followed one by one end with the closed form's step."""
+    free = Dimension("switch", 0.0, 1e15)
+    fabric = Fabric("free", (free,), (free,), (free,), SystemSettings(endpoint_delay_ns=0))
+    architecture = replace(LLAMA, name="Some layers", layers=8)
+    profile, place = language_profile(architecture, Plan.parse(plan)), shape((8,))
+    network = rank_program.RankNetwork(place, fabric.tiers(), fabric.system)
+    assert profile.program is not None
+    ends = [
+        time.end_ns for time in rank_program.rank_times(profile.program.ranks(place, network, 1.0), network)
+    ]
+    assert max(ends) == pytest.approx(profile.program.free_ns(8), rel=1e-4)  # 10 ns a step in smaller groups
+
+
 def test_mapping_and_plan_are_part_of_the_digest() -> None:
     """Caches ask by the digest."""
     digests = {
@@ -429,11 +437,11 @@ def test_data_parallelism_alone_is_a_profile_like_any_other() -> None:
 
 
 def test_what_no_model_prices_is_refused() -> None:
-    """ASTRA-sim's collectives, contention, an unknown GPU or precision, and several types under tp."""
+    """Contention, an unknown GPU or precision, and several types under tp."""
     fabric = load_topology_of_h100()
     profile = language_profile("Llama3-70B", Plan(tp=8))
     with pytest.raises(InputError, match="prices data parallelism alone"):
-        AnalyticalModel().iteration(profile, shape((8,)), fabric, preset_system("papers"))
+        AnalyticalModel().parts(profile, shape((8,)), fabric, preset_system("papers"))
     with pytest.raises(InputError, match="no training was measured on this GPU"):
         language_profile("Llama3-70B", Plan(tp=8), "T4")
     with pytest.raises(InputError, match="in this precision"):
