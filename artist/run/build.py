@@ -48,6 +48,7 @@ from artist.run.notes import (
     warn_of_memory,
     warn_of_preset,
     warn_of_requests,
+    warn_of_shifts,
     warn_without_links,
     warn_without_needs,
 )
@@ -261,6 +262,7 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
     warn_of_requests(policy, jobs)
     warn_of_pace(config.policy, overheads, jobs)
     warn_without_links(config.performance, policy)
+    warn_of_shifts(config.performance, policy, jobs, profiles)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
     check_signals(policy, cluster, signals)

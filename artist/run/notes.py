@@ -136,3 +136,21 @@ def warn_without_links(config: PerformanceConfig, policy: object) -> None:
         if config.contention not in ways:
             note = "policy.%s does nothing about shared links with performance.contention=%s; %s does"
             _log.warning(note, setting, config.contention, " or ".join(ways), extra={"note": True})
+
+
+def warn_of_shifts(
+    config: PerformanceConfig, policy: object, jobs: Sequence[JobSpec], profiles: Callable[[str], Profile]
+) -> None:
+    """Warn of settings that need jobs to be followed in time, where some have a plan of parallelism."""
+    needed: Mapping[str, Sequence[str]] = getattr(policy, "needs_contention", {})
+    vain = [
+        setting for setting, ways in needed.items() if config.contention in ways and "mean_field" not in ways
+    ]
+    if vain:
+        counts = Counter(field_of(jobs, "model"))
+        planned = sum(
+            count for model, count in counts.items() if model and profiles(model).program is not None
+        )
+        if planned:
+            note = "policy.%s does nothing for %d of %d jobs: with a plan, jobs meet by how often they send"
+            _log.warning(note, ", ".join(vain), planned, len(jobs), extra={"note": True})

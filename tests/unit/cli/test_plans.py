@@ -93,32 +93,54 @@ def test_ranks_followed_one_by_one_add_their_exposed_time(artist: Artist) -> Non
     assert pd.read_parquet(path)["jct_s"].tolist() == expected
 
 
-def test_rings_on_one_uplink_slow_each_other_and_a_job_alone_is_as_without(artist: Artist) -> None:
-    """Three machines each, in racks of two with an uplink of 2 x 400 / 4 = 200 byte/ns: rack 1 is shared.
+NARROW = "cluster.machines_per_rack=2", "cluster.racks=3", "topology.oversubscription.rack=4"
+"""Racks of two machines with an uplink of 2 x 400 / 4 = 200 byte/ns; two jobs on three machines share one."""
 
-    The time that each adds to a step, as a part of its compute, adds as much of the hour; alone nothing.
-    """
-    fabric = "cluster.machines_per_rack=2", "cluster.racks=3", "topology.oversubscription.rack=4"
-    row = "0,24,3600,Llama3-8B,tp8 zero1 gb24,,,"
-    jcts = {}
-    for way, jobs in (("none", "a"), ("mean_field", "a"), ("mean_field", "ab")):
-        Path("jobs.csv").write_text(HEADER + "".join(f"{job},{row}\n" for job in jobs))
-        more = *fabric, f"performance.contention={way}", f"output.dir={way}_{jobs}"
-        assert artist(*CSV, *RAILS, *more, tiny=False).code == 0
-        (path,) = Path(f"{way}_{jobs}").rglob("jobs.parquet")
-        jcts[way, jobs] = pd.read_parquet(path)["jct_s"].tolist()
-    (alone_s,) = jcts["none", "a"]
-    assert jcts["mean_field", "a"] == [alone_s]
+
+def times_of(artist: Artist, rows: str, way: str, *more: str) -> pd.DataFrame:
+    """Return the jobs of a run in which they share links in some way."""
+    Path("jobs.csv").write_text(HEADER + rows)
+    more = *NARROW, f"performance.contention={way}", f"output.dir=run_{way}_{len(rows)}", *more
+    assert artist(*CSV, *RAILS, *more, tiny=False).code == 0
+    (path,) = Path(f"run_{way}_{len(rows)}").rglob("jobs.parquet")
+    return pd.read_parquet(path)
+
+
+def added_to_both(plan: str) -> float:
+    """Return the time that two such jobs add to each other's steps, as a part of their compute."""
     topology = load_topology(data_path("topologies", "h100_rails.yaml"))
-    rack = replace(topology.fabric.network[0], rack_bytes_per_ns=200.0)
-    nccl = topology.fabric.nccl
+    fabric, nccl = topology.fabric, topology.fabric.nccl
     assert nccl is not None
     nccl = replace(nccl, network=replace(nccl.network, rack_gb_s=200 * nccl.network.gpu_gb_s / 50))
-    narrow = replace(topology.fabric, network=(rack,), nccl=nccl)
+    fabric = replace(fabric, network=(replace(fabric.network[0], rack_bytes_per_ns=200.0),), nccl=nccl)
     machines = [(machine // 2, machine, "hgx_h100", 8) for machine in range(6)]
-    shared = Contention("mean_field", machines, narrow, topology.system())
-    profile = language_profile("Llama3-8B", Plan.parse("tp8 zero1 gb24"))
+    shared = Contention("mean_field", machines, fabric, topology.system())
+    profile = language_profile("Llama3-8B", Plan.parse(plan))
     pair = [shared.traffic(profile, machines[:3]), shared.traffic(profile, machines[3:])]
-    added = (shared.together(pair)[0] - pair[0].alone_ns) / pair[0].compute_ns
+    return (shared.together(pair)[0] - pair[0].alone_ns) / pair[0].compute_ns
+
+
+def test_rings_on_one_uplink_slow_each_other_and_a_job_alone_is_as_without(artist: Artist) -> None:
+    """The time that each adds to a step, as a part of its compute, adds it to the hour; alone nothing."""
+    row, added = "0,24,3600,Llama3-8B,tp8 zero1 gb24,,,\n", added_to_both("tp8 zero1 gb24")
+    (alone_s,) = times_of(artist, f"a,{row}", "none")["jct_s"]
+    assert times_of(artist, f"a,{row}", "mean_field")["jct_s"].tolist() == [alone_s]
     assert 0.001 < added < 0.5
-    assert jcts["mean_field", "ab"] == pytest.approx([alone_s + 3600 * added] * 2, rel=1e-6)
+    result = times_of(artist, f"a,{row}b,{row}", "mean_field")["jct_s"]
+    assert result.tolist() == pytest.approx([alone_s + 3600 * added] * 2, rel=1e-6)
+
+
+def test_elastic_jobs_share_links_at_the_size_that_they_hold(artist: Artist) -> None:
+    """Each asks for 48 GPUs and holds 24: as jobs of 24, of which each adds the same part of its compute."""
+    row = "0,48,3600,Llama3-8B,tp8 zero1 gb60,24,48,\n"
+    jobs = times_of(artist, f"a,{row}b,{row}", "mean_field", "policy=lyra")
+    assert (jobs["gpu_held_s"] / jobs["running_s"]).tolist() == pytest.approx([24, 24], rel=0.01)
+    expected = [added_to_both("tp8 zero1 gb60")] * 2
+    assert (jobs["contention_s"] / jobs["compute_s"]).tolist() == pytest.approx(expected, rel=1e-6)
+
+
+def test_shifts_of_jobs_with_a_plan_are_noted(artist: Artist) -> None:
+    """CASSINI shifts jobs that are followed in time, and those with a plan are not."""
+    Path("jobs.csv").write_text(HEADER + "a,0,16,60,Llama3-8B,tp8 zero1,,,\nb,0,16,60,VGG16,,,,\n")
+    result = artist(*CSV, *RAILS, "policy=cassini", "performance.contention=packets", tiny=False)
+    assert "policy.shifts=interleaved does nothing for 1 of 2 jobs: with a plan" in result.err
