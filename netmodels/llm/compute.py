@@ -1,7 +1,8 @@
 """Compute times of a GPU: FLOPs over a fraction of its peak, bytes over a fraction of its memory bandwidth.
 
     layer forward   products / (peak e) + experts / (peak e grouped) + attention / (peak of bf16 a)
-                    + (passes x passed + routed_passes x routed bytes) / (bandwidth memory) + layer_us
+                    + (passes x passed + routed_passes x routed) / (bandwidth memory) + layer_us
+                    + of full sharding weight_passes x weights / (bandwidth memory)
     backward        twice that, and once more where activations are computed again
     output          3 x its FLOPs at the speed of products, at most twice attention's: it stays in bf16
 
@@ -35,11 +36,16 @@ class Fitted(NamedTuple):
     memory
         Fraction of the memory bandwidth.
     passes, routed_passes
-        Times that a layer reads or writes its input forward; that experts do with theirs.
+        Times that a layer reads or writes its input forward; that experts do with theirs and with the width
+        inside them.
+    weight_passes
+        Times that full sharding reads or writes a layer's weights forward: gathered by pieces, and copied.
     layer_us
         Time of a layer that depends on no size, forward.
-    hidden_tp, hidden_ep, hidden_dp
-        Fraction of a role's collectives that compute can hide.
+    hidden_tp, hidden_ep
+        Fraction of a role's collectives that compute hides.
+    hidden_dp
+        Fraction of the compute beside gradients and weights that hides them.
     straggling
         Part by which a step is longer with each doubling of the GPUs beyond 8: all wait for the slowest.
     """
@@ -48,6 +54,7 @@ class Fitted(NamedTuple):
     memory: float
     passes: float
     routed_passes: float
+    weight_passes: float
     layer_us: float
     hidden_tp: float
     hidden_ep: float
@@ -122,13 +129,13 @@ def gpu_in(content: Mapping[str, Any], gpu_type: str, precision: str, software: 
     if base is None or precision not in entry["peak"]:
         what = f"no training was measured on {gpu_type} in this precision"
         raise InputError(what, where="plan", found=precision, allowed=", ".join(products))
-    slower = fitted.pop("software").get(software, {"products": 1.0, "attention": 1.0})
+    factors = fitted.pop("software").get(software, {})
     half = entry["peak"].get("bf16", entry["peak"].get("fp16"))
     return Gpu(
-        1e3 * entry["peak"][precision] * base * slower["products"],
-        1e3 * half * attention * slower["attention"],
+        1e3 * entry["peak"][precision] * base * factors.get("products", 1.0),
+        1e3 * half * attention * factors.get("attention", 1.0),
         entry["memory_gb_s"] * fitted["memory"],
-        Fitted(**fitted),
+        Fitted(**{name: value * factors.get(name, 1.0) for name, value in fitted.items()}),
     )
 
 
@@ -146,8 +153,10 @@ def times_of(work: Work, held: Held, plan: Plan, gpu: Gpu, shards: tuple[int, in
     """
     fitted = gpu.fitted
     attention = work.attention / gpu.attention
-    passed = fitted.passes * work.passed_bytes + fitted.routed_passes * work.routed_bytes
+    passed = fitted.passes * work.passed_bytes + fitted.routed_passes * work.expert_bytes
     forward = work.products / gpu.products + work.experts / (gpu.products * fitted.grouped) + attention
+    if plan.sharding == "full":
+        passed += fitted.weight_passes * 2 * (held.dense + held.experts) / work.layers
     forward += passed / gpu.bytes_per_ns + 1e3 * fitted.layer_us
     again = {"none": 0.0, "selective": attention, "full": forward}[plan.recompute]
     updated = (held.dense + held.embeddings) / shards[0] + held.experts / shards[1]

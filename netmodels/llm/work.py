@@ -30,8 +30,9 @@ class Work:
     ----------
     products, experts, attention, output
         FLOPs per layer; of the output.
-    passed_bytes, routed_bytes
-        Activations of the residual stream per layer; of the tokens that go to experts, per layer.
+    passed_bytes, routed_bytes, expert_bytes
+        Activations of the residual stream per layer; of the tokens that go to experts, per layer; of these
+        with the width inside experts.
     tokens
         Of a micro batch per GPU.
     layers
@@ -44,6 +45,7 @@ class Work:
     output: float
     passed_bytes: float
     routed_bytes: float
+    expert_bytes: float
     tokens: float
     layers: float
 
@@ -54,6 +56,7 @@ def work_of(architecture: Architecture, plan: Plan) -> Work:
     tokens = plan.micro_batch * plan.sequence / plan.cp
     share = tokens / plan.tp
     routed = architecture.expert_layers / architecture.layers
+    sent = share * architecture.active * routed
     expert = architecture.mlp_parameters(architecture.expert_ffn)
     head, values = architecture.head_size, architecture.head_size
     if architecture.latent:
@@ -67,7 +70,8 @@ def work_of(architecture: Architecture, plan: Plan) -> Work:
         attention=2 * share * reach * architecture.heads * (head + values),
         output=2 * share * architecture.embedding_parameters,
         passed_bytes=_FUSED * share * architecture.hidden,
-        routed_bytes=_FUSED * share * architecture.hidden * architecture.active * routed,
+        routed_bytes=_FUSED * sent * architecture.hidden,
+        expert_bytes=_FUSED * sent * (architecture.hidden + architecture.expert_ffn),
         tokens=tokens,
         layers=min(plan.layers_per_stage(architecture) * plan.vp, architecture.layers),
     )

@@ -9,7 +9,8 @@ of the optimizer, or of all state if it does not fit otherwise. Recomputation th
 Prints |ours / measured - 1|, median and 90th percentile, of rows that were not fitted (five folds of
 configurations: rows that differ in release alone are in one fold): the model, the same fitted without a
 network, and a constant fraction of the peak. Then, anchored by one row: other sizes of its plan, and other
-plans of its model, GPU, precision and release; and how many pairs of those are in the measured order.
+plans of its model, GPU, precision and release (its setting); and how many pairs of those are in the measured
+order. Neither row of a pair was fitted: there a fold has whole settings.
 `--write` fits all rows and writes the constants; `--rows` lists every row.
 """
 
@@ -37,7 +38,7 @@ from netmodels.llm.architecture import Architecture, get_architecture, is_archit
 from netmodels.llm.communication import Priced, priced
 from netmodels.llm.compute import gpu_in
 from netmodels.llm.plan import Plan, Role
-from netmodels.llm.step import step_of
+from netmodels.llm.step import total_ns
 from netmodels.llm.work import state_bytes
 from netmodels.nccl.parameters import derived, nccl_of
 
@@ -168,8 +169,24 @@ def _row(number: int, entry: dict[Any, Any]) -> Row | None:
     release = str(entry["framework"])
     if release == "torchtitan":  # whose notes name the software: compiled or not, asynchronous or not
         release = f"{release}, {entry['notes']}".partition(";")[0]
-    software = "pytorch" if any(word in release for word in ("FSDP", "torchtitan", "ZeRO-3")) else "megatron"
+    software = software_of(release, architecture, plan, gpu_type)
     return Row(number, architecture, plan, gpus, gpu_type, 1e9 * memory, seconds, release, software, roles)
+
+
+def software_of(release: str, architecture: Architecture, plan: Plan, gpu_type: str) -> str:
+    """Return the software that has factors of its own in `gpus.yaml`; "megatron" has none.
+
+    `early` runs, of 2021, send gradients after the backward pass. `fused` are recipes of Megatron-Bridge
+    0.5 (container 26.06) with fused products of experts and a CUDA graph of the whole iteration, which its
+    release notes and recipes (NVTE_CUTEDSL_FUSED_GROUPED_MLP) name: MXFP8 on Blackwell, but of Kimi K2.
+    """
+    if "2021" in release or release == "OneFlow":
+        return "early"
+    if any(word in release for word in ("FSDP", "torchtitan")):
+        return "pytorch"
+    version = release.removeprefix("Megatron-Bridge ").split()[0]
+    fusible = architecture.experts and plan.precision == "mxfp8" and architecture.name != "Kimi-K2"
+    return "fused" if fusible and release.startswith("Megatron-Bridge") and version >= "26.06" else "megatron"
 
 
 def architecture_of(model: str) -> Architecture | None:
@@ -301,15 +318,15 @@ NAMES = (
     "passes",
     "straggling",
     "routed_passes",
+    "weight_passes",
     "hidden_tp",
     "hidden_ep",
-    "hidden_dp",
 )
-FRACTIONS = ("hidden_tp", "hidden_ep", "hidden_dp")
+FRACTIONS = ("hidden_tp", "hidden_ep")
 
 
 def parameters() -> list[tuple[str, ...]]:
-    """Return the paths of the fitted constants."""
+    """Return the paths of the fitted constants; whether gradients overlap is known."""
     fitted = content()["fitted"]
     paths: list[tuple[str, ...]] = [
         ("products", name, precision) for name in fitted["products"] for precision in fitted["products"][name]
@@ -318,7 +335,12 @@ def parameters() -> list[tuple[str, ...]]:
     return [
         *paths,
         *((name,) for name in NAMES),
-        *(("software", name, which) for name in fitted["software"] for which in ("products", "attention")),
+        *(
+            ("software", name, factor)
+            for name, factors in fitted["software"].items()
+            for factor in factors
+            if factor != "hidden_dp"
+        ),
     ]
 
 
@@ -349,17 +371,17 @@ def predicted(rows: Sequence[Row], loaded: dict[str, Any], *, network: bool = Tr
     times = []
     for row in rows:
         gpu = gpu_in(loaded, row.gpu_type, row.plan.precision, row.software)
-        roles = row.roles if network else {}
-        times.append(step_of(row.architecture, row.plan, row.gpus, gpu, roles).total_ns / 1e9)
+        times.append(total_ns(row.architecture, row.plan, row.gpus, gpu, row.roles if network else {}) / 1e9)
     return np.array(times)
 
 
 LIMITS = {
     "passes": (0.5, 100.0),
     "routed_passes": (0.5, 100.0),
+    "weight_passes": (0.5, 100.0),
     "layer_us": (0.5, 1000.0),
     "straggling": (1e-4, 0.1),
-    "software": (0.3, 1.5),
+    "software": (0.2, 2.0),
     **dict.fromkeys(FRACTIONS, (0.0, 1.0)),
 }
 
@@ -397,14 +419,15 @@ def fit(rows: Sequence[Row], *, network: bool = True) -> dict[str, Any]:
 # --- the tables
 
 
-def folded(rows: Sequence[Row], predict: Callable[[list[Row], list[Row]], Floats]) -> Floats:
-    """Return the predictions of rows by fits to other folds; a configuration is in one fold."""
-    names = {
-        configuration: number
-        for number, configuration in enumerate(dict.fromkeys(row.configuration for row in rows))
-    }
+def folded(
+    rows: Sequence[Row],
+    predict: Callable[[list[Row], list[Row]], Floats],
+    together: Callable[[Row], object],
+) -> Floats:
+    """Return the predictions of rows by fits to other folds; rows with one value of `together` are in one."""
+    names = {value: number for number, value in enumerate(dict.fromkeys(map(together, rows)))}
     order = np.random.default_rng(0).permutation(len(names))
-    fold = np.array([order[names[row.configuration]] % FOLDS for row in rows])
+    fold = np.array([order[names[together(row)]] % FOLDS for row in rows])
     answer = np.zeros(len(rows))
     for number in range(FOLDS):
         train = [row for row, its in zip(rows, fold, strict=True) if its != number]
@@ -437,12 +460,12 @@ def spread(ratios: Sequence[float]) -> str:
     return f"{np.median(off):5.1f} / {np.percentile(off, 90):5.1f} ({len(off)})"
 
 
-def anchored(rows: Sequence[Row], times: Floats, *, same: bool, dense: bool) -> list[float]:
-    """Return ours / measured of a row by another row of its setting: of its plan, or of another plan."""
+def anchored(rows: Sequence[Row], times: Floats, *, same: bool) -> list[float]:
+    """Return ours / measured of a dense row by another of its setting: of its plan, or of another plan."""
     ratios = []
     for (one, ours), (other, theirs) in _pairs(rows, times):
         alike = replace(one.plan, batch=0) == replace(other.plan, batch=0)
-        if bool(one.architecture.experts) == dense or alike != same or (same and one.gpus == other.gpus):
+        if one.architecture.experts or alike != same or (same and one.gpus == other.gpus):
             continue
         ratios.append(ours / theirs * other.measured_s / one.measured_s)
     return ratios
@@ -452,7 +475,8 @@ def _pairs(rows: Sequence[Row], times: Floats) -> list[tuple[tuple[Row, float], 
     by_setting: dict[tuple[object, ...], list[tuple[Row, float]]] = {}
     for row, time in zip(rows, times.tolist(), strict=True):
         by_setting.setdefault(row.setting, []).append((row, time))
-    return [pair for group in by_setting.values() for pair in combinations(group, 2)]
+    pairs = [pair for group in by_setting.values() for pair in combinations(group, 2)]
+    return [(one, other) for one, other in pairs if one[0].configuration != other[0].configuration]
 
 
 def ordered(rows: Sequence[Row], times: Floats, margin: float) -> str:
@@ -507,22 +531,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     for kind in ("dense", "MoE"):
         same = [row for row in rows if bool(row.architecture.experts) == (kind == "MoE")]
         print(f"releases of one configuration, {kind}: {spread(released(same))}")
-    columns = {
-        "model": folded(rows, lambda train, test: predicted(test, fit(train))),
-        "no network": folded(
-            rows, lambda train, test: predicted(test, fit(train, network=False), network=False)
-        ),
-        "constant": folded(rows, constant),
-    }
     measured = np.array([row.measured_s for row in rows])
     dense = np.array([not row.architecture.experts for row in rows])
-    for name, times in columns.items():
+    predictors: dict[str, Callable[[list[Row], list[Row]], Floats]] = {
+        "model": lambda train, test: predicted(test, fit(train)),
+        "no network": lambda train, test: predicted(test, fit(train, network=False), network=False),
+        "constant": constant,
+    }
+    for name, predict in predictors.items():
+        times = folded(rows, predict, lambda row: row.configuration)
+        pairs = folded(rows, predict, lambda row: row.setting)
         print(name)
-        for kind, chosen in (("dense", dense), ("MoE", ~dense)):
-            size, plan = (anchored(rows, times, same=same, dense=kind == "dense") for same in (True, False))
-            print(f"  {kind:5s} step {spread((times / measured)[chosen])}")
-            print(f"        anchored: another size {spread(size)}, another plan {spread(plan)}")
-        orders = (ordered(rows, times, margin) for margin in (0.0, 0.035))
+        print(f"  step: dense {spread((times / measured)[dense])}, MoE {spread((times / measured)[~dense])}")
+        size, plan = (anchored(rows, pairs, same=same) for same in (True, False))
+        print(f"  anchored, dense: another size {spread(size)}, another plan {spread(plan)}")
+        orders = (ordered(rows, pairs, margin) for margin in (0.0, 0.035))
         print("  order: all pairs {}, those 3.5 % apart {}".format(*orders))
     refused = [
         row.number for row in rows if state_bytes(row.architecture, row.plan, row.gpus) > row.memory_bytes
@@ -535,7 +558,7 @@ def _write(loaded: dict[str, Any]) -> None:
     def rounded(value: Any) -> Any:
         if isinstance(value, dict):
             return {name: rounded(entry) for name, entry in value.items()}
-        return float(f"{value:.3g}") if isinstance(value, float) else value
+        return float(f"{round(value, 6):.3g}") if isinstance(value, float) else value
 
     head, _, _ = GPUS.read_text(encoding="utf-8").partition("fitted:\n")
     text = yaml.safe_dump({"fitted": rounded(loaded["fitted"])}, sort_keys=False, default_flow_style=None)

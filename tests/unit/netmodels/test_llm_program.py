@@ -302,7 +302,7 @@ def test_four_groups_have_a_quarter_of_a_shared_port_each(
 
 # --- steps
 
-GPU = Gpu(1.0, 2.0, 4.0, Fitted(0.5, 1.0, 3.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0))
+GPU = Gpu(1.0, 2.0, 4.0, Fitted(0.5, 1.0, 3.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0))
 
 
 def test_compute_times_by_hand() -> None:
@@ -313,6 +313,20 @@ def test_compute_times_by_hand() -> None:
         assert times.forward == 24576 + 2048 + 192 + 1000
         assert times.backward == 2 * 27816 + again
         assert times.update == 30 * 4672 / 4
+
+
+def test_full_sharding_passes_weights_and_experts_their_width_through_memory() -> None:
+    """A layer's 768 weights of 2 bytes, 6 times, at 4 bytes per ns; 32 tokens x (8 + 32) x 2 bytes, once."""
+    gpu = replace(GPU, fitted=GPU.fitted._replace(weight_passes=6.0, routed_passes=1.0))
+
+    def forward(model: Architecture, plan: Plan, gpu: Gpu) -> float:
+        return times_of(work_of(model, plan), held_by(model, plan), plan, gpu, (1, 1)).forward
+
+    for sharding, added in (("none", 0.0), ("optimizer", 0.0), ("full", 768 * 2 * 6 / 4)):
+        plan = Plan(sharding=sharding, sequence=16)  # type: ignore[arg-type]
+        assert forward(TINY, plan, gpu) - forward(TINY, plan, GPU) == added
+    plan = Plan(sequence=16)
+    assert forward(EXPERTS, plan, gpu) - forward(EXPERTS, plan, GPU) == 32 * 40 * 2 / 4
 
 
 def test_attention_hides_the_exchange_of_keys_and_recomputation_repeats_collectives() -> None:
@@ -352,6 +366,19 @@ def test_nothing_hides_the_last_layers_gradients(sharding: Sharding) -> None:
     state = Priced(40.0, 80.0, 0.0, 0.0, "machine")
     step = step_of(TINY, Plan(sharding=sharding, sequence=16), 2, gpu, {"dp": state})
     assert step.exposed["dp"] == pytest.approx(30)
+
+
+@pytest.mark.parametrize(("sharding", "last"), [("optimizer", 0.0), ("full", 211_264 / 4)])
+def test_weights_beyond_the_compute_beside_them_are_exposed(sharding: Sharding, last: float) -> None:
+    """4 layers of 27,816 ns forward hide 111,264: gathers of 211,264 add 100,000; without overlap all.
+
+    With full sharding nothing hides a layer's part at the end, 52,816; else it is part of the excess.
+    """
+    gathers, plan = Priced(211_264.0, 0.0, 0.0, 0.0, "rack"), Plan(sharding=sharding, sequence=16)
+    for hidden, exposed in ((1.0, 100_000.0), (0.0, 211_264.0)):
+        gpu = replace(GPU, fitted=GPU.fitted._replace(hidden_dp=hidden))
+        step = step_of(TINY, plan, 2, gpu, {"dp": gathers})
+        assert step.exposed["dp"] == pytest.approx(exposed + last)
 
 
 def test_messages_of_a_step_are_counted_by_role() -> None:
