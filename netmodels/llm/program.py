@@ -3,7 +3,7 @@
 The trace's duration stays the anchor of a job. Of a step on a placement, `compute_ns` is the step on a free
 network, the pipeline's bubble and the update included, and `exposed_ns` is added by the placement; a job's
 own compute time is multiplied by their ratio. `free_ns` of two numbers of GPUs gives the ratio between sizes.
-Absolute times are off by 5 % in the median (14 with experts), 19 (45) at the 90th percentile
+Absolute times are off by 5 % in the median (13 with experts), 18 (43) at the 90th percentile
 (scripts/validation/llm_training.py).
 """
 
