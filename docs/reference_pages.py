@@ -1,13 +1,20 @@
 """Write the pages of the reference that the code and conf/ contain: settings, policies, the public doors."""
 
+import inspect
+import re
 from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import pyarrow.parquet as pq
 import yaml
 
+from artist.api import simulate
 from artist.app.help import help_text
+from artist.core import result
 from artist.data import data_path
+from artist.recording import columns
 
 COMMANDS = {
     "artist": "config",
@@ -16,6 +23,13 @@ COMMANDS = {
     "artist-calibrate": "calibrate",
 }
 DOORS = {"artist.api": "Python: artist", "netmodels.api": "Python: networks"}
+TABLES = {"jobs": columns.job_tables, "events": columns.event_tables, "timeline": columns.timeline_tables}
+_COMMENT = re.compile(r'^    "(\w+)",  # (.+)$', re.MULTILINE)
+_DERIVED = {
+    "gpus": "asked for",
+    "jct_ns": "from submission to finish",
+    "ideal_ns": "iterations x compute time as in the trace, without communication",
+}
 _DOOR = """\
 # {title}
 
@@ -31,7 +45,12 @@ _DOOR = """\
 
 def write(folder: Path) -> None:
     """Write all pages into a folder, those that did not change not again."""
-    for name, text in {**_settings(), "policies_and_papers": _policies(), **_doors()}.items():
+    for name, text in {
+        **_settings(),
+        "policies_and_papers": _policies(),
+        "columns": _columns(),
+        **_doors(),
+    }.items():
         path = folder / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -87,6 +106,33 @@ def _target(path: Path) -> str:
     settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     parents = (name for name in settings.get("defaults", []) if isinstance(name, str) and name != "_self_")
     return str(settings.get("_target_") or _target(path.with_name(f"{next(parents)}.yaml")))
+
+
+def _columns() -> str:
+    """Return the page of the columns that every run writes, with the comments of the code."""
+    comments = dict(_COMMENT.findall(inspect.getsource(result))) | _DERIVED
+    meaning = {name.replace("_ns", "_s"): text for name, text in comments.items()}
+    parts = [
+        "# Columns of a run\n",
+        "Those of every run; settings add others ([the run folder](../run_folder.md)).\n",
+    ]
+    with TemporaryDirectory() as folder:
+        run = simulate(["workload.jobs=10", f"output.dir={folder}"])
+        for name, function in TABLES.items():
+            rows = [
+                f"| `{field.name}` | {field.type} | {meaning.get(field.name, '')} |"
+                for field in pq.read_schema(run.folder / f"{name}.parquet")
+            ]
+            text = inspect.getdoc(function).partition(": ")[2]
+            parts += [
+                f"## {name}.parquet\n",
+                text,
+                "\n| column | type | meaning |",
+                "|---|---|---|",
+                *rows,
+                "",
+            ]
+    return "\n".join(parts)
 
 
 def _doors() -> dict[str, str]:

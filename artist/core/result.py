@@ -12,14 +12,14 @@ from artist.core.job import JobSpec
 
 StoppedBy = Literal["finished", "window", "time", "stuck"]
 PART_COLUMNS = (  # of running_ns, in the order of IterationParts
-    "compute_ns",
-    "input_stall_ns",
-    "interference_ns",
-    "exposed_comm_ns",
-    "contention_ns",
-    "sharing_ns",
-    "slowed_ns",
-    "checkpoint_ns",
+    "compute_ns",  # scaled to the speed and number of the GPUs
+    "input_stall_ns",  # CPUs and memory held against those needed
+    "interference_ns",  # memory bandwidth, packing
+    "exposed_comm_ns",  # communication that computing does not hide
+    "contention_ns",  # other jobs on the same links
+    "sharing_ns",  # waiting for the other members of an interleaved group
+    "slowed_ns",  # the slowest machine that the job holds
+    "checkpoint_ns",  # writing checkpoints
 )
 TIER_COLUMNS = ("machine_tier_ns", "rack_tier_ns", "network_tier_ns")  # running and overhead, by tier
 JOB_COLUMNS = (  # jobs.parquet has them in this order, x_ns as x_s
@@ -36,11 +36,11 @@ JOB_COLUMNS = (  # jobs.parquet has them in this order, x_ns as x_s
     *PART_COLUMNS,
     "lost_ns",  # part of running_ns whose work was lost
     "iterations",  # done, less those lost
-    "starts",
-    "preemptions",
-    "evictions",
-    "migrations",
-    "resizes",
+    "starts",  # first start, resumptions and restarts
+    "preemptions",  # stops by the policy
+    "evictions",  # stops because a machine failed or left
+    "migrations",  # moves to other GPUs
+    "resizes",  # other numbers of GPUs of an elastic job
     *TIER_COLUMNS,
 )
 
