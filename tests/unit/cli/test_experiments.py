@@ -83,16 +83,21 @@ job_id,arrival_s,service_sec,gpu_count
 3,1230000,6000,8
 4,1240000,60,64
 """
-FILES = {"muri_testbed": JOB_FILE, "contention_venus": VENUS_FILE, "contention_measured": VENUS_FILE}
+FILES = {
+    "muri_testbed": JOB_FILE,
+    "muri_traces": JOB_FILE,
+    "contention_venus": VENUS_FILE,
+    "contention_measured": VENUS_FILE,
+}
+MURI_TRACES = [f"trace{number}.csv" for number in (1, 2, 3, 4)]
 
 
-def named(name, folder):
+def named(name, folder, file="jobs.csv"):
     """Return the overrides that choose an experiment, and its file if it needs one."""
     if name not in FILES:
         return [f"experiment={name}"]
-    file = folder / "jobs.csv"
-    file.write_text(FILES[name])
-    return [f"experiment={name}", f"workload.path={file}"]
+    (folder / file).write_text(FILES[name])
+    return [f"experiment={name}", f"workload.path={folder / file}"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -178,8 +183,14 @@ def test_no_claim_takes_runs_of_two_kinds_for_one(paper, points, tmp_path):
 def kinds_of(paper, tmp_path, without=()):
     """Return the facts of each point of a paper's sweeps that claims read, once for all seeds."""
     kinds = {}
-    for name in (name for name in NAMES if name.startswith(f"{paper}_") and name not in without):
-        given = named(name, tmp_path)
+    sweeps = [
+        (name, file)
+        for name in NAMES
+        if name.startswith(f"{paper}_") and name not in without
+        for file in (MURI_TRACES if name == "muri_traces" else ["jobs.csv"])
+    ]
+    for name, file in sweeps:
+        given = named(name, tmp_path, file)
         _, params = compose(*given)
         for point in product(*(values for values in swept(params) if not values[0].startswith("seed="))):
             raw, _ = compose(*given, *point)

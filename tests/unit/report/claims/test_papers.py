@@ -61,16 +61,16 @@ def test_a_figure_has_a_sentence(muri: Comparison) -> None:
 
 
 def test_a_figure_is_a_page_a_picture_and_a_table(muri: Comparison) -> None:
-    """SRTF's makespan is twice Muri's on trace 3, where the paper has 1; of SRSF there are no runs."""
+    """SRTF's makespan is twice Muri's on jobs drawn like trace 3 (paper: 1); of SRSF there are no runs."""
     text, files = figures_report(muri, figures_asked("muri 9"))
     assert set(files) == {"figures.html", "figures.csv", "muri_9.svg", "muri_9.png"}
     assert text.splitlines()[0].split() == [
         *("figure", "panel", "bar", "group", "paper", "ours", "low95", "high95", "seeds"),
     ]
-    assert re.search(r"Normalized makespan w.r.t. Muri-S +SRTF +3 +1 +2 +2 +2 +5", text)
+    assert re.search(r"Normalized makespan w.r.t. Muri-S +SRTF +3 drawn +1 +2 +2 +2 +5", text)
     assert "SRSF" not in text
     rows = list(csv.DictReader(files["figures.csv"].decode().splitlines()))
-    assert len(rows) == 3 * 2 * 8  # panels, schedulers, traces
+    assert len(rows) == 3 * 2 * (8 + 2)  # panels, schedulers, traces and those drawn
     assert 'class="findings"' not in files["figures.html"].decode()
     _, every = figures_report(muri, figures_asked("all"))
     assert set(every) == set(files)  # figures without runs are left out
