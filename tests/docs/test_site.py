@@ -32,6 +32,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_site_builds_and_its_links_lead_somewhere(tmp_path: Path) -> None:
     """Warnings are errors, such as a page in no table of contents; every page is in the search index."""
     pytest.importorskip("sphinx", reason="the site is built with '.[docs]'")
