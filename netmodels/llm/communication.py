@@ -169,7 +169,8 @@ def _slowest(
     fabrics: tuple[NcclFabric, ...],
 ) -> tuple[float, Tier]:
     """Return the time of the slowest group, ns, and the widest tier that it crosses."""
-    times = [(_ns(collective, size, piece, fabric), _tier(piece)) for piece in pieces for fabric in fabrics]
+    form: NcclCollective = "all_gather" if collective == "reduce_scatter" else collective  # equal times
+    times = [(_ns(form, size, piece, fabric), _tier(piece)) for piece in pieces for fabric in fabrics]
     return max(times)
 
 
@@ -188,6 +189,8 @@ def _ns(collective: NcclCollective, size: float, pieces: Pieces, fabric: NcclFab
 @lru_cache(maxsize=4096)
 def _shared(fabric: NcclFabric, machine_share: float, rack_share: float) -> NcclFabric:
     """Return the fabric with a share of the ports of machines and of the uplinks of racks."""
+    if machine_share == rack_share == 1:
+        return fabric
     rack, network = (
         replace(
             tier,

@@ -70,57 +70,70 @@ def pieces_of(plan: Plan, mapping: RankMapping, shape: Shape) -> Mapping[Role, t
 def _pieces(machines: Ints, racks: Ints, *, exchange: bool) -> tuple[Pieces, ...]:
     """Return the distinct groups of a role; `machines`: of the members, shape (groups, members).
 
-    Groups on equal numbers of machines and racks, with equal least and most GPUs in one and equal shares of
-    ports, cost the same: one of each kind is enough. Only experts `exchange`, by all-to-alls.
+    Groups on equal numbers of machines and racks, with equal least and most GPUs in one, cost the more the
+    less their shares of ports: those with a least share are enough. Only experts `exchange`, by all-to-alls.
     """
-    total = len(racks)
-    offsets = np.arange(len(machines))[:, None] * total
-    counts = np.bincount((offsets + machines).ravel(), minlength=len(machines) * total).reshape(-1, total)
-    used = counts > 0
-    beyond = np.zeros(len(counts), dtype=bool)
-    by_rack, racks_used = counts, used
-    if racks[-1]:
-        by_rack = np.add.reduceat(counts, np.searchsorted(racks, np.arange(racks[-1] + 1)), axis=1)
-        racks_used = by_rack > 0
-        beyond = racks_used.sum(axis=1) > 1
-    spread = used.sum(axis=1)
+    here = _together(machines)
+    racks_of = racks[machines]
+    in_rack = _together(racks_of)
+    spread, racks_used = np.rint((1 / here).sum(axis=1)), np.rint((1 / in_rack).sum(axis=1))
     share = _exchange_share if exchange else _least_share
-    machine_share, rack_share = share(counts, used, spread > 1), share(by_rack, racks_used, beyond)
-    least, most = np.where(used, counts, total + len(counts)).min(axis=1), counts.max(axis=1)
-    kinds = np.array([spread, racks_used.sum(axis=1) * beyond, least, most, machine_share, rack_share])
+    machine_share = share(machines, here, spread > 1)
+    rack_share = share(racks_of, in_rack, racks_used > 1)
+    least, most = here.min(axis=1), here.max(axis=1)
+    kinds = np.array([spread, racks_used * (racks_used > 1), least, most])
     if exchange:
-        kinds[1] += by_rack.max(axis=1) / 2**20  # of an all-to-all, the GPUs of a rack count, too
-    _, first = np.unique(_WEIGHTS @ kinds, return_index=True)
-    return tuple(
-        Pieces(_place(counts[group], racks), float(machine_share[group]), float(rack_share[group]))
-        for group in first.tolist()
-    )
+        kinds[1] += in_rack.max(axis=1) / 2**20  # of an all-to-all, the GPUs of a rack count, too
+    pieces: list[Pieces] = []
+    least_share: dict[float, float] = {}
+    alike = (_WEIGHTS @ kinds).tolist()
+    for group in np.lexsort((rack_share, machine_share)).tolist():
+        of_machine, of_rack = float(machine_share[group]), float(rack_share[group])
+        if of_rack < least_share.get(alike[group], 2.0):  # of those before, no share of a machine is larger
+            least_share[alike[group]] = of_rack
+            pieces.append(Pieces(_place(machines[group], racks), of_machine, of_rack))
+    return tuple(pieces)
 
 
-_WEIGHTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0])  # independent, so that equal sums are equal kinds
+_WEIGHTS = np.sqrt([2.0, 3.0, 5.0, 7.0])  # independent, so that equal sums are equal kinds
 
 
-def _least_share(counts: Ints, used: npt.NDArray[np.bool_], crossing: npt.NDArray[np.bool_]) -> Floats:
+def _together(places: Ints) -> Ints:
+    """Return the members of a group at each member's place, of shape (groups, members) as the places."""
+    keys = places + np.arange(len(places))[:, None] * (places.max() + 1)
+    here: Ints = np.bincount(keys.ravel())[keys]
+    return here
+
+
+def _least_share(places: Ints, here: Ints, crossing: npt.NDArray[np.bool_]) -> Floats:
     """Return the least share of a port among those that a group uses, shape (groups,); 1 if it uses none."""
+    shares = np.ones(len(places))
     if not crossing.any():
-        return np.ones(len(counts))
-    load = np.maximum(counts[crossing].sum(axis=0), 1)
-    shares: Floats = np.where(used, counts / load, 1.0).min(axis=1)
-    return np.where(crossing, shares, 1.0)
+        return shares
+    used = places[crossing]
+    load = np.bincount(used.ravel())
+    shares[crossing] = (here[crossing] / load[used]).min(axis=1)
+    return shares
 
 
-def _exchange_share(counts: Ints, used: npt.NDArray[np.bool_], crossing: npt.NDArray[np.bool_]) -> Floats:
+def _exchange_share(places: Ints, here: Ints, crossing: npt.NDArray[np.bool_]) -> Floats:
     """Return a share of all ports with which an all-to-all takes as long as on the busiest, shape (groups,).
 
     p of n members send p (n - p) / n of a member's bytes through their port, beside those of other groups.
     """
-    leaving = counts * (counts.sum(axis=1, keepdims=True) - counts)
-    load = np.where(used, leaving[crossing].sum(axis=0), 0).max(axis=1)
-    return np.where(crossing, leaving.max(axis=1) / np.maximum(load, 1), 1.0)
+    shares = np.ones(len(places))
+    if not crossing.any():
+        return shares
+    used, here = places[crossing], here[crossing]
+    others = here.shape[1] - here
+    load = np.bincount(used.ravel(), weights=others.ravel())
+    shares[crossing] = (here * others).max(axis=1) / load[used].max(axis=1)
+    return shares
 
 
-def _place(counts: Ints, racks: Ints) -> Place:
+def _place(machines: Ints, racks: Ints) -> Place:
     place: dict[int, list[int]] = {}
+    counts = np.bincount(machines)
     members = np.flatnonzero(counts)
     for rack, count in zip(racks[members].tolist(), counts[members].tolist(), strict=True):
         place.setdefault(rack, []).append(count)

@@ -306,7 +306,7 @@ def test_two_jobs_on_the_fabric_share_the_uplink_of_4_to_1() -> None:
 
     With u the rate relative to the uplink: s = 1 - p + 2 u p, where p = s t / T, T = T alone + growth.
     """
-    shared, plan = links(), Plan.parse("tp8 zero1 gb8")
+    shared, plan = links(), Plan.parse("tp8 zero1 gb8 seq1024")
     profile = language_profile("Llama3-8B", plan)
     pair = [shared.traffic(profile, on(m, m + 2)) for m in (0, 1)]
     (ring,), (u,) = pair[0].transfers_ns, pair[0].rates(pair[0].limits(shared.capacity)).max(axis=1) / 200
