@@ -164,6 +164,7 @@ def test_experiments_without_a_steady_state_are_measured_whole(name):
         pytest.param("synergy", 50, marks=pytest.mark.slow),
         pytest.param("lyra", 50, marks=pytest.mark.slow),
         ("coda", 30),
+        pytest.param("dally", 50, marks=pytest.mark.slow),
     ],
 )
 def test_no_claim_takes_runs_of_two_kinds_for_one(paper, points, tmp_path):
@@ -172,12 +173,17 @@ def test_no_claim_takes_runs_of_two_kinds_for_one(paper, points, tmp_path):
     assert len(kinds) > points
     file = read_claims(paper)
     for claim in (
-        claim.under(reading) for claim in file.claims for reading in file.readings.values() or [{}]
+        claim.under(reading) for claim in claims_of(file) for reading in file.readings.values() or [{}]
     ):
         taken = [role for facts in kinds for role in roles(claim, facts)]
         assert len(taken) == len(set(taken)), claim.says
     for figure, policy, where, _ in bars_of(file):
         assert sum(is_of(policy, facts) and fits(where, facts) for facts in kinds) <= 1, (figure, where)
+
+
+def claims_of(file):
+    """Return the claims of which settings select the runs; for an overhead it is also the tier of a job."""
+    return [claim for claim in file.claims if claim.metric != ("overhead",)]
 
 
 def kinds_of(paper, tmp_path, without=()):
@@ -191,12 +197,15 @@ def kinds_of(paper, tmp_path, without=()):
     ]
     for name, file in sweeps:
         given = named(name, tmp_path, file)
-        _, params = compose(*given)
-        for point in product(*(values for values in swept(params) if not values[0].startswith("seed="))):
-            raw, _ = compose(*given, *point)
-            chosen = dict(value.split("=", 1) for value in point)
+        raw, params = compose(*given)
+        points = list(product(*(values for values in swept(params) if not values[0].startswith("seed="))))
+        for point in with_variants(points, raw["variant"], OverridesParser.create()):
+            raw, _ = compose(*given, *(value for value in point if not value.startswith("variant=")))
+            chosen = {"policy": "fifo"} | dict(value.split("=", 1) for value in point)
             batch = chosen.get("arrivals") == "batch" or raw["arrivals"]["_target_"].endswith("BatchArrivals")
             together = batch or name in ("muri_table2", "synergy_static")
+            together = together or raw["workload"].get("preset") == "dally_batch"
+            raw |= {"variant": None, "output": None}
             facts = flat(raw) | {"policy": chosen["policy"], "arrivals": "batch" if together else "spread"}
             kinds[str(sorted(facts.items()))] = facts
     return list(kinds.values())
@@ -221,12 +230,13 @@ BEYOND = (
 
 
 @pytest.mark.parametrize(
-    "paper", ["muri", *(pytest.param(name, marks=pytest.mark.slow) for name in ("synergy", "lyra")), "coda"]
+    "paper",
+    ["muri", *(pytest.param(name, marks=pytest.mark.slow) for name in ("synergy", "lyra")), "coda", "dally"],
 )
 def test_every_claim_has_runs(paper, tmp_path):
     """Each number of a claim, and each bar of a figure, comes from one point of the named sweeps."""
     kinds, file = kinds_of(paper, tmp_path, without=BEYOND), read_claims(paper)
-    for claim in (claim.under(next(iter(file.readings.values()), {})) for claim in file.claims):
+    for claim in (claim.under(next(iter(file.readings.values()), {})) for claim in claims_of(file)):
         results = {role for facts in kinds for role in roles(claim, facts)}
         asked = (1 + len(claim.against)) * (1 if claim.than_where is None else 2) * (len(claim.values) or 1)
         assert len(results) == asked, claim.says
