@@ -30,8 +30,8 @@ from artist.tables.grid import printable, terminal_width
 
 SUCCESS, BAD_INPUT = 0, 2
 _USAGE = (
-    "FOLDER ... [--baseline KEY=VALUE,...] [--choose KEY,...] [--claims NAME] [--figure NAME] [--output DIR] "
-    "[--wide] [--trace]; see --help"
+    "FOLDER ... [--title TEXT] [--baseline KEY=VALUE,...] [--choose KEY,...] [--claims NAME] [--figure NAME] "
+    "[--output DIR] [--wide] [--trace]; see --help"
 )
 
 
@@ -59,6 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             claims=arguments.claims,
             choose=arguments.choose.split(",") if arguments.choose else (),
             wide=arguments.wide,
+            title=arguments.title,
         )
     except InputError as error:
         print(printable(str(error)), file=sys.stderr)
@@ -85,6 +86,7 @@ def report(
     claims: str | None = None,
     choose: Sequence[str] = (),
     wide: bool = False,
+    title: str | None = None,
 ) -> None:
     """Print the comparison of all finished runs under the folders, and write the report's files.
 
@@ -98,6 +100,8 @@ def report(
         Keys among whose values the page chooses, besides policies.
     wide
         Whether to print all columns of the table, however narrow the terminal.
+    title
+        Heading of the page.
     claims
         The claims of a paper that the runs are held against: a name or a file (`claims.schema.read_claims`).
 
@@ -135,7 +139,7 @@ def report(
 
     with _written(output):
         timelines = traces(comparison) if trace else {}
-        files = report_files(comparison, competing, judged, failures, output, list(timelines))
+        files = report_files(comparison, competing, judged, failures, output, list(timelines), title)
         for name in {CLAIMS, CHANGES} - files.keys():
             (output / name).unlink(missing_ok=True)  # of an earlier report
     _write(output, files | timelines, new)
@@ -232,6 +236,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--output", metavar="DIR", help="where to write; default: report/ in the first folder"
     )
+    parser.add_argument("--title", metavar="TEXT", help="heading of the page")
     parser.add_argument(
         "--baseline",
         metavar="KEY=VALUE,...",

@@ -10,8 +10,9 @@ from artist.report.claims.judge import Judged
 from artist.report.claims.table import claim_notes, claims_csv, claims_not_run, claims_table
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.facets import max_drawn
+from artist.report.figures.glance import drawing as pictured
 from artist.report.figures.seen import at_a_glance
-from artist.report.images import all_drawn, drawn
+from artist.report.images import all_drawn, drawn, drawn_once
 from artist.report.page.comparison_table import comparison_table
 from artist.report.page.gains_table import NOTE as GAINS_NOTE
 from artist.report.page.gains_table import gains_table
@@ -25,25 +26,27 @@ from artist.report.page.grouped_tables import (
     sizes_table,
     steps_table,
 )
-from artist.report.page.page import Glance, Section, report_page
+from artist.report.page.page import TITLE, Glance, Section, report_page
 from artist.report.words.answers import answers
 from artist.report.words.cautions import cautions
 from artist.report.words.fabrics import waiting_for_network
+from artist.report.words.first_screen import Finding, first_screen, glance_table
 from artist.report.words.job_types import job_types
 from artist.report.words.notes import (
     CAUSES,
     COST_NOTE,
+    FOOTER,
     JOB_SIZES,
     LINKS,
     MORE_COLUMNS,
     PROFILING,
     SEEN_NOTE,
+    about,
     comparison_notes,
     lead,
-    made_by,
     member_notes,
 )
-from artist.report.words.policies import LOWEST, each_policy, lowest_by
+from artist.report.words.policies import each_policy
 from artist.report.words.pools import pools
 from artist.report.words.seen import seen_answers, seen_glance, seen_note
 from artist.report.words.setting import setting
@@ -59,7 +62,6 @@ from artist.results.tables import changes_csv, comparison_csv, seeds_csv
 from artist.tables.grid import printable
 
 _MAX_LINKS = 10  # of a row
-Finding = tuple[str, str]  # question and answer
 CLAIMS, CHANGES = "claims.csv", "changes.csv"
 
 
@@ -70,6 +72,7 @@ def report_files(
     failures: Sequence[str],
     output: Path,
     traces: Sequence[str],
+    title: str | None = None,
 ) -> dict[str, bytes]:
     """Return the files of a report by name, but for the traces, which its page links to."""
     groups = comparison.groups[: max_drawn(competing)]
@@ -118,22 +121,29 @@ def report_files(
         *pools(digests),
         *job_types(comparison, competing, _interference(comparison)),
     ]
-    choice = comparison.has_choice
     findings = answers(comparison, competing, digests, careful, changes)
-    lowest = lowest_by(comparison, competing) if choice else None
-    glance, folded = None if lowest is None else Glance(*lowest, LOWEST), list[Finding]()
+    folded = list[Finding]()
     if have_seen(comparison.groups):
         cautious, folded = findings[: bool(careful)], findings[bool(careful) :]
         findings, glance, images = _of_site(comparison, competing)
-        findings, files = findings + cautious, files | images
+        findings = findings + cautious
+    else:
+        figure, images = drawn_once(pictured(comparison.groups, competing))
+        glance = Glance(*glance_table(comparison, competing), "", figure)
+    top, lines, whole = first_screen(findings)
+    policies = each_policy(comparison, competing, digests) if comparison.has_choice else []
     page = report_page(
+        title or TITLE,
         lead(comparison),
-        held + findings,
+        about(comparison),
+        top,
+        held + lines,
         glance,
         (
+            ("Findings in full", whole),
             (f"Claims that were not run: {len(absent)}", absent),
             ("Findings on completion times", folded),
-            ("Every policy in a sentence", each_policy(comparison, competing, digests) if choice else []),
+            ("Every policy in a sentence", policies),
             ("More findings", more),
             ("What was simulated and assumed", setting(comparison)),
         ),
@@ -146,9 +156,9 @@ def report_files(
             *_member_sections(comparison, digests),
         ],
         lists,
-        made_by(comparison),
+        FOOTER,
     )
-    return {"report.html": page.encode()} | files
+    return {"report.html": page.encode()} | files | images
 
 
 def _held(judged: Judged) -> list[Finding]:

@@ -12,8 +12,8 @@ from artist.report.claims.table import claim_notes, claims_csv, claims_not_run, 
 from artist.report.figures.drawing import Drawing
 from artist.report.figures.paper_bars import BarPanel, paper_drawing
 from artist.report.images import all_drawn
-from artist.report.page.page import Section, report_page
-from artist.report.words.notes import made_by
+from artist.report.page.page import TITLE, Section, report_page
+from artist.report.words.notes import FOOTER, about
 from artist.results.compare import Comparison
 from artist.tables.grid import Grid, csv_text
 
@@ -31,7 +31,10 @@ def papers_report(comparison: Comparison) -> tuple[str, Files]:
         (_title(paper.file), _summary(paper)) for paper in sorted(judged, key=lambda paper: not paper.rows)
     ]
     page = report_page(
+        TITLE,
         f"{len(evidence)} runs, held against what {len(names)} papers claim.",
+        about(comparison),
+        [],
         lines,
         None,
         [(f"{_title(paper.file)}: claims that were not run", claims_not_run(paper)) for _, paper in ran],
@@ -47,7 +50,7 @@ def papers_report(comparison: Comparison) -> tuple[str, Files]:
         [],
         [],
         [],
-        made_by(comparison),
+        FOOTER,
     )
     text = "\n".join(f"{title}: {line}" for title, line in lines)
     return text, {
@@ -85,7 +88,10 @@ def figures_report(
     ]
     drawn = all_drawn([paper_figure(*entry) for entry in ran], "")
     page = report_page(
+        TITLE,
         "Figures of papers, and our runs beside them.",
+        about(comparison),
+        [],
         [],
         None,
         [],
@@ -93,7 +99,7 @@ def figures_report(
         [figure for figure, _ in drawn],
         [],
         [],
-        made_by(comparison),
+        FOOTER,
     )
     shown = [tuple(map(_shown, row)) for row in rows if row[-1]]
     files = {"figures.html": page.encode(), "figures.csv": csv_text([_HEADS, *rows]).encode()}

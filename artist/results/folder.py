@@ -56,12 +56,15 @@ def read_run(folder: str | PathLike[str]) -> Run:
     folder = Path(folder)
     summary = _read_summary(folder / SUMMARY)
     config, written_ns = _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns
-    return Run(folder, summary, config, written_ns, *_order(folder.parent / _SWEEP))
+    policies, variants, command = _order(folder.parent / _SWEEP)
+    overrides = command or tuple(map(str, summary.get("run", {}).get("overrides") or ()))
+    command = ("artist", *["-m"] * bool(command), *overrides)
+    return Run(folder, summary, config, written_ns, policies, variants, command)
 
 
 @lru_cache(maxsize=16)
-def _order(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return policies and variants of a sweep in the order of its command, else of its experiment.
+def _order(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return policies and variants of a sweep in the order of its command or experiment, and its overrides.
 
     Parameters
     ----------
@@ -72,14 +75,16 @@ def _order(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
         config = _read_config(path)
         hydra, variants = config["hydra"], tuple(map(str, config.get("variant") or ()))
     except (InputError, LookupError, TypeError, AttributeError):
-        return (), ()
+        return (), (), ()
+    overrides: tuple[str, ...] = ()
     try:
-        overrides = [text.partition("=") for text in hydra["overrides"]["task"]]
-        values = {name.lstrip("+"): value for name, _, value in overrides}
+        overrides = tuple(map(str, hydra["overrides"]["task"]))
+        pairs = [text.partition("=") for text in overrides]
+        values = {name.lstrip("+"): value for name, _, value in pairs}
         text = values.get("policy") or hydra["sweeper"]["params"]["policy"]
     except (InputError, LookupError, TypeError, AttributeError):
-        return (), variants
-    return tuple(re.findall(r"[^\s,'\"()]+", str(text))), variants
+        return (), variants, overrides
+    return tuple(re.findall(r"[^\s,'\"()]+", str(text))), variants, overrides
 
 
 def _read_summary(path: Path) -> dict[str, Any]:

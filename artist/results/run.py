@@ -79,6 +79,8 @@ class Run(Frames):
         Those of its sweep, in the order given; empty without a sweep.
     variants
         Those of its sweep's `variant`, in the order given.
+    command
+        Words of the command that made it, or its sweep; empty if unknown.
     """
 
     folder: Path
@@ -87,6 +89,7 @@ class Run(Frames):
     written_ns: int = 0
     policies: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
 
     def _shown(self) -> tuple[str, Grid]:
         title = f"run of {self.summary['policy']}, seed {self.summary['seed']}: {self.folder}"

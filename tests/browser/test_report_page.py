@@ -88,7 +88,7 @@ def test_a_phone_gets_the_narrow_figures(visit: Callable[..., Visit], page: Path
     """The image that is shown at 390 px is drawn for that width: 4.2 in are 403 px, 9 in are 864."""
     script = """
     addEventListener('load', () => say(
-        Array.from(document.querySelectorAll('figure img')).find((image) => image.offsetWidth).naturalWidth));
+        [...document.querySelectorAll('.figures img')].find((image) => image.offsetWidth).naturalWidth));
     """
     assert [visit(page, "", script, width).said for width in WIDTHS] == [864, 403]
 
@@ -114,7 +114,7 @@ def test_an_operator_finds_both_answers_on_the_first_screen(
 ) -> None:
     """Can I believe it, and what if 10 machines more; at a desk with the picture and the table of waits."""
     script = """
-    addEventListener('load', () => say(['.findings', 'figure', '.glance'].map((name) => {
+    addEventListener('load', () => say(['.answer', 'figure', '.glance'].map((name) => {
         const part = document.querySelector(name);
         return [part.getBoundingClientRect().bottom, part.innerText];
     })));
@@ -131,7 +131,7 @@ def test_an_operator_finds_both_answers_on_the_first_screen(
 def test_paper_gets_everything(
     run_browser: Callable[..., subprocess.CompletedProcess[str]], site_page: Path, tmp_path: Path
 ) -> None:
-    """A4, details open, tables no wider than the paper, figures for a desk: fewer pages than figures."""
+    """A4, details open, tables no wider than the paper, figures in two columns: fewer pages than figures."""
     paper = tmp_path / "page.pdf"
     run_browser(site_page.as_uri(), f"--print-to-pdf={paper}", "--no-pdf-header-footer")
     data = paper.read_bytes()

@@ -26,6 +26,7 @@ from artist.report.figures.drawing import Drawing
 from artist.results.compare import Comparison
 from artist.results.digest import Digest
 from artist.results.scenarios import Contest
+from artist.results.seen import have_seen
 
 
 def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest) -> list[Drawing]:
@@ -42,6 +43,7 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
         If the events or the jobs of a run are damaged.
     """
     recorded = any(BLOCKING in digest.gauges for digest in digests)
+    held = len(have_seen([digest.group for digest in digests])) == len(digests)  # drawn beside the site's
     return [
         *seen.drawings(digests),
         *metrics_along.drawings(digests, comparison, contest),
@@ -53,9 +55,9 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
         *failures.drawings(digests, contest),
         *job_by_job.drawings(digests, contest),
         *job_types.drawings(digests, contest),
-        over_time.drawing(digests, "queue_length", contest),
+        *([] if held else [over_time.drawing(digests, "queue_length", contest)]),
         *([over_time.drawing(digests, BLOCKING, contest)] if recorded else []),
-        over_time.drawing(digests, "busy_gpus", contest),
+        *([] if held else [over_time.drawing(digests, "busy_gpus", contest)]),
         *pools.drawings(digests, contest),
         *resources.drawings(digests, contest),
         over_time.drawing(digests, "unfinished_jobs", contest),

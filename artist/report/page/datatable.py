@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from html import escape
 
 MINUS = "\u2212"
+_MAX_SLIM, _MIN_LONG = 9, 16  # columns and rows of a table that is printed in two columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,13 @@ def html_table(table: DataTable) -> str:
         cells = "".join(_cell(i, *pair) for i, pair in enumerate(zip(table.columns, row, strict=True)))
         rows.append(f'<tr{new} data-text="{escape(text)}">{cells}</tr>')
     more = any(column.more for column in table.columns)
+    slim = " slim" * (len(table.columns) <= _MAX_SLIM and len(table.rows) >= _MIN_LONG)
     box = '<label><input type="checkbox"> all columns</label>' if more else ""
     return (
         f'<div class="tools" data-for="{table.name}" hidden><input type="search" '
         f'placeholder="filter rows: type words" aria-label="filter rows of the table">{box}'
         f'<span class="count" aria-live="polite"></span></div>'
-        f'<div class="wide"><table class="data" id="{table.name}"><thead><tr>{heads}</tr></thead>'
+        f'<div class="wide{slim}"><table class="data" id="{table.name}"><thead><tr>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 

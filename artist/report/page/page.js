@@ -100,7 +100,8 @@
     folded.forEach((part) => { part.open = starts; });
     document.body.classList.toggle("printed", starts);
     document.querySelectorAll("table").forEach((table) => {
-      table.style.fontSize = starts ? `${Math.min(0.82, 0.82 * 0.97 * PAPER_PX / table.offsetWidth)}rem` : "";
+      const room = table.closest(".slim, .beside") ? PAPER_PX / 2 - 12 : PAPER_PX;
+      table.style.fontSize = starts ? `${Math.min(0.72, 0.82 * 0.97 * room / table.offsetWidth)}rem` : "";
     });
   }
   window.addEventListener("beforeprint", () => print(true));

@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 from artist.report.page.datatable import DataTable, html_table
 
+TITLE = "artist-sim report"
+_TALL = 1.7  # height / width
 Entry = tuple[str, str]  # a text, and the relative path of a folder or file to open; may be empty
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -17,12 +19,12 @@ _PAGE = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
-<title>artist-sim report</title>
+<title>{title}</title>
 <style>
 {css}</style>
 </head>
 <body>
-<h1>artist-sim report</h1>
+<h1>{title}</h1>
 {body}
 <script>
 {script}</script>
@@ -78,8 +80,11 @@ class Section:
 
 
 def report_page(
+    title: str,
     lead: str,
+    about: Sequence[tuple[str, str]],
     answers: Sequence[tuple[str, str]],
+    lines: Sequence[tuple[str, str]],
     glance: Glance | None,
     more: Sequence[tuple[str, Sequence[tuple[str, str]]]],
     tables: Sequence[Section],
@@ -92,12 +97,16 @@ def report_page(
 
     Parameters
     ----------
+    title
+        Heading.
     lead
         The subject of the comparison, in a sentence.
-    answers
-        Questions and answers.
+    about
+        Topics and texts on the origin of the runs.
+    answers, lines
+        The main questions and their answers; further ones, below picture and table.
     glance
-        Picture and small table below them, on the first screen.
+        Picture and small table.
     more
         Heading, topics and sentences of folded parts.
     tables, sections
@@ -111,9 +120,11 @@ def report_page(
     links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title in places)
     parts = [
         f'<p class="lead">{escape(lead)}</p>',
-        f'<section class="findings" id="findings" aria-label="findings">{_findings(answers)}</section>'
-        * bool(answers),
+        f'<div class="about">{_findings(about)}</div>' * bool(about),
+        f'<section class="answer" id="answer">{_findings(answers)}</section>' * bool(answers),
         "" if glance is None else _glance(glance),
+        f'<section class="findings" id="findings" aria-label="findings">{_findings(lines)}</section>'
+        * bool(lines),
         *(
             f"<details><summary>{escape(title)}</summary>{_findings(findings)}</details>"
             for title, findings in more
@@ -121,12 +132,13 @@ def report_page(
         ),
         f"<nav>{links}</nav>",
         *map(_section, tables),
-        *map(_figure, figures),
+        f'<div class="figures">{"".join(map(_figure, figures))}</div>',
         *map(_section, sections),
         *(_list(title, entries) for title, entries in lists if entries),
         f"<footer>{escape(footer)}</footer>",
     ]
-    return _PAGE.format(css=asset("page.css"), script=asset("page.js"), body="\n".join(parts))
+    css, script = asset("page.css"), asset("page.js")
+    return _PAGE.format(title=escape(title), css=css, script=script, body="\n".join(parts))
 
 
 def asset(name: str) -> str:
@@ -154,7 +166,9 @@ def _glance(glance: Glance) -> str:
     body = "".join(f"<tr>{cell}</tr>" for cell in cells)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     picture = "" if glance.figure is None else _image(glance.figure)
-    return f'{picture}<div class="glance">{table}</div><p class="note">{escape(glance.note)}</p>'
+    beside = " beside" * (glance.figure is not None and glance.figure.wide == glance.figure.narrow)
+    note = f'<p class="note">{escape(glance.note)}</p>' * bool(glance.note)
+    return f'<div class="glance{beside}">{picture}<div class="small">{table}{note}</div></div>'
 
 
 def _formatted(text: str) -> str:
@@ -170,7 +184,17 @@ def _section(section: Section) -> str:
 
 
 def _figure(figure: PageFigure) -> str:
-    return f'<h2 id="{escape(figure.name)}">{escape(figure.title)}</h2>{_image(figure)}'
+    head = f'<h2 id="{escape(figure.name)}">{escape(figure.title)}</h2>'
+    return f'<section class="figure{" tall" * _is_tall(figure.narrow)}">{head}{_image(figure)}</section>'
+
+
+def _is_tall(svg: bytes) -> bool:
+    """Return whether an SVG is too tall for half a sheet of paper."""
+    size = re.search(rb'width="([\d.]+)pt" height="([\d.]+)pt"|height="([\d.]+)pt".*?width="([\d.]+)pt"', svg)
+    if size is None:
+        return False
+    width, height = (size[1], size[2]) if size[1] else (size[4], size[3])
+    return float(height) > _TALL * float(width)
 
 
 def _image(figure: PageFigure) -> str:
@@ -179,9 +203,12 @@ def _image(figure: PageFigure) -> str:
         f"data:image/svg+xml;base64,{b64encode(svg).decode()}" for svg in (figure.wide, figure.narrow)
     )
     name = escape(figure.name)
+    alt = f'alt="{escape(figure.title)}"'
+    images = f'<img class="desk" {alt} src="{wide}"><img class="phone" {alt} src="{narrow}">'
+    if wide == narrow:
+        images = f'<img {alt} src="{wide}">'
     return (
-        f'<figure><img class="desk" alt="{escape(figure.title)}" src="{wide}">'
-        f'<img class="phone" alt="{escape(figure.title)}" src="{narrow}">'
+        f"<figure>{images}"
         f'<figcaption>{escape(figure.caption)} <span class="files"><a href="{name}.png">PNG</a> '
         f'<a href="{name}.svg">SVG</a></span></figcaption></figure>'
     )

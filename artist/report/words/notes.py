@@ -1,5 +1,8 @@
 """Sentences around the tables of a report: the subject of the comparison, and notes on reading it. Pure."""
 
+import shlex
+from datetime import UTC, datetime
+
 from artist.report.words.gpus import machine_types
 from artist.report.words.setting import joined
 from artist.results.compare import CODE, Comparison, along_note, idle_seeds
@@ -94,6 +97,8 @@ COST_NOTE = (
 )
 _MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
 _MAX_VALUES, _MAX_CHARS = 8, 90
+_MAX_COMMANDS = 3
+_CLUSTER = ("topology", "machines", "GPUs")  # parts of its sentences
 _MEMBERS = (
     "The {count} with most GPU time over all rows, in every row. JCT and queue are over their finished jobs."
 )
@@ -134,13 +139,32 @@ def _subject(comparison: Comparison) -> str:
     return f": {'; '.join(varied)}. {_JCT}"
 
 
-def made_by(comparison: Comparison) -> str:
-    """Return the last line of the page."""
-    runs = [run.summary.get("run", {}) for group in comparison.groups for run in group.runs]
-    versions = sorted({str(run["version"]) for run in runs if run.get("version")})
-    return (
-        f"artist-sim {', '.join(versions[:3])}. This page needs no network and may be moved with its folder."
+FOOTER = "This page needs no network and may be moved with its folder."
+
+
+def about(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return trace, cluster, command, date and version of the runs, each with its topic."""
+    runs = [run for group in comparison.groups for run in group.runs]
+    versions = sorted(
+        {str(version) for run in runs if (version := run.summary.get("run", {}).get("version"))}
     )
+    settings = [run.summary.get("setting", {}) for run in runs]
+    trace = joined(of.get("Workload", {}).get("source", "") for of in settings)
+    cluster = [joined(of.get("Cluster", {}).get(part, "") for of in settings) for part in _CLUSTER]
+    commands = list(dict.fromkeys(shlex.join(run.command) for run in runs if len(run.command) > 1))
+    more = f" and {len(commands) - _MAX_COMMANDS} more" * (len(commands) > _MAX_COMMANDS)
+    dates = sorted(
+        {datetime.fromtimestamp(run.written_ns / 1e9, UTC).date() for run in runs if run.written_ns}
+    )
+    on_dates = " to ".join(dict.fromkeys(f"{date:%-d %B %Y}" for date in (*dates[:1], *dates[-1:])))
+    program = f"artist-sim {', '.join(versions[:_MAX_COMMANDS])}" if versions else "artist-sim"
+    topics = (
+        ("Trace", trace),
+        ("Cluster", ", ".join(filter(None, cluster))),
+        ("Made", f"by {program}" + f" on {on_dates}" * bool(on_dates)),
+        ("Command", "; ".join(f"`{command}`" for command in commands[:_MAX_COMMANDS]) + more),
+    )
+    return [(topic, text) for topic, text in topics if text]
 
 
 def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:

@@ -24,11 +24,6 @@ _BY = {
     "makespan": BY_NAME["makespan_s"],
 }
 _TOLD = ("mean JCT", "95th percentile of JCT", "99th percentile of JCT", "makespan")
-Lowest = tuple[tuple[str, ...], list[tuple[str, ...]]]  # headings, rows
-LOWEST = (
-    "What is lowest, or within 1 % of it. 95th percentile: 95 % of the jobs need no longer; queueing: "
-    "waiting for GPUs; makespan: from the first submission to the last finish."
-)
 
 
 def which(
@@ -68,21 +63,6 @@ def _apart(even: Sequence[Verdict]) -> str:
     if apart > even[0].limit:
         return "less than 1 s apart"
     return f"at most {at_most(apart)} apart" + ", too little to tell from one seed" * (apart > LEVEL)
-
-
-def lowest_by(comparison: Comparison, contest: Contest) -> Lowest | None:
-    """Return a table of the lowest policies, by scenario and metric; None if none competes."""
-    by_title = {title: verdicts(comparison, contest, metric) for title, metric in _BY.items()}
-    rows = []
-    for scenario in contest.scenarios:
-        of_scenario = [
-            next((verdict for verdict in of if verdict.scenario is scenario), None)
-            for of in by_title.values()
-        ]
-        if any(of_scenario):
-            cells = ["-" if verdict is None else _cell(verdict, contest) for verdict in of_scenario]
-            rows.append((scenario.name or "all runs", *cells))
-    return (("lowest by", *by_title), rows) if rows else None
 
 
 def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Digest]) -> list[tuple[str, str]]:
@@ -197,12 +177,6 @@ def _rest(verdict: Verdict) -> list[int]:
 
 def _leaders(verdict: Verdict) -> list[int]:
     return [verdict.best, *(row for row in verdict.level if row != verdict.best)]
-
-
-def _cell(verdict: Verdict, contest: Contest) -> str:
-    names = listed(few([contest.contenders[row] for row in _leaders(verdict)]))
-    value = duration(verdict.of(verdict.best).mean or 0.0)
-    return f"{'all alike' if len(verdict.level) == len(verdict.estimates) else names} ({value})"
 
 
 def _standing(title: str, ranked: Sequence[Verdict], rows: Sequence[int]) -> str | None:

@@ -13,7 +13,7 @@ from artist.report.page.comparison_table import comparison_table
 from artist.report.words.answers import answers
 from artist.report.words.cautions import cautions
 from artist.report.words.notes import comparison_notes, lead
-from artist.report.words.policies import each_policy, lowest_by
+from artist.report.words.policies import each_policy
 from artist.results.compare import Comparison, compare
 from artist.results.digest import Digest, digest
 from artist.results.drift import Drift
@@ -95,11 +95,7 @@ def test_reasons_and_the_lowest_leave_it_out(made: Made) -> None:
         "shorter than under las: practically all of it because jobs compute for less time (on other GPUs, or "
         "more of them)."
     )
-    table = lowest_by(comparison, competing)
-    assert table is not None
-    heads, (row,) = table
-    assert row[heads.index("99th percentile of JCT")] == "las and srtf (21.3 s)"
-    assert "fifo" not in "".join([*said.values(), *row])
+    assert "fifo" not in "".join(said.values())
     assert dict(each_policy(comparison, competing, rows))["fifo"].startswith("unfinished jobs: not compared")
 
 
@@ -247,9 +243,6 @@ def test_a_row_that_lacks_seeds_is_not_chosen(made: Made) -> None:
     assert dict(each_policy(comparison, competing, digests(comparison)))["las"].startswith(
         "seeds or jobs missing: not compared"
     )
-    table = lowest_by(comparison, competing)
-    assert table is not None
-    assert "las" not in " ".join(table[1][0])
     las = next(row for row, group in enumerate(comparison.groups) if group.label == "las")
     page = comparison_table(comparison, competing)
     assert not any(cell.best for cell in page.rows[las])
