@@ -255,6 +255,7 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
         table,
         programs.step_s,
     )
+    programs.check(jobs)
     del table
     release()  # the tables: a fifth of the memory of a million jobs
     if config.performance.measured_with == "request":
@@ -279,11 +280,8 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
         policy = Partitions(lambda: part(config.policy, "policy", ("decide",)), by, quotas)
     log_notes(policy, cluster, jobs)
     stop = _stop(config, len(jobs))
-    warn_of_memory(
-        jobs,
-        profiles,
-        [topology.machine_types[name] for name in dict.fromkeys(m.type for m in cluster.machines)],
-    )
+    types = dict.fromkeys(machine.type for machine in cluster.machines)
+    warn_of_memory(jobs, profiles, [topology.machine_types[name] for name in types])
     contention = build_contention(config.performance, network, topology.fabric, system, cluster)
     performance = build_performance(
         config.performance, network, topology.fabric, system, profiles, compute, stall, contention

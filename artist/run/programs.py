@@ -1,9 +1,11 @@
 """Language models with a plan in a run: their profiles, and refusals before its clock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
-from artist.core.cluster import Cluster
+from artist.core.cluster import Cluster, Machine
+from artist.core.compact_jobs import field_of
+from artist.core.job import JobSpec
 from artist.errors import InputError
 from artist.units import NS_PER_S
 from netmodels.api import NetworkModel, Profile, SystemSettings, Topology, get_profile, shape_of
@@ -36,7 +38,7 @@ class Programs:
         system: SystemSettings,
         contention: str,
     ) -> None:
-        self._cluster, self._topology = cluster, topology
+        self._usual, self._cluster, self._topology = usual, cluster, topology
         self._network, self._system, self._contention = network, system, contention
         self.profile = cache(lambda name: self._profile(name, usual))
         self.shipped = cache(lambda name: self._profile(name, get_profile))
@@ -50,7 +52,9 @@ class Programs:
 
             model, _, plan = name.partition(" ")
             if not is_architecture(model):
-                raise
+                if usual is not get_profile or self._usual is get_profile:
+                    raise
+                return self.profile(name)  # measured layers, or traces, of a model that is not shipped
             machine = self._cluster.default_machine
             assert machine is not None, "a job with GPUs was admitted"
             return language_profile(model, Plan.parse(plan), machine.gpu_type, machine.speed)
@@ -89,10 +93,36 @@ class Programs:
         assert machine is not None, "the table's jobs have GPUs"
         if profile.program is None:
             return profile.compute_ns / machine.speed / NS_PER_S
+        self._check(profile, gpus, machine)
+        return profile.program.free_ns(gpus, 1 / machine.speed) / NS_PER_S
+
+    def check(self, jobs: Sequence[JobSpec]) -> None:
+        """Refuse jobs that their model's program cannot be, such as a trace of other GPUs.
+
+        Raises
+        ------
+        InputError
+            With the model.
+        """
+        machine = self._cluster.default_machine
+        pairs = zip(field_of(jobs, "model"), field_of(jobs, "demand"), strict=True)
+        for model, demand in dict.fromkeys(pairs):
+            profile = self.profile(model) if model and demand.gpus and machine else None
+            if profile is None or profile.program is None or machine is None:
+                continue
+            try:
+                for size in dict.fromkeys((demand.gpus, demand.min_gpus, demand.max_gpus)):
+                    profile.program.check(size or demand.gpus)
+                self._check(profile, demand.gpus, machine)
+            except InputError as error:
+                where = f"jobs of model {model}, {error.where}"
+                raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
+
+    def _check(self, profile: Profile, gpus: int, machine: Machine) -> None:
+        """Refuse a program that the network does not price."""
         if self._contention != "none" and self._system.collectives != "nccl":
             what, fits = "only NCCL's collectives of plans share links", "performance.contention=none"
-            raise InputError(what, where="plan", found=name, allowed=fits)
+            raise InputError(what, where="plan", found=profile.name, allowed=fits)
         whole, rest = divmod(gpus, machine.gpus)
         shape = shape_of((0, machine.type, count) for count in (*[machine.gpus] * whole, rest))
-        self._network.iteration(profile, shape, self._topology.fabric, self._system)  # refuses what it lacks
-        return profile.program.free_ns(gpus, 1 / machine.speed) / NS_PER_S
+        self._network.iteration(profile, shape, self._topology.fabric, self._system)

@@ -17,13 +17,19 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorP
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
+from netmodels.collectives.algorithms import Collective
 from netmodels.collectives.rank_program import Node, RankProgram
 from netmodels.collectives.timeline import issues_of
 from netmodels.profiles.layers import Profile
 
 _VERSION = "0.0.4"
-_COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = 4, 5, 6, 7  # NodeType
-_TYPES = {"all_reduce": 0, "all_gather": 2, "all_to_all": 6, "reduce_scatter": 7}  # CollectiveCommType
+COMPUTE, SEND, RECEIVE, COLLECTIVE = 4, 5, 6, 7  # NodeType
+TYPES: dict[Collective, int] = {
+    "all_reduce": 0,
+    "all_gather": 2,
+    "all_to_all": 6,
+    "reduce_scatter": 7,
+}  # CollectiveCommType
 
 _F = FieldDescriptorProto
 _ONE, _MANY = _F.LABEL_OPTIONAL, _F.LABEL_REPEATED
@@ -32,7 +38,9 @@ _SCHEMA: dict[str, tuple[tuple[str, int, int, int, str], ...]] = {
     "BoolList": (("values", 1, _F.TYPE_BOOL, _MANY, ""),),
     "AttributeProto": (
         ("name", 1, _F.TYPE_STRING, _ONE, ""),
+        ("int32_val", 7, _F.TYPE_INT32, _ONE, ""),
         ("int64_val", 9, _F.TYPE_INT64, _ONE, ""),
+        ("uint32_val", 11, _F.TYPE_UINT32, _ONE, ""),
         ("uint64_val", 13, _F.TYPE_UINT64, _ONE, ""),
         ("bool_val", 27, _F.TYPE_BOOL, _ONE, ""),
         ("bool_list", 28, _F.TYPE_MESSAGE, _ONE, ".chakra.BoolList"),
@@ -42,7 +50,9 @@ _SCHEMA: dict[str, tuple[tuple[str, int, int, int, str], ...]] = {
         ("id", 1, _F.TYPE_UINT64, _ONE, ""),
         ("name", 2, _F.TYPE_STRING, _ONE, ""),
         ("type", 3, _F.TYPE_INT32, _ONE, ""),
+        ("ctrl_deps", 4, _F.TYPE_UINT64, _MANY, ""),
         ("data_deps", 5, _F.TYPE_UINT64, _MANY, ""),
+        ("duration_micros", 7, _F.TYPE_UINT64, _ONE, ""),
         ("attr", 10, _F.TYPE_MESSAGE, _MANY, ".chakra.AttributeProto"),
     ),
 }
@@ -89,8 +99,8 @@ def iteration_trace(profile: Profile, dimensions: int) -> bytes:
     for issued, size in zip(issues.issued_ns.tolist(), sizes, strict=True):
         if issued > now:
             last, now = _add_compute(nodes, issued - now, last), issued
-        node = _node(nodes, f"all_reduce_{len(nodes)}", _COLLECTIVE, last)
-        _attribute(node, "comm_type", int64_val=_TYPES["all_reduce"])
+        node = _node(nodes, f"all_reduce_{len(nodes)}", COLLECTIVE, last)
+        _attribute(node, "comm_type", int64_val=TYPES["all_reduce"])
         _attribute(node, "comm_size", int64_val=size)
         involved = message("BoolList")(values=[True] * dimensions)
         _attribute(node, "involved_dim", bool_list=involved)
@@ -114,17 +124,18 @@ def rank_traces(program: RankProgram) -> list[bytes]:
 
 
 def _described(node: Node) -> bytes:
-    types = {"compute": _COMPUTE, "send": _SEND, "receive": _RECEIVE}
-    record = message("Node")(name=node.kind, type=types.get(node.kind, _COLLECTIVE))
+    types = {"compute": COMPUTE, "send": SEND, "receive": RECEIVE}
+    record = message("Node")(name=node.kind, type=types.get(node.kind, COLLECTIVE))
     _attribute(record, "is_cpu_op", bool_val=False)
     if node.kind == "compute":
         _attribute(record, "num_ops", int64_val=1000 * node.ns + 500)
         _attribute(record, "tensor_size", uint64_val=1)
         return bytes(record.SerializeToString())
     _attribute(record, "comm_size", int64_val=node.size_bytes)
-    if node.kind in _TYPES:
-        _attribute(record, "comm_type", int64_val=_TYPES[node.kind])
-        _attribute(record, "pg_name", string_val=str(node.group))
+    if node.kind in TYPES:
+        _attribute(record, "comm_type", int64_val=TYPES[node.kind])
+        if node.group:  # else all ranks
+            _attribute(record, "pg_name", string_val=str(node.group))
     else:
         _attribute(record, "comm_dst" if node.kind == "send" else "comm_src", int64_val=node.peer)
         _attribute(record, "comm_tag", int64_val=node.tag)
@@ -138,7 +149,7 @@ def _trace(nodes: Iterable[bytes]) -> bytes:
 
 def _add_compute(nodes: list[Any], time_ns: int, after: int) -> int:
     """Append a compute node and return its id."""
-    node = _node(nodes, f"compute_{len(nodes)}", _COMPUTE, after)
+    node = _node(nodes, f"compute_{len(nodes)}", COMPUTE, after)
     _attribute(node, "num_ops", int64_val=1000 * time_ns + 500)
     _attribute(node, "tensor_size", uint64_val=1)
     return len(nodes)

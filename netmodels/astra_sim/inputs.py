@@ -148,7 +148,7 @@ def analytical_files(profile: Profile, levels: Sequence[Level], system: SystemSe
 def program_files(program: RankProgram, levels: Sequence[Level], system: SystemSettings) -> dict[str, bytes]:
     """Return the files of a rank program for an analytical back end, by name."""
     traces = {f"iteration.{rank}.et": trace for rank, trace in enumerate(rank_traces(program))}
-    groups = {str(number): list(members) for number, members in program.groups.items()}
+    groups = {str(number): list(members) for number, members in program.groups.items() if number}
     return traces | {"groups.json": json.dumps(groups).encode(), **_settings(levels, system)}
 
 

@@ -60,6 +60,9 @@ class CalibratedModel(_Part):
         Source of the measurement.
     layers
         Measured layers instead of the shipped ones, first to last; the model need not be a shipped one.
+    chakra, groups
+        Chakra traces of the model's ranks instead of layers, and the file of their communicator groups; paths
+        from the folder of the file (`netmodels.astra_sim.traces`).
     """
 
     compute_scale: Annotated[float, Field(strict=True, ge=1e-9, le=1e9)] = 1.0
@@ -72,6 +75,8 @@ class CalibratedModel(_Part):
     machine_type: StrictStr | None = None
     source: StrictStr = ""
     layers: Annotated[tuple[CalibratedLayer, ...], Field(min_length=1)] | None = None
+    chakra: StrictStr | None = None
+    groups: StrictStr | None = None
 
 
 class CalibratedFile(_Part):
@@ -171,7 +176,16 @@ def read_calibrated(path: Path) -> CalibratedProfiles:
 
 
 def _profile(name: str, model: CalibratedModel, path: Path) -> Profile:
-    """Return the profile that a model begins with: the shipped one, or its measured layers."""
+    """Return the profile that a model begins with: the shipped one, its measured layers, or its traces."""
+    if model.chakra is not None or model.groups is not None:
+        from netmodels.astra_sim.traces import trace_profile  # most runs do without
+
+        if model.chakra is None or model.layers is not None:
+            what, where = "groups without traces", f"{path}, models.{name}"
+            what = what if model.chakra is None else "layers beside traces"
+            raise InputError(what, where=where, found=model.chakra, allowed="chakra and groups, or layers")
+        groups = None if model.groups is None else path.parent / model.groups
+        return trace_profile(name, path.parent / model.chakra, groups, model.source)
     try:
         profile = get_profile(name)
     except InputError as error:

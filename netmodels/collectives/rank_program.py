@@ -77,7 +77,10 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankProgram:
-    """Nodes of every rank, and the members of groups in the order of their rings, by number from 1."""
+    """Nodes of every rank, and the members of groups in the order of their rings, by number.
+
+    Group 0 is of all ranks; others are numbered from 1.
+    """
 
     ranks: tuple[tuple[Node, ...], ...]
     groups: Mapping[int, tuple[int, ...]]
@@ -158,7 +161,9 @@ class RankNetwork:
             return self._ring(collective, size, members, starts, whole=len(members) == ranks)
         now = dict(zip(members, starts, strict=True))
         for place, part in parts_of(collective, len(self.levels), self._system):
-            for ring in self._along(place):
+            back = collective == "all_reduce" and part == "all_gather"  # these rings turn the other way
+            for along in self._along(place):
+                ring = along[::-1] if back else along
                 now.update(
                     zip(ring, self._ring(part, size, ring, [now[m] for m in ring], whole=True), strict=True)
                 )
@@ -204,6 +209,20 @@ class RankNetwork:
         return [first + end for end in relative]
 
 
+class FreeNetwork:
+    """A network without times: a collective ends with its latest member's start."""
+
+    def send_ns(self, source: int, target: int, size_bytes: int) -> int:
+        """Return 0."""
+        return 0
+
+    def ends(
+        self, collective: Collective, size_bytes: int, members: tuple[int, ...], starts: Sequence[int]
+    ) -> list[int]:
+        """Return the latest start for all members."""
+        return [max(starts)] * len(members)
+
+
 @lru_cache(maxsize=65_536)
 def _ring_ends(
     steps: int, adds: int, delays: tuple[int, int], hops: tuple[int, ...], starts: tuple[int, ...]
@@ -230,7 +249,7 @@ def _addresses(shape: Shape, levels: Sequence[tuple[str, int]]) -> Iterable[tupl
                 yield tuple(address)
 
 
-def rank_times(program: RankProgram, network: RankNetwork) -> tuple[RankTime, ...]:
+def rank_times(program: RankProgram, network: RankNetwork | FreeNetwork) -> tuple[RankTime, ...]:
     """Return the times of all ranks, node by node.
 
     Raises
@@ -290,7 +309,7 @@ def check_rings(system: SystemSettings) -> None:
 class _Execution:
     """Execution of a program: nodes that are ready, in flight, and ended."""
 
-    def __init__(self, program: RankProgram, network: RankNetwork) -> None:
+    def __init__(self, program: RankProgram, network: RankNetwork | FreeNetwork) -> None:
         self._program, self._network = program, network
         count = len(program.ranks)
         self._nodes = [{node.number: node for node in nodes} for nodes in program.ranks]

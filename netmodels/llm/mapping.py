@@ -85,12 +85,12 @@ def _pieces(machines: Ints, racks: Ints, *, exchange: bool) -> tuple[Pieces, ...
     if exchange:
         kinds[1] += in_rack.max(axis=1) / 2**20  # of an all-to-all, the GPUs of a rack count, too
     pieces: list[Pieces] = []
-    least_share: dict[float, float] = {}
+    narrowest: dict[float, float] = {}
     alike = (_WEIGHTS @ kinds).tolist()
     for group in np.lexsort((rack_share, machine_share)).tolist():
         of_machine, of_rack = float(machine_share[group]), float(rack_share[group])
-        if of_rack < least_share.get(alike[group], 2.0):  # of those before, no share of a machine is larger
-            least_share[alike[group]] = of_rack
+        if of_rack < narrowest.get(alike[group], 2.0):  # of those before, no share of a machine is larger
+            narrowest[alike[group]] = of_rack
             pieces.append(Pieces(_place(machines[group], racks), of_machine, of_rack))
     return tuple(pieces)
 

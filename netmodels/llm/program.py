@@ -22,10 +22,10 @@ from netmodels.fabric.shape import TIERS, Shape, gpus, shape_of
 from netmodels.inputs.errors import InputError
 from netmodels.llm.architecture import Architecture, architecture_record, get_architecture
 from netmodels.llm.communication import Priced, priced
-from netmodels.llm.compute import Gpu, gpu_of
+from netmodels.llm.compute import Gpu, Times, gpu_of
 from netmodels.llm.mapping import RankMapping, seats
 from netmodels.llm.plan import Plan, Role, plan_record
-from netmodels.llm.ranks import rank_program
+from netmodels.llm.ranks import rank_program, times_on
 from netmodels.llm.step import Step, free_ns, step_of, total_ns
 from netmodels.llm.traffic import traffic_of
 from netmodels.llm.work import activation_bytes, state_bytes
@@ -60,6 +60,10 @@ class Program:
         figures = [architecture_record(self.architecture), plan_record(self.plan)]
         return [*figures, self.gpu_type, self.speed, self.mapping]
 
+    def check(self, gpus: int) -> None:
+        """Raise InputError for a number of GPUs that the plan does not divide."""
+        self.plan.check(self.architecture, gpus)
+
     def free_ns(self, gpus: int, factor: float = 1.0) -> float:
         """Return the time of a step on a free network, with compute times multiplied by `factor`."""
         return free_ns(self.architecture, self.plan, gpus, self._gpu(factor))
@@ -84,12 +88,16 @@ class Program:
         machine, _ = seats(self.plan, self.mapping, shape)
         held = np.empty(len(machine), dtype=np.int64)
         held[np.argsort(machine, kind="stable")] = np.arange(len(machine))
-        return rank_program(self.architecture, self.plan, held, self._gpu(factor), network.in_ring)
+        times = self._times(len(held), factor)
+        return rank_program(self.architecture, self.plan, held, times, network.in_ring)
+
+    def _times(self, gpus: int, factor: float) -> Times:
+        return times_on(self.architecture, self.plan, gpus, self._gpu(factor))
 
     def _types(self, shape: Shape) -> list[str]:
         """Return the machine types of a placement that the plan divides."""
         plan = self.plan
-        plan.check(self.architecture, gpus(shape))
+        self.check(gpus(shape))
         types = sorted({name for rack in shape for name, _ in rack})
         if len(types) > 1 and plan.replica > 1:
             what = "GPUs of several types divide one model"

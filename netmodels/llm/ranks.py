@@ -7,11 +7,13 @@ from the stage before (after) it. In a pass, layer by layer:
                ep and etp. The last stage ends with a third of the output's compute
     backward   likewise, with the other two thirds first; with full recomputation the forward collectives,
                too
-    fsdp       gathers of a layer's weights before it, the scatter of its gradients after its backward pass
+    weights    a layer's are gathered beside the layer before it: of fsdp in each pass, of zero1 in the first
+    gradients  a layer's are reduced or scattered beside the next one: of fsdp in each backward pass, else in
+               the last. The update waits for all of them
 
-and, after all passes, the other gradients, the update, and the gathers of its weights. Unlike in
-`netmodels.llm.step` nothing hides the exchanges of experts, and only compute straggles. A count per layer
-that is not whole (models with experts in some of the layers) is that of all layers together.
+Unlike in `netmodels.llm.step` nothing hides the exchanges of experts, a rank has one collective at a time,
+and only compute straggles. A count per layer that is not whole (models with experts in some of the layers) is
+that of all layers together.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,14 +29,12 @@ from netmodels.llm.compute import Gpu, Times, times_of
 from netmodels.llm.plan import Plan, Role
 from netmodels.llm.work import held_by, work_of
 
-_STATE: tuple[Role, ...] = ("dp", "edp")
-
 
 def rank_program(
     architecture: Architecture,
     plan: Plan,
     gpus: Ints,
-    gpu: Gpu,
+    times: Times,
     in_ring: Callable[[Iterable[int]], tuple[int, ...]],
 ) -> RankProgram:
     """Return the programs of the GPUs of a placement.
@@ -45,8 +45,8 @@ def rank_program(
         The model, and how it is divided.
     gpus
         Number of each rank's GPU on the placement, machine after machine, shape (ranks,).
-    gpu
-        Speeds.
+    times
+        Compute times.
     in_ring
         Order of a group's members in its ring.
     """
@@ -62,10 +62,6 @@ def rank_program(
                 members[number] = ring
                 for member in group:
                     groups[member][role] = number
-    work, held, sizes = work_of(architecture, plan), held_by(architecture, plan), plan.members(count)
-    shards = (sizes["dp"], sizes["edp"]) if plan.sharding != "none" else (1, 1)
-    slower = 1 + gpu.fitted.straggling * log2(max(1.0, count / 8))
-    times = Times(*(slower * time for time in times_of(work, held, plan, gpu, shards)))
     messages = messages_of(architecture, plan, count)
     stages = [_Stage(architecture, plan, count, times, messages, stage).nodes() for stage in range(plan.pp)]
     programs: list[tuple[Node, ...]] = [()] * count
@@ -73,6 +69,14 @@ def rank_program(
         for member, nodes in zip(pipeline, stages, strict=True):
             programs[member] = tuple(_of_member(*node, groups[member], pipeline) for node in nodes)
     return RankProgram(tuple(programs), members)
+
+
+def times_on(architecture: Architecture, plan: Plan, gpus: int, gpu: Gpu) -> Times:
+    """Return the compute times of a GPU among others, of which all wait for the slowest."""
+    work, held, sizes = work_of(architecture, plan), held_by(architecture, plan), plan.members(gpus)
+    shards = (sizes["dp"], sizes["edp"]) if plan.sharding != "none" else (1, 1)
+    slower = 1 + gpu.fitted.straggling * log2(max(1.0, gpus / 8))
+    return Times(*(slower * time for time in times_of(work, held, plan, gpu, shards)))
 
 
 def _of_member(node: Node, role: str, groups: Mapping[str, int], pipeline: Sequence[int]) -> Node:
@@ -94,20 +98,21 @@ class _Stage:
     stage: int
     program: list[tuple[Node, str]] = field(default_factory=list)
     last: tuple[int, ...] = ()
+    reduced: tuple[int, ...] = ()
 
     def nodes(self) -> list[tuple[Node, str]]:
         """Return the nodes of a step."""
         plan, micro_batches = self.plan, self.plan.micro_batches(self.gpus)
-        for forward, _, chunk in schedule.order(self.stage, plan.pp, micro_batches, plan.vp):
-            self._pass(forward, chunk)
-        if plan.sharding != "full":
-            self._state(forward=False, part=1.0)
+        for forward, batch, chunk in schedule.order(self.stage, plan.pp, micro_batches, plan.vp):
+            full = plan.sharding == "full"
+            gathers = full or (plan.sharding == "optimizer" and forward and not batch)
+            reduces = not forward and (full or batch == micro_batches - 1)
+            self._pass(forward, chunk, gathers, reduces)
+        self.last += self.reduced
         self._compute(self.times.update)
-        if plan.sharding == "optimizer":
-            self._state(forward=True, part=1.0)
         return self.program
 
-    def _pass(self, forward: bool, chunk: int) -> None:
+    def _pass(self, forward: bool, chunk: int, gathers: bool, reduces: bool) -> None:
         plan, stages = self.plan, self.plan.pp * self.plan.vp
         number = chunk * plan.pp + self.stage
         source, target = (number - 1, number + 1) if forward else (number + 1, number - 1)
@@ -115,10 +120,17 @@ class _Stage:
             self._message("receive", source, 2 * number + forward)
         if number == stages - 1 and not forward:
             self._compute(self.times.output * 2 / 3)
-        layers = plan.layers_per_stage(self.architecture)
-        padded = layers * stages > self.architecture.layers
-        for layer in range(layers - (padded and number == stages - 1)):
-            self._layer(forward, chunk * layers + layer)
+        count = plan.layers_per_stage(self.architecture)
+        padded = number == stages - 1 and count * stages > self.architecture.layers
+        layers = range(chunk * count, (chunk + 1) * count - padded)
+        weights = self._beside(forward, gathers=True) if gathers and layers else ()
+        for layer in layers:
+            ready = weights
+            weights = self._beside(forward, gathers=True) if gathers and layer != layers[-1] else ()
+            self.last += ready
+            self._layer(forward, layer)
+            if reduces:
+                self.reduced += self._beside(forward, gathers=False)
         if number == stages - 1 and forward:
             self._compute(self.times.output / 3)
         if 0 <= target < stages:
@@ -126,8 +138,6 @@ class _Stage:
 
     def _layer(self, forward: bool, layer: int) -> None:
         times = self.times
-        if self.plan.sharding == "full":
-            self._state(forward=forward, part=1 / work_of(self.architecture, self.plan).layers, gathers=True)
         whole, attention = times.forward, times.attention
         if not forward:
             whole, attention = times.backward, 2 * attention
@@ -144,8 +154,16 @@ class _Stage:
         for way in (True, False) if again else (forward,):
             for message in self._of(("tp", "etp", "ep"), way, layer):
                 self._collective(message)
-        if self.plan.sharding == "full" and not forward:
-            self._state(forward=False, part=1 / work_of(self.architecture, self.plan).layers, gathers=False)
+
+    def _beside(self, forward: bool, gathers: bool) -> tuple[int, ...]:
+        """Add the collectives of a layer's weights or gradients, for which the next nodes do not wait."""
+        last = self.last
+        numbers: tuple[int, ...] = ()
+        for message in self._of(("dp", "edp"), forward, 0):
+            if gathers == (message.collective == "all_gather"):
+                self._collective(message, 1 / work_of(self.architecture, self.plan).layers)
+                numbers, self.last = numbers + self.last, last
+        return numbers
 
     def _of(self, roles: tuple[Role, ...], forward: bool, layer: int) -> Iterator[Message]:
         """Yield the collectives of some roles in a layer."""
@@ -154,12 +172,6 @@ class _Stage:
                 per_layer = (message.forward if forward else message.backward) + 1e-9
                 times = floor((layer + 1) * per_layer) - floor(layer * per_layer)
                 yield from [message] * times
-
-    def _state(self, forward: bool, part: float, gathers: bool | None = None) -> None:
-        """Add the collectives of gradients or weights, of a part of the parameters."""
-        for message in self._of(_STATE, forward, 0):
-            if gathers is None or gathers == (message.collective == "all_gather"):
-                self._collective(message, part)
 
     def _compute(self, ns: float) -> None:
         if round(ns):

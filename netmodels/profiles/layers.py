@@ -40,6 +40,10 @@ class Program(Protocol):
         """Return all that answers depend on as plain values."""
         ...
 
+    def check(self, gpus: int) -> None:
+        """Raise InputError for a number of GPUs that it cannot have."""
+        ...
+
     def iteration(self, shape: Any, fabric: Any, factor: float) -> Any:
         """Return the `IterationTime` on a `Shape` of a `Fabric`, compute times multiplied by `factor`."""
         ...

@@ -8,6 +8,7 @@ import pytest
 
 from netmodels.api import AnalyticalModel, Plan, language_profile
 from netmodels.astra_sim.inputs import program_files
+from netmodels.astra_sim.process import ProgramError
 from netmodels.collectives.dimensions import tiers_of
 from netmodels.collectives.rank_program import Node, RankNetwork, RankProgram, RankTime, rank_times
 from netmodels.inputs.errors import InputError
@@ -29,7 +30,7 @@ def asked(record, run, number):
     """Return profile, shape and fabric of a recorded run."""
     architecture, plan, placement, fabric = record.PLANS[number]
     assert (plan, placement) == (run["plan"], run["placement"])
-    return language_profile(architecture, Plan.parse(plan)), record.placement(placement), fabric
+    return record.planned(architecture, plan), record.placement(placement), fabric
 
 
 # --- recorded runs of the real program
@@ -183,3 +184,17 @@ def test_programs_and_settings_without_rings_of_ranks_refuse_plans(astra, record
     with pytest.raises(InputError) as error:
         astra(backend).iteration(profile, record.placement("8"), record.SWITCHES, system)
     assert error.value.where == where
+
+
+def test_a_crash_before_all_have_finished_is_asked_again(astra, record, tmp_path, monkeypatch):
+    """Freed twice, groups may crash the program at its end, at random: five runs, then the error."""
+    monkeypatch.setenv("FAKE_MODE", "crash")
+    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "runs"))
+    with pytest.raises(ProgramError, match="it failed"):
+        astra().iteration(
+            record.planned(record.SMALL, "tp8"),
+            record.placement("8"),
+            record.SWITCHES,
+            record.SWITCHES.system,
+        )
+    assert len((tmp_path / "runs").read_text().split()) == 5

@@ -10,6 +10,8 @@ import pytest
 
 from artist.data import data_path
 from netmodels.api import AnalyticalModel, Contention, Plan, language_profile, load_topology, shape_of
+from netmodels.astra_sim.chakra import COLLECTIVE, COMPUTE
+from tests.astra_sim.drawn_traces import node, write
 
 Artist = Callable[..., Any]
 
@@ -91,6 +93,24 @@ def test_ranks_followed_one_by_one_add_their_exposed_time(artist: Artist) -> Non
     assert answer.exposed_ns > 0
     expected = pytest.approx([60 * answer.total_ns / answer.compute_ns], rel=1e-6)
     assert pd.read_parquet(path)["jct_s"].tolist() == expected
+
+
+def test_a_job_of_ones_own_traces_takes_its_ranks(artist: Artist, refused: Callable[..., str]) -> None:
+    """Two ranks compute 30 us and gather: 60 s x (1 + exposed / 30 us). 4 GPUs are refused."""
+    nodes = [[node(1, COMPUTE, [], 30), node(2, COLLECTIVE, [1], comm_type=2, comm_size=1)]] * 2
+    Path("mine").mkdir()
+    write(Path("mine"), nodes, {})
+    Path("mine.yaml").write_text("models:\n  Mine: {chakra: mine}\n")
+    settings = *CSV, "network.profiles=mine.yaml", "topology=dgx_h100_3tier", "network.system.preset=papers"
+    Path("jobs.csv").write_text("job_id,submit_s,gpus,duration_s,model\na,0,4,60,Mine\n")
+    message = refused(*settings, tiny=False)
+    assert "jobs of model Mine, mine: a trace of other GPUs" in message
+    Path("jobs.csv").write_text("job_id,submit_s,gpus,duration_s,model\na,0,2,60,Mine\n")
+    assert artist(*settings, "output.dir=traced", tiny=False).code == 0
+    (path,) = Path("traced").rglob("jobs.parquet")
+    delays, hop = 2 * 10, 600  # of a byte through the switch of a machine: 2 x 300 ns
+    expected = 60 * (1 + (delays + hop) / 30_000)
+    assert pd.read_parquet(path)["jct_s"].tolist() == pytest.approx([expected], rel=1e-6)
 
 
 NARROW = "cluster.machines_per_rack=2", "cluster.racks=3", "topology.oversubscription.rack=4"
