@@ -523,11 +523,11 @@ def _largest_bytes(jobs: Sequence[JobTraffic]) -> int:
 
 
 def _by_role(placed: Sequence[_Placed], met: Sequence[Bools]) -> tuple[list[MeanJob], list[Ints], Ints]:
-    """Return mean jobs, the numbers of their links, and their owners; of a plan one for each role met."""
+    """Return mean jobs, the numbers of their links, and their owners; of a plan one for each role."""
     senders: list[tuple[MeanJob, Ints, int]] = []
     for number, ((job, links), on) in enumerate(zip(placed, met, strict=True)):
         if job.roles:
-            senders += [(mean, links[at], number) for mean, at in job.roles if on[at].any()]
+            senders += [(mean, links[at], number) for mean, at in job.roles]
         else:
             senders.append((job.mean(on), links, number))
     means, numbers, owners = zip(*senders, strict=True)

@@ -261,24 +261,30 @@ def slowdowns_of(
         Number of the job that each of `jobs` is a role of, shape (jobs,); None: all are jobs.
     """
     alone_ns, sending_ns, uses, _, _, offsets_ns, slopes_ns = zip(*jobs, strict=True)
-    shares = _Shares(np.concatenate(uses), counts, link, paths, owners)
+    rates, sending = np.concatenate(uses), np.array(sending_ns)
+    if owners is not None:  # roles that overlap alone may be priced above an uplink
+        above = np.maximum(np.maximum.reduceat(rates / paths[link], counts.cumsum() - counts), 1.0)
+        rates, sending = rates / above.repeat(counts), sending * above
+    shares = _Shares(rates, counts, link, paths, owners)
     line_counts = np.array([*map(len, slopes_ns)])
     lines, firsts = np.arange(len(jobs)).repeat(line_counts), line_counts.cumsum() - line_counts
     offsets, slopes = np.concatenate(offsets_ns) + waiting_ns[lines], np.concatenate(slopes_ns)
-    sending = np.array(sending_ns)
     iteration = alone = np.array(alone_ns) + waiting_ns
     slowed, settled = np.ones(len(jobs)), _SETTLED if len(jobs) > MAX_JOBS else _SETTLED_FEW
     for count in range(_MAX_ROUNDS):
         if overlap is None:
             beside = (sending * slowed / iteration)[shares.others]
+            beside = beside if owners is None else np.minimum(beside, 1.0)
         else:
             beside = overlap.shares(iteration, sending * slowed)[shares.jobs, shares.others]
         now = shares.slowed(beside, at_random=overlap is None, halved=count >= _UNDAMPED)
         change, slowed = now / slowed - 1, now
         iteration = np.maximum.reduceat(offsets + slopes * slowed[lines], firsts)
         if owners is not None:
-            added, sent = (np.bincount(owners, ns)[owners] for ns in (iteration - alone, sending * slowed))
-            iteration = np.maximum(alone + added, sent)
+            added, sent, sent_alone = (
+                np.bincount(owners, ns)[owners] for ns in (iteration - alone, sending * slowed, sending)
+            )
+            iteration = np.maximum(alone + added, sent * np.minimum(1, alone / sent_alone))
         if count and change @ change <= settled**2:
             break
     ratios: Floats = iteration / alone

@@ -123,9 +123,9 @@ def traffic_of(
     begin_ns = alone_ns - int(times_ns[at_end].sum())
     spans_ns = np.where(at_end, alone_ns - begin_ns, max(begin_ns, 1))
     lines = [_lines(partial(added_ns, role)) for role in sent]
-    most = max(map(len, lines), default=1)
-    padded = [[*of_role, *[of_role[-1]] * (most - len(of_role))] for of_role in lines]
-    slopes, covers_ns = np.array(padded).reshape(len(sent), most, 2).transpose(2, 0, 1)
+    length = max(map(len, lines), default=1)
+    padded = [[*of_role, *[of_role[-1]] * (length - len(of_role))] for of_role in lines]
+    slopes, covers_ns = np.array(padded).reshape(len(sent), length, 2).transpose(2, 0, 1)
     exposure = Exposure(alone_ns, spans_ns, slopes / times_ns[:, None], covers_ns)
     issued_ns, updates_ns = np.where(at_end, begin_ns, 0), np.zeros_like(times_ns)
     sent_bytes = np.array([*sent.values()]).reshape(len(sent), len(links))

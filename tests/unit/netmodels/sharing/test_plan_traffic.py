@@ -326,7 +326,10 @@ def test_two_jobs_on_the_fabric_share_the_uplink_of_4_to_1() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_no_job_is_quicker_beside_others_and_no_link_too_full(seed: int) -> None:
-    """Random jobs, some without a plan, on random placements; mean loads are within the capacity."""
+    """Random jobs, some without a plan, on random placements; mean loads are within the capacity.
+
+    5 % are allowed: hidden roles that send beside each other are priced above their link alone.
+    """
     draw, shared = Random(seed), links()
     jobs = []
     for _ in range(draw.randint(2, 10)):
@@ -342,4 +345,25 @@ def test_no_job_is_quicker_beside_others_and_no_link_too_full(seed: int) -> None
         assert ns >= one.alone_ns * (1 - 1e-3 * (len(jobs) > 8))
         for link, sent_bytes in zip(one.links, one.sent_bytes.sum(axis=0), strict=True):
             used[link] += sent_bytes / ns
-    assert all(load <= 1.02 * shared.capacity[link] for link, load in used.items() if link in shared.capacity)
+    assert all(load <= 1.05 * shared.capacity[link] for link, load in used.items() if link in shared.capacity)
+
+
+def test_policies_see_messages_of_layers_spread_over_the_step() -> None:
+    """Stages send 256 x 2 x 8 bytes throughout the step; sharded gradients at its end, at their own rate."""
+    plan = Plan(tp=2, pp=2, sequence=16, sharding="optimizer")
+    traffic = links().traffic(language_profile(TINY, plan), on(0, 2, 4, 6, gpus=2))
+    seen = traffic.joined()
+    assert seen.alone_ns == traffic.alone_ns
+    begins, ends = seen.issued_ns.tolist(), (seen.issued_ns + seen.transfers_ns).tolist()
+    assert (begins[0], ends[0], ends[1]) == (0, begins[1], traffic.alone_ns)
+    assert seen.transfers_ns[1] == traffic.transfers_ns[1]
+    assert seen.sent_bytes.sum(axis=0).tolist() == traffic.sent_bytes.sum(axis=0).tolist()
+    assert seen.sent_bytes[0, 0] == 8 * 128 * 2  # half of 256 from each member of a tensor-parallel pair
+
+
+def test_a_stretched_step_grows_by_twice_the_time() -> None:
+    """Twice as long, and 100 ns of waiting: 1 s that 0.3 s cover add 0.7 s, 1.4 s of the stretched step."""
+    ring = job(4 * S, (S, 1.0, 0.3 * S, {UPLINK: 1.0}))
+    stretched = ring.stretched(2.0, 100)
+    assert stretched.alone_ns == 8 * S + 100
+    assert stretched.iteration_ns(np.array([4.0 * S])) == pytest.approx(8 * S + 100 + 1.4 * S)
