@@ -20,6 +20,7 @@ from artist.report.page.grouped_tables import (
     TOP_MEMBERS,
     causes_table,
     costs_table,
+    fairness_table,
     links_table,
     members_table,
     seen_table,
@@ -35,6 +36,7 @@ from artist.report.words.job_types import job_types
 from artist.report.words.notes import (
     CAUSES,
     COST_NOTE,
+    FAIRNESS,
     FOOTER,
     JOB_SIZES,
     LINKS,
@@ -92,6 +94,7 @@ def report_files(
     optional = (
         ("seen", "Seen against simulated", seen_table(comparison), SEEN_NOTE),
         ("sizes", "Jobs by size", sizes_table(comparison.groups), JOB_SIZES),
+        ("fairness", "Slowdown and fairness", fairness_table(comparison.groups), FAIRNESS),
         ("costs", "Energy and money", costs_table(comparison.groups), COST_NOTE),
     )
     tables += [Section(key, head, of, (text,)) for key, head, of, text in optional if of is not None]

@@ -10,6 +10,7 @@ from artist.results.compare import Comparison, Replicates
 from artist.results.costs import AMOUNTS, costs
 from artist.results.digest import Digest, Member
 from artist.results.failures import by_size, failures_by_cause, has_failures
+from artist.results.fairness import fairness
 from artist.results.jobcolumns import DEMANDS
 from artist.results.links import SharedLink
 from artist.results.measures import column_unit, number_texts
@@ -121,6 +122,31 @@ def costs_table(groups: Sequence[Replicates]) -> DataTable | None:
     ]
     counted = [column for column in numbers if any(value is not None for value in column.values)]
     return _grouped("costs", (("of", "of"), ("row", "row")), pairs, counted, lines=True)
+
+
+def fairness_table(groups: Sequence[Replicates]) -> DataTable | None:
+    """Return the table of slowdown and fairness, a row of the comparison per line; None without jobs."""
+    rows = [fairness(group) for group in groups]
+    if all(row.slowdown is None for row in rows):
+        return None
+    heads = (
+        ("slowdown", "mean slowdown", "ratio"),
+        ("bounded_slowdown", "bounded slowdown", "ratio"),
+        ("jain", "Jain's index", "ratio"),
+        ("finish_time_p95", "finish-time fairness, p95", "ratio"),
+        ("unfair", "jobs above 1", "fraction"),
+    )
+    columns, cells = [Column("row", "row", word=True)], [[Cell(group.name, group.name) for group in groups]]
+    for name, title, quantity in heads:
+        values = [getattr(row, name) for row in rows]
+        if all(value is None for value in values):
+            continue  # no users are known
+        unit, scale = column_unit(quantity, values)
+        texts = number_texts([(value, None) for value in values], scale, quantity)
+        columns.append(Column(name, title, unit))
+        cells.append([Cell(text, value) for (text, _), value in zip(texts, values, strict=True)])
+    texts_of_rows = tuple(group.name.lower() for group in groups)
+    return DataTable("fairness", tuple(columns), tuple(zip(*cells, strict=True)), texts_of_rows)
 
 
 def members_table(name: str, title: str, digests: Sequence[Digest]) -> DataTable | None:

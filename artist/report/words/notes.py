@@ -90,6 +90,14 @@ JOB_SIZES = (
     "job may wait while small ones pass, so the mean over all jobs can fall as failures grow. Replicates are "
     "pooled; jobs and stops are means over them."
 )
+FAIRNESS = (
+    "Of finished GPU jobs; of replicates, means. Slowdown: completion time / ideal time, which has no "
+    "waiting, communication and interference; bounded: with an ideal time of at least 10 s, and at least 1. "
+    "Jain's index of users' mean bounded slowdowns: 1 if all are equal, 1 / users if one has all. "
+    "Finish-time fairness: completion time / (ideal time x contention), where contention is the GPUs that "
+    "unfinished jobs ask for / all GPUs, a mean over the job's life and at least 1; a job above 1 got less "
+    "than its share."
+)
 COST_NOTE = (
     "Of all GPUs that are there: the causes sum to the first line, users to what jobs hold. A GPU draws its "
     "busy power while a job holds it, else its idle power, also as a spare or in repair, and its part of the "

@@ -1,0 +1,52 @@
+"""Slowdown and fairness, on two jobs that a person can check."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from artist.report.page.grouped_tables import fairness_table
+from artist.results.compare import compare
+from artist.results.fairness import fairness, finish_time_ratios, jain_index
+from artist.results.folder import read_run
+
+
+def test_a_job_is_held_against_its_share_while_it_is_there() -> None:
+    """4 GPUs; a and b ask for 4 and need 10 s each; a ends at 10 s, b at 20 s.
+
+    8 GPUs are asked for up to 10 s, then 4. Contention of a: 8 / 4 = 2, so 10 / (10 x 2) = 0.5. Of b: (8 x 10
+    + 4 x 10) / 20 / 4 = 1.5, so 20 / (10 x 1.5) = 1.33.
+    """
+    zero, ideal = np.zeros(2), np.full(2, 10.0)
+    ratios = finish_time_ratios(zero, np.array([10.0, 20.0]), ideal, np.full(2, 4.0), 4.0)
+    assert ratios == pytest.approx([0.5, 4 / 3])
+
+
+def test_an_idle_cluster_owes_no_more_than_the_ideal_time() -> None:
+    """2 of 8 GPUs for 15 s, ideally 10 s: the share is not larger than the job, 15 / (10 x 1) = 1.5."""
+    one = [np.array([value]) for value in (5.0, 20.0, 10.0, 2.0)]
+    assert finish_time_ratios(*one, 8.0) == pytest.approx([1.5])
+
+
+@pytest.mark.parametrize(
+    ("slowdowns", "index"),
+    [((2.0, 2.0, 2.0), 1.0), ((1.0, 2.0), 0.9), ((0.0, 0.0, 5.0), 1 / 3), ((3.0,), None)],
+)
+def test_jains_index(slowdowns: tuple[float, ...], index: float | None) -> None:
+    """Equal: 1. 1 and 2: 3^2 / (2 x 5) = 0.9. One of three has all: 25 / (3 x 25). One alone: undefined."""
+    result = jain_index(np.array(slowdowns))
+    assert result == (None if index is None else pytest.approx(index))
+
+
+def test_a_row_has_the_means_of_its_jobs(run_folder: Callable[..., Path], tmp_path: Path) -> None:
+    """From the columns of the run on paper, by its definition; 10 s bound what is short."""
+    run = read_run(run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 0}))
+    jct_s, ideal_s = run.numbers("jobs", ("jct_s", "ideal_s"))
+    comparison = compare([run])
+    row = fairness(comparison.groups[0])
+    assert row.slowdown == pytest.approx((jct_s / ideal_s).mean())
+    assert row.bounded_slowdown == pytest.approx(np.maximum(jct_s / np.maximum(ideal_s, 10), 1).mean())
+    table = fairness_table(comparison.groups)
+    assert table is not None
+    assert [column.name for column in table.columns][:3] == ["row", "slowdown", "bounded_slowdown"]
