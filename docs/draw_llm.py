@@ -1,9 +1,11 @@
-"""Print the tables of docs/language_models.md, and draw their figure beside this file.
+"""Print the tables of docs/language_models.md, and draw their figures beside this file.
 
     python docs/draw_llm.py [runs/sweeps/llm_units ...]
+    python docs/draw_llm.py runs/sweeps/llm_align ...
 
 Steps of three jobs on placements, relative to packed ones, as `artist-network` prints them, after its
 commands; then the mean JCT of the experiment `llm_units`, paired by seed, with 95 % intervals (Student's t).
+From folders of `llm_align` the mean JCT with and without alignment instead, and its own figure.
 """
 
 import contextlib
@@ -21,8 +23,10 @@ import pandas as pd
 import artist
 from artist.pricing.command import main
 from artist.results.interval import interval_95
+from artist.results.run import Run
 
 PICTURE = Path(__file__).with_name("llm.svg")
+ALIGNED = Path(__file__).with_name("llm_align.svg")
 CLUSTER = 1024  # GPUs
 JOBS = (
     ("Llama3-8B", "fsdp mb2 gb128 seq8192", 64),
@@ -101,10 +105,10 @@ def print_placements(times: dict[tuple[str, str], dict[str, float]]) -> None:
         print(f"| {model} | {name} | {of['packed']:.2f} |", " | ".join(cells), "|")
 
 
-def months(folders: list[Path]) -> pd.DataFrame:
+def months(runs: list[Run]) -> pd.DataFrame:
     """Return the mean JCT in h and the share of exposed communication in %, by policy, seed and unit."""
     rows = []
-    for run in (run for folder in folders for run in artist.read_sweep(folder).runs):
+    for run in runs:
         row = {"policy": run.summary["policy"], "seed": run.summary["seed"]}
         row["unit"] = "pieces" if run.config["workload"]["unit"] == 1 else "units"
         row["jct"] = run.summary["jct_s"]["mean"] / 3600
@@ -114,12 +118,68 @@ def months(folders: list[Path]) -> pd.DataFrame:
 
 def gains(frame: pd.DataFrame) -> dict[str, tuple[float, float]]:
     """Return the mean of the paired differences of pieces from units, in %, and half its interval."""
-    answer = {}
-    for policy, of in frame.groupby("policy", sort=False):
-        paired = (100 * (of["jct", "pieces"] / of["jct", "units"] - 1)).tolist()
-        low, high = interval_95(paired) or (float("nan"), float("nan"))
-        answer[str(policy)] = (sum(paired) / len(paired), (high - low) / 2)
-    return answer
+    return {
+        str(policy): paired(of["jct", "pieces"] / of["jct", "units"])
+        for policy, of in frame.groupby("policy", sort=False)
+    }
+
+
+def paired(ratios: pd.Series) -> tuple[float, float]:
+    """Return the mean difference of ratios of seeds from 1, in %, and half its interval."""
+    changes = (100 * (ratios - 1)).tolist()
+    low, high = interval_95(changes) or (float("nan"), float("nan"))
+    return sum(changes) / len(changes), (high - low) / 2
+
+
+def aligned(runs: list[Run]) -> pd.DataFrame:
+    """Return the mean JCT in h and the exposed communication in %, by fabric, policy and contention."""
+    rows = []
+    for run in runs:
+        row = {"fabric": run.config["topology"]["name"], "policy": run.summary["policy"]}
+        row |= {"contention": run.config["performance"]["contention"], "seed": run.summary["seed"]}
+        row["align"] = "aligned" if str(run.config["variant"]).endswith("aligned") else "as placed"
+        row["jct"] = run.summary["jct_s"]["mean"] / 3600
+        rows.append({**row, "exposed": 100 * run.summary["comm_overhead"]["by_gpu_time"]})
+    keys = ["fabric", "policy", "contention", "seed", "align"]
+    return pd.DataFrame(rows).set_index(keys).unstack("align")
+
+
+def print_aligned(frame: pd.DataFrame) -> None:
+    """Print means over the seeds by fabric, policy and contention."""
+    print("\n| fabric | policy | contention | JCT, h | aligned | change, % | exposed, % | aligned |")
+    print("|---|---|---|---|---|---|---|---|")
+    for (fabric, policy, contention), of in frame.groupby(["fabric", "policy", "contention"]):
+        change = "{:+.1f} ± {:.1f}".format(*paired(of["jct", "aligned"] / of["jct", "as placed"]))
+        jct, exposed = (
+            [f"{of[value, align].mean():.1f}" for align in ("as placed", "aligned")]
+            for value in ("jct", "exposed")
+        )
+        print(f"| {fabric} | `{policy}` | {contention} |", " | ".join([*jct, change, *exposed]), "|")
+
+
+def draw_aligned(frame: pd.DataFrame) -> None:
+    """Draw the change of the mean JCT by alignment, by fabric, policy and contention."""
+    plt.rcParams.update({"svg.hashsalt": "llm", "font.size": 9})
+    fabrics = list(frame.index.unique("fabric"))
+    figure, panels = plt.subplots(
+        1, len(fabrics), figsize=(8.6, 2.4), layout="constrained", sharey=True, squeeze=False
+    )
+    for axes, fabric in zip(panels[0], fabrics, strict=True):
+        at = frame.loc[fabric]
+        policies = list(at.index.unique("policy"))
+        for shift, (contention, of_all) in enumerate(at.groupby("contention", sort=False)):
+            of_policy = dict(iter(of_all.groupby("policy")))
+            values = [paired(of["jct", "aligned"] / of["jct", "as placed"]) for of in of_policy.values()]
+            mean, half = zip(*values, strict=True)
+            y = [policies.index(policy) + 0.24 * shift - 0.12 for policy in of_policy]
+            style = {"fmt": "os"[shift % 2], "ms": 4, "capsize": 2, "lw": 1, "color": f"C{shift}"}
+            axes.errorbar(mean, y, xerr=half, label=f"contention: {contention}", **style)
+        axes.set_yticks(range(len(policies)), policies)
+        axes.axvline(0, color="0.6", lw=0.8)
+        axes.set(title=fabric, xlabel="% by which alignment changes the mean JCT")
+    panels[0][0].invert_yaxis()
+    panels[0][-1].legend(frameon=False, fontsize=7)
+    figure.savefig(ALIGNED, metadata={"Date": None})
 
 
 def print_months(frame: pd.DataFrame) -> None:
@@ -164,9 +224,15 @@ def draw(times: dict[tuple[str, str], dict[str, float]], frame: pd.DataFrame) ->
 
 
 if __name__ == "__main__":
-    priced = placements()
-    print_placements(priced)
-    if len(sys.argv) > 1:
-        month = months([Path(folder) for folder in sys.argv[1:]])
-        print_months(month)
-        draw(priced, month)
+    runs = [run for folder in sys.argv[1:] for run in artist.read_sweep(Path(folder)).runs]
+    if runs and runs[0].config["variant"]:
+        gained = aligned(runs)
+        print_aligned(gained)
+        draw_aligned(gained)
+    else:
+        priced = placements()
+        print_placements(priced)
+        if runs:
+            month = months(runs)
+            print_months(month)
+            draw(priced, month)

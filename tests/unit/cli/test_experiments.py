@@ -37,7 +37,7 @@ def chosen(*choices):
 
 def compose(*overrides):
     """Return a resolved configuration; values are set last, as on the command line, but faster."""
-    choices = [override for override in overrides if override.partition("=")[0] in GROUPS]
+    choices = [text for text in overrides if text.partition("=")[0].partition("@")[0] in GROUPS]
     config, params = chosen(*choices)
     config = deepcopy(config)
     values = [override for override in overrides if override not in choices]
