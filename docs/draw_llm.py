@@ -162,7 +162,12 @@ def draw_aligned(frame: pd.DataFrame) -> None:
     plt.rcParams.update({"svg.hashsalt": "llm", "font.size": 9})
     fabrics = list(frame.index.unique("fabric"))
     figure, panels = plt.subplots(
-        1, len(fabrics), figsize=(8.6, 2.4), layout="constrained", sharey=True, squeeze=False
+        1,
+        len(fabrics),
+        figsize=(2 + 3.6 * len(fabrics), 2.4),
+        layout="constrained",
+        sharey=True,
+        squeeze=False,
     )
     for axes, fabric in zip(panels[0], fabrics, strict=True):
         at = frame.loc[fabric]
