@@ -2,13 +2,15 @@
 
 With m micro batches on p stages of v virtual ones and L layers per GPU,
 
-    layer    forward F + tp (1 - hidden_tp) + etp + ep (1 - hidden_ep) + the excess of cp over attention;
-             backward likewise, of twice the attention. Full sharding: the gathers of a layer's weights and
-             the scatter of its gradients run beside the layer: the excess over hidden_dp of its compute
+    layer    forward F + tp (1 - hidden_tp) + etp + ep (1 - hidden_ep), of which F hides no more than F, + the
+             excess of cp over attention; backward likewise, of twice the attention. Full sharding: the
+             gathers of a layer's weights and the scatter of its gradients run beside the layer: the excess
+             over hidden_dp of its compute that hides no ep
     stages   L layers each; the last has the output, and one layer less where layers are padded
     schedule as in `netmodels.llm.schedule`
-    dp       the excess of gradients and weights over hidden_dp of one micro batch's backward and forward
-             pass, and at least the part of one of L layers, which nothing hides; with full sharding that part
+    dp       the excess of gradients and weights over hidden_dp of one micro batch's compute backward and
+             forward that hides no ep, and at least the part of one of L layers, which nothing hides; with
+             full sharding that part
     update   Adam's
     all of it but messages between stages, times 1 + straggling log2(GPUs / 8) on more than 8 GPUs
 
@@ -98,22 +100,28 @@ def total_ns(
     shards = (members["dp"], members["edp"]) if sharded else (1, 1)
     times, fitted = times_of(work, held, plan, gpu, shards), gpu.fitted
     tp, etp, ep, cp, pp = (roles.get(role, _NOTHING) for role in ("tp", "etp", "ep", "cp", "pp"))
-    show_tp, show_ep = 1 - fitted.hidden_tp, 1 - fitted.hidden_ep
-    recomputed = plan.recompute == "full"
-    ahead = tp.forward_ns * show_tp + etp.forward_ns + ep.forward_ns * show_ep
+    show_tp, recomputed = 1 - fitted.hidden_tp, plan.recompute == "full"
+    hidden, hidden_back = (
+        min(fitted.hidden_ep * sent_ns, compute_ns)
+        for sent_ns, compute_ns in ((ep.forward_ns, times.forward), (ep.backward_ns, times.backward))
+    )
+    ahead = tp.forward_ns * show_tp + etp.forward_ns + ep.forward_ns - hidden
     forward = times.forward + ahead + max(0.0, cp.forward_ns - times.attention)
-    backward = times.backward + tp.backward_ns * show_tp + etp.backward_ns + ep.backward_ns * show_ep
+    backward = times.backward + tp.backward_ns * show_tp + etp.backward_ns + ep.backward_ns - hidden_back
     backward += max(0.0, cp.backward_ns - 2 * times.attention) + (ahead if recomputed else 0.0)
     state = [roles.get(role, _NOTHING) for role in ("dp", "edp")]
     gathers, scatters = sum(one.forward_ns for one in state), sum(one.backward_ns for one in state)
     layers, tail = work.layers, 0.0
+    cover, cover_back = (
+        fitted.hidden_dp * ns for ns in (times.forward - hidden, times.backward - hidden_back)
+    )
     if plan.sharding == "full":
         tail = (gathers + scatters) / layers
-        forward += max(0.0, gathers / layers - fitted.hidden_dp * times.forward)
-        backward += max(0.0, scatters / layers - fitted.hidden_dp * times.backward)
+        forward += max(0.0, gathers / layers - cover)
+        backward += max(0.0, scatters / layers - cover_back)
     else:
-        tail = max(gathers / layers, gathers - fitted.hidden_dp * layers * forward)
-        tail += max(scatters / layers, scatters - fitted.hidden_dp * layers * backward)
+        tail = max(gathers / layers, gathers - layers * cover)
+        tail += max(scatters / layers, scatters - layers * cover_back)
     stage = layers * (forward + backward)
     padded = plan.layers_per_stage(architecture) * plan.vp * plan.pp - architecture.layers
     last = times.output + stage - (forward + backward) * (1 if padded else 0)

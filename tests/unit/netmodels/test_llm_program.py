@@ -381,6 +381,19 @@ def test_weights_beyond_the_compute_beside_them_are_exposed(sharding: Sharding, 
         assert step.exposed["dp"] == pytest.approx(exposed + last)
 
 
+def test_compute_hides_one_collective_at_a_time() -> None:
+    """4 layers of 27,816 ns: exchanges of 20,000 are hidden, of 30,000 all but 27,816.
+
+    Weights then have 4 x 7,816 ns beside them, or none: of 100,000 ns 68,736 are exposed, or all.
+    """
+    gpu = replace(GPU, fitted=GPU.fitted._replace(hidden_ep=1.0, hidden_dp=1.0))
+    weights, plan = Priced(100_000.0, 0.0, 0.0, 0.0, "rack"), Plan(sharding="optimizer", sequence=16)
+    for sent, exposed in ((20_000.0, (0.0, 68_736.0)), (30_000.0, (4 * 2_184.0, 100_000.0))):
+        roles: dict[Role, Priced] = {"ep": Priced(sent, 0.0, 0.0, 0.0, "rack"), "dp": weights}
+        step = step_of(TINY, plan, 2, gpu, roles)
+        assert (step.exposed["ep"], step.exposed["dp"]) == pytest.approx(exposed)
+
+
 def test_messages_of_a_step_are_counted_by_role() -> None:
     """3 ns and 3 bytes: fsdp per micro batch, 3 of them; zero1 once; pp2 vp2 8 x 2 times."""
     one = Priced(1.0, 2.0, 1.0, 2.0, "machine")
