@@ -43,7 +43,7 @@ class Fitted(NamedTuple):
     layer_us
         Time of a layer that depends on no size, forward.
     hidden_tp, hidden_ep
-        Fraction of a role's collectives that compute hides.
+        Fraction of a role's collectives that compute hides, where it lasts as long.
     hidden_dp
         Fraction of the compute beside gradients and weights that hides them.
     straggling
