@@ -43,7 +43,7 @@ def test_units_on_pieces_of_machines_cost_more(network):
         (("plan=tp8 pp4", "gpus=24"), "does not divide the GPUs"),
         (("plan=tp8 qq", "gpus=8"), "unknown word"),
         (("plan=", "gpus=8"), "GB of state"),
-        (("plan=tp8 fsdp", "gpus=64", *PAPERS), "prices data parallelism alone"),
+        (("plan=tp8 fsdp", "gpus=64", *PAPERS, "network.system.chunks=2"), "run whole collectives as rings"),
         (("plan=tp8 fsdp mxfp8", "gpus=64"), "no training was measured on H100 in this precision"),
         (("plan=tp8 fsdp", "gpus=64", "bytes=3"), "a plan is of a language model on a placement"),
         (("mapping=order",), "only a plan has ranks to assign"),
