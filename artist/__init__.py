@@ -21,6 +21,8 @@ def __getattr__(name: str) -> Any:
 
     if name == "__version__":
         return import_module("artist.data").version_number()
+    if name == "plot":
+        return import_module("artist.report.plot")
     if name not in (*__all__, "api"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     api = import_module("artist.api")
@@ -28,4 +30,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__", "api"]
+    return [*__all__, "__version__", "api", "plot"]

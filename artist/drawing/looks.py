@@ -24,6 +24,7 @@ _STYLE: Any = {
     "font.size": 9,
     "font.sans-serif": ["DejaVu Sans"],  # it comes with matplotlib; a search through others takes a while
     "svg.fonttype": "none",
+    "pdf.fonttype": 42,  # TrueType, as publishers ask for
     "axes.titley": 1.0,  # else it is looked for, which takes a while
     "axes.spines.top": False,
     "axes.spines.right": False,

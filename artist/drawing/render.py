@@ -5,6 +5,7 @@ import warnings
 from typing import Literal
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
@@ -14,7 +15,7 @@ _QUICK = {"compress_level": 2}  # a fifth larger than the smallest, in a third o
 _STYLES = b'<style type="text/css">'
 
 
-def rendered(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
+def rendered(figure: Figure, kind: Literal["png", "svg", "pdf"]) -> bytes:
     """Return a figure as the bytes of a file; equal figures give equal bytes.
 
     Letters of an SVG are text in the reader's font. Canvases print without the dry run of `savefig`, which
@@ -26,6 +27,9 @@ def rendered(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
         if kind == "svg":
             FigureCanvasSVG(figure).print_svg(data, metadata={"Date": None})  # type: ignore[no-untyped-call]
             return data.getvalue().replace(_STYLES, _STYLES + _dark(), 1)
+        if kind == "pdf":
+            FigureCanvasPdf(figure).print_pdf(data, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
+            return data.getvalue()
         figure.set_dpi(160)
         FigureCanvasAgg(figure).print_png(data, pil_kwargs=_QUICK)  # type: ignore[no-untyped-call]
     return data.getvalue()

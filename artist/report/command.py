@@ -4,13 +4,14 @@ import argparse
 import errno
 import json
 import os
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from traceback import extract_tb
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from artist.data import program_version, write_whole
 from artist.errors import InputError
@@ -27,11 +28,13 @@ from artist.results.run import AGAIN
 from artist.results.scenarios import contest, matching
 from artist.results.tables import comparison_grid
 from artist.tables.grid import printable, terminal_width
+from netmodels.inputs.naming import allowed_names
 
 SUCCESS, BAD_INPUT = 0, 2
 _USAGE = (
     "FOLDER ... [--title TEXT] [--baseline KEY=VALUE,...] [--choose KEY,...] [--claims NAME] [--figure NAME] "
-    "[--output DIR] [--wide] [--trace]; see --help"
+    "[--panel NAME,... --size WxH --format KIND --label NAME=TEXT] [--output DIR] [--wide] [--trace]; "
+    "see --help"
 )
 
 
@@ -48,8 +51,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         folders = [Path(os.path.expanduser(folder)) for folder in arguments.folders]
         output = Path(os.path.expanduser(arguments.output)) if arguments.output else folders[0] / "report"
         if arguments.figure is not None or arguments.claims == ALL:
-            given = {name for name, value in vars(arguments).items() if value not in (None, False)}
+            usual = vars(_parser().parse_args(["."]))
+            given = {name for name, value in vars(arguments).items() if value != usual[name]}
             papers_beside(folders, output, arguments.figure, given - {"folders", "output"})
+            return SUCCESS
+        if arguments.panel:
+            paper_panels(
+                folders, output, arguments.panel.split(","), arguments.size, arguments.format, arguments.label
+            )
             return SUCCESS
         report(
             folders,
@@ -176,6 +185,62 @@ def papers_beside(
     _write(output, files, new)
 
 
+def paper_panels(
+    folders: Sequence[Path],
+    output: Path,
+    names: Sequence[str],
+    size: str = "3.3x2.2in",
+    kind: Literal["pdf", "svg", "png"] = "pdf",
+    labels: Sequence[str] = (),
+) -> None:
+    """Write plots for a paper, one file each; letters of a PDF and an SVG stay text.
+
+    Parameters
+    ----------
+    names
+        Of `artist.plot.PANELS`.
+    size
+        Width and height, such as `3.3x2.2in` or `84x56mm`.
+    kind
+        pdf, svg or png.
+    labels
+        `name=text`: words of rows' names, and those in their places.
+
+    Raises
+    ------
+    InputError
+        As `report`; and if there is no such plot, or the size or a label cannot be read.
+    """
+    size_in = _size(size)
+    for label in labels:
+        if not label.partition("=")[2]:
+            raise InputError("no label", where="--label", found=label, allowed="NAME=TEXT")
+    runs = [read_run(folder) for folder in find_runs(folders).runs]
+    from artist.report.plot import PANELS, panel  # with matplotlib
+
+    for name in names:
+        if name not in PANELS:
+            allowed = allowed_names(name, list(PANELS))
+            raise InputError("no such panel", where="--panel", found=name, allowed=allowed)
+    new, words = _made(output), dict(label.split("=", 1) for label in labels)
+    _write(output, {f"{name}.{kind}": panel(name, runs, size_in, words, kind) for name in names}, new)
+
+
+def _size(text: str) -> tuple[float, float]:
+    """Return width and height in inches.
+
+    >>> _size("3.3x2.2in"), _size("50.8x25.4mm")
+    ((3.3, 2.2), (2.0, 1.0))
+    """
+    match = re.fullmatch(r"(\d+\.?\d*)x(\d+\.?\d*)(in|mm|cm)", text)
+    per_in = {"in": 1.0, "mm": 25.4, "cm": 2.54}
+    width, height = (float(match[i]) / per_in[match[3]] for i in (1, 2)) if match else (0.0, 0.0)
+    if not (1 <= width <= 40 and 1 <= height <= 40):
+        allowed = "1 to 40 inches each, as 3.3x2.2in, 84x56mm or 8.4x5.6cm"
+        raise InputError("no size", where="--size", found=text, allowed=allowed)
+    return width, height
+
+
 def _compared(runs: Sequence[Path], choose: Sequence[str] = ()) -> Comparison:
     comparison = compare([read_run(folder) for folder in runs], choose)
     for folder, name in product(runs, (CONFIG, JOBS)):
@@ -256,6 +321,16 @@ def _parser() -> argparse.ArgumentParser:
         "--figure",
         metavar="NAME",
         help="draw the figure of a paper beside ours: 'muri 9', 'muri table 4', muri, or all that were run",
+    )
+    parser.add_argument(
+        "--panel", metavar="NAME,...", help="plots for a paper: cdf, queueing, queue, unfinished, gpus, means"
+    )
+    parser.add_argument("--size", metavar="WxH", default="3.3x2.2in", help="of a panel; default: 3.3x2.2in")
+    parser.add_argument(
+        "--format", choices=("pdf", "svg", "png"), default="pdf", help="of a panel; default: pdf"
+    )
+    parser.add_argument(
+        "--label", metavar="NAME=TEXT", action="append", default=[], help="a name of your own in a panel"
     )
     parser.add_argument("--wide", action="store_true", help="all columns, however narrow the terminal")
     parser.add_argument("--version", action="version", version=f"artist-sim {program_version()}")

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from artist.drawing.looks import example_lines, style
@@ -96,13 +98,7 @@ def draw_cdf(
         figure, places = panels(len(lines), height, layout.texts, same_y=True, width_in=width_in)
         for axes, (name, rows) in zip(places, lines, strict=True):
             for row, of_row in rows.items():
-                x, y = of_row.times_s, of_row.fractions
-                if min_s:
-                    x = np.concatenate([[low], x, [high]])  # jobs that have not waited are at the left edge
-                    y = np.concatenate([[of_row.below], y, [y[-1] if len(y) else of_row.below]])
-                elif len(x):
-                    x, y = np.insert(x, 0, x[0]), np.insert(y, 0, 0.0)
-                axes.plot(x, y, drawstyle="steps-post", **layout.looks[row])
+                cdf_line(axes, of_row, layout.looks[row], (low, high) if min_s else None)
                 if dots:
                     axes.plot(low, of_row.below, clip_on=False, zorder=3, **layout.points[row])
             axes.set(ylim=(0, 1.01), xlabel=label if axes in places[-columns(places) :] else "")
@@ -115,6 +111,19 @@ def draw_cdf(
         label_rows(figure, "fraction of jobs", layout.texts)
         legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))
         return figure
+
+
+def cdf_line(
+    axes: Axes, of_row: Distribution, look: dict[str, Any], span_s: tuple[float, float] | None = None
+) -> None:
+    """Draw a distribution; from end to end of the span if there is one, else from its first point."""
+    x, y = of_row.times_s, of_row.fractions
+    if span_s is not None:
+        x = np.concatenate([[span_s[0]], x, [span_s[1]]])  # jobs that have not waited are at the left edge
+        y = np.concatenate([[of_row.below], y, [y[-1] if len(y) else of_row.below]])
+    elif len(x):
+        x, y = np.insert(x, 0, x[0]), np.insert(y, 0, 0.0)
+    axes.plot(x, y, drawstyle="steps-post", **look)
 
 
 _HISTOGRAM = (

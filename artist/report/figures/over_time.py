@@ -32,7 +32,7 @@ _OVERLAID = 6  # queues of more rows get a panel each
 _TALL = 8  # more panels are in two columns on a phone too
 _FAR = 20.0  # blocking indices above it, and rows of a panel farther apart, need a logarithmic scale
 _ALIKE = 3.0  # spans of time, and greatest numbers, that differ by more do not share an axis
-_LABELS = {
+GAUGE_LABELS = {
     "busy_gpus": "busy GPUs",
     "queue_length": "waiting jobs",
     "unfinished_jobs": "unfinished jobs",
@@ -57,7 +57,7 @@ def drawing(digests: Sequence[Digest], gauge: str, contest: Contest) -> Drawing:
     """Return the figure of a gauge."""
     of_pools = gauge == "busy_gpus" and any(have_pools(digest.group.runs[0]) for digest in digests)
     caption = _CAPTIONS[gauge] + _ALL_POOLS * of_pools + _of_gauge(digests, gauge, contest) + first(digests)
-    heading = _LABELS[gauge][0].upper() + _LABELS[gauge][1:].removesuffix(" (times)")
+    heading = GAUGE_LABELS[gauge][0].upper() + GAUGE_LABELS[gauge][1:].removesuffix(" (times)")
     return Drawing(gauge, heading, caption, partial(over_time, digests, gauge, contest))
 
 
@@ -113,7 +113,7 @@ def over_time(digests: Sequence[Digest], gauge: str, contest: Contest, width_in:
             head(axes, name, places, width_in)
             if not shared or axes in places[-columns(places) :]:
                 axes.set_xlabel(f"time ({unit})")
-        label_rows(figure, _LABELS[gauge], layout.texts)
+        label_rows(figure, GAUGE_LABELS[gauge], layout.texts)
         legend(
             figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples], linewidth=1.1)
         )
