@@ -22,7 +22,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("artist.data").version_number()
     if name == "plot":
-        return import_module("artist.report.plot")
+        return import_module("artist.report.figures.plot")
     if name not in (*__all__, "api"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     api = import_module("artist.api")

@@ -28,7 +28,6 @@ from artist.results.run import AGAIN
 from artist.results.scenarios import contest, matching
 from artist.results.tables import comparison_grid
 from artist.tables.grid import printable, terminal_width
-from netmodels.inputs.naming import allowed_names
 
 SUCCESS, BAD_INPUT = 0, 2
 _USAGE = (
@@ -216,12 +215,11 @@ def paper_panels(
         if not label.partition("=")[2]:
             raise InputError("no label", where="--label", found=label, allowed="NAME=TEXT")
     runs = [read_run(folder) for folder in find_runs(folders).runs]
-    from artist.report.plot import PANELS, panel  # with matplotlib
+    from artist.report.figures.plot import PANELS, panel  # with matplotlib
 
     for name in names:
         if name not in PANELS:
-            allowed = allowed_names(name, list(PANELS))
-            raise InputError("no such panel", where="--panel", found=name, allowed=allowed)
+            raise InputError("no such panel", where="--panel", found=name, allowed=", ".join(PANELS))
     new, words = _made(output), dict(label.split("=", 1) for label in labels)
     _write(output, {f"{name}.{kind}": panel(name, runs, size_in, words, kind) for name in names}, new)
 

@@ -68,8 +68,7 @@ def mean_dots(axes: Axes, groups: Sequence[Replicates], contest: Contest) -> Axe
         log_time_axis(axes, min(values) / 1.2, max(values) * 1.2)
         axes.set_xlabel("mean JCT")
     else:
-        ends = [max(number.mean or 0.0, number.high or 0.0) for number in known.values()] or [1.0]
-        axes.set_xlim(0, 1.08 * max(ends) / scale)
+        axes.set_xlim(0, 1.08 * max([*values, *(number.high or 0.0 for number in known.values())]) / scale)
         axes.set_xlabel(f"mean JCT ({unit})")
     return axes
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 import artist
 from artist.errors import InputError
 from artist.report.command import main
-from artist.report.plot import PANELS
+from artist.report.figures.plot import PANELS
 
 mpl.use("agg")
 

@@ -33,7 +33,6 @@ from artist.results.digest import MIN_WAIT_S, Digest, digest
 from artist.results.run import Run
 from artist.results.scenarios import contest
 from artist.results.sweep import Sweep
-from netmodels.inputs.naming import allowed_names
 
 Runs = Sweep | Run | Iterable[Run]
 Labels = Mapping[str, str]
@@ -81,7 +80,7 @@ def over_time(
         If there is no such gauge.
     """
     if gauge not in GAUGE_LABELS:
-        allowed = allowed_names(gauge, list(GAUGE_LABELS))
+        allowed = ", ".join(GAUGE_LABELS)
         raise InputError("no such gauge", where="gauge", found=gauge, allowed=allowed)
     digests = _digests(runs)
     end_s = max(of.end_s for of in digests) or 1.0
