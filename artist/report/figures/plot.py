@@ -24,7 +24,6 @@ from matplotlib.figure import Figure
 from artist.drawing.looks import example_lines, look, style
 from artist.drawing.render import rendered
 from artist.drawing.time_axis import log_time_axis, time_unit
-from artist.errors import InputError
 from artist.report.figures.distributions import cdf_line
 from artist.report.figures.glance import mean_dots
 from artist.report.figures.over_time import GAUGE_LABELS, draw_gauge
@@ -76,12 +75,11 @@ def over_time(
 
     Raises
     ------
-    InputError
+    ValueError
         If there is no such gauge.
     """
     if gauge not in GAUGE_LABELS:
-        allowed = ", ".join(GAUGE_LABELS)
-        raise InputError("no such gauge", where="gauge", found=gauge, allowed=allowed)
+        raise ValueError(f"no such gauge: {gauge!r}; there are {', '.join(GAUGE_LABELS)}")
     digests = _digests(runs)
     end_s = max(of.end_s for of in digests) or 1.0
     scale, unit = time_unit(end_s)
@@ -130,7 +128,7 @@ def panel(
 def _comparison(runs: Runs) -> Comparison:
     many = runs.runs if isinstance(runs, Sweep) else [runs] if isinstance(runs, Run) else list(runs)
     if not many:
-        raise InputError("nothing to draw", where="runs", found=many, allowed="at least one run")
+        raise ValueError("no runs to draw")
     return compare(many)
 
 
