@@ -119,6 +119,7 @@ def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
     from artist.describe.gpu_types import type_loads
     from artist.describe.statistics import describe
     from artist.workload.load import arrived, read_table
+    from artist.workload.plans import check_times
 
     config = point.config
     topology = load_topology(config.topology)
@@ -130,6 +131,7 @@ def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
     )
     if key not in tables:
         tables[key] = read_table(source, gpus) if table is None else table
+        check_times(tables[key], ", ".join(map(str, source.input_files)))
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = arrived(tables[key], arrivals, cluster.default_gpus).frame()
     of_type: dict[str, tuple[int, float]] = {}

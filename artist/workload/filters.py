@@ -193,6 +193,14 @@ def _by_range(
     low, high = getattr(selection, least), getattr(selection, most)
     if low is None and high is None:
         return table
+    if np.isnan(values).any():
+        fits = "no such filter, or durations for all jobs"
+        raise InputError(
+            "jobs with a plan and no duration",
+            where=f"{least}, {most}",
+            found=f"{low} to {high}",
+            allowed=fits,
+        )
     inside = (values >= (low or 0)) & (values <= (np.inf if high is None else high))
     allowed = f"jobs have {values.min():g} to {values.max():g} {unit}"
     return _keep(table, inside, f"{least}, {most}", f"{low} to {high}", allowed)

@@ -16,7 +16,7 @@ import numpy as np
 
 from artist.errors import InputError
 from artist.tables.rows import Table, coded
-from artist.workload.table import refuse
+from artist.workload.table import refuse, work_s
 
 if TYPE_CHECKING:  # most runs do without
     from netmodels.api import Plan
@@ -64,8 +64,9 @@ def with_plans(
 ) -> Table:
     """Return the table with models named with their plans, and with the iterations and units of these.
 
-    An iteration of a job with a duration alone takes the time of a step, as a profile's of other jobs. Units,
-    segments and steps that the table states are kept.
+    An iteration of a job with a duration alone takes the time of a step, as a profile's of other jobs. So
+    does one of a job with iterations alone: its run time is the model's (errors: docs/network_model.md).
+    Units, segments and steps that the table states are kept.
 
     Parameters
     ----------
@@ -105,14 +106,21 @@ def with_plans(
     sized = (*(_SIZES if in_units else ("step",)), *_GROUPS)
     model, compute_s = table["model"].copy(), table["compute_s"].copy()
     model[rows] = np.array([one.model for one in of_rows], dtype=object)
-    alone = np.isnan(compute_s[rows]) & np.isnan(table["iterations"][rows])
+    without = np.isnan(table["iterations"][rows]) | np.isnan(table["duration_s"][rows])  # one of the two
+    alone = np.isnan(compute_s[rows]) & without
     compute_s[rows] = np.where(alone, [one.step_s for one in of_rows], compute_s[rows])
     sizes = {}
     for name in sized:
-        without = np.full(len(table), name not in _GROUPS, dtype=np.int64)  # 0 groups, else units of 1
-        sizes[name] = table[name].copy() if name in table else without
+        usual = np.full(len(table), name not in _GROUPS, dtype=np.int64)  # 0 groups, else units of 1
+        sizes[name] = table[name].copy() if name in table else usual
         sizes[name][rows] = [getattr(one, name) for one in of_rows]
     return table.assign(model=model, compute_s=compute_s, **sizes)
+
+
+def check_times(table: Table, where: str) -> None:
+    """Raise InputError for the first job whose run time is that of a plan which was not priced."""
+    fits = "a duration: only a run prices the steps of a plan"
+    refuse(table, np.isnan(work_s(table)), where, "duration_s", "is missing", fits)
 
 
 def _is_language_model(name: str) -> bool:

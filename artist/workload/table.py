@@ -169,6 +169,13 @@ def _check_ids(table: Table, where: str, fields: Mapping[str, str]) -> None:
         refuse(table, again, where, name, "is a duplicate", allowed, column="job_id")
 
 
+def _timed_by_plan(table: Table) -> np.ndarray:
+    """Return whether a job has the iterations of a plan, (n_jobs,): `plans.with_plans` knows their time."""
+    if "plan" not in table or "started_s" in table:
+        return np.zeros(len(table), dtype=bool)
+    return (table["plan"] != "") & ~np.isnan(table["iterations"])
+
+
 def _check_sense(table: Table, where: str, fields: Mapping[str, str]) -> None:
     gpus = table["gpus"]
     nothing = (gpus == 0) & (table["cpus"] == 0)
@@ -178,7 +185,7 @@ def _check_sense(table: Table, where: str, fields: Mapping[str, str]) -> None:
     )
     lacking = "compute_s" if "compute_s" in fields else "duration_s"
     name = fields.get(lacking, lacking)
-    unknown = np.isnan(work_s(table))
+    unknown = np.isnan(work_s(table)) & ~_timed_by_plan(table)
     refuse(
         table,
         unknown,

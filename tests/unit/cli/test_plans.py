@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from artist.data import data_path
+from artist.describe.command import main as describe
 from netmodels.api import AnalyticalModel, Contention, Plan, language_profile, load_topology, shape_of
 from netmodels.astra_sim.chakra import COLLECTIVE, COMPUTE
 from tests.astra_sim.drawn_traces import node, write
@@ -164,3 +165,54 @@ def test_shifts_of_jobs_with_a_plan_are_noted(artist: Artist) -> None:
     Path("jobs.csv").write_text(HEADER + "a,0,16,60,Llama3-8B,tp8 zero1,,,\nb,0,16,60,VGG16,,,,\n")
     result = artist(*CSV, *RAILS, "policy=cassini", "performance.contention=packets", tiny=False)
     assert "policy.shifts=interleaved does nothing for 1 of 2 jobs: with a plan" in result.err
+
+
+def test_iterations_without_a_duration_take_the_models_step(artist: Artist, capsys: Any) -> None:
+    """Ten steps on a free network take ten times the compute of one; the note states the error."""
+    Path("jobs.csv").write_text(
+        "job_id,submit_s,gpus,iterations,model,plan\na,0,16,10,Llama3-70B,tp8 pp2 zero1 gb32\n"
+    )
+    result = artist(*CSV, *RAILS, "network=zero", tiny=False)
+    assert result.code == 0
+    (path,) = Path("runs").rglob("jobs.parquet")
+    program = language_profile("Llama3-70B", PLAN).program
+    assert program is not None
+    assert pd.read_parquet(path).iloc[0]["jct_s"] == pytest.approx(program.free_ns(16) / 1e8, rel=1e-6)
+    assert "1 of 1 jobs have iterations of a plan and no duration" in result.err
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "more", "words"),
+    [
+        ("iterations,model,plan", "10,VGG16,", (), ["line 2: duration_s is missing"]),
+        ("iterations,model,plan", ",Llama3-70B,tp8 pp2", (), ["line 2: duration_s is missing"]),
+        ("iterations,model,plan,started_s", "10,Llama3-8B,zero1,5", (), ["duration_s is missing"]),
+        (
+            "iterations,model,plan",
+            "10,Llama3-8B,zero1",
+            ("workload.min_duration_s=60",),
+            ["min_duration_s, max_duration_s: jobs with a plan and no duration"],
+        ),
+        ("iterations,model,plan", "9e12,Llama3-8B,zero1", (), ["job 'a': too long to count"]),
+    ],
+)
+def test_what_says_nothing_of_its_time_is_refused(
+    refused: Callable[..., str],
+    header: str,
+    row: str,
+    more: tuple[str, ...],
+    words: list[str],
+) -> None:
+    """No plan, no iterations, a real start, a filter by run time; and steps of centuries."""
+    Path("jobs.csv").write_text(f"job_id,submit_s,gpus,{header}\na,0,16,{row}\n")
+    message = refused(*CSV, *RAILS, *more, tiny=False)
+    for word in words:
+        assert word in message
+
+
+def test_a_description_asks_for_durations(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """`artist-trace` prices no plan, and says so with the row."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("job_id,submit_s,gpus,iterations,model,plan\na,0,16,10,Llama3-70B,tp8 pp2 zero1 gb32\n")
+    assert describe(["workload=csv", f"workload.path={path}", *RAILS]) == 2
+    assert "line 2: duration_s is missing" in capsys.readouterr().err

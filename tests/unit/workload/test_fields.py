@@ -25,6 +25,7 @@ MADE = {
     "first_shorter_ns",
 }  # of several columns, or of their own type
 MADE |= {f"demand.measured_{what}" for what in ("speed", "worth")}  # of measured_on and the cluster
+MADE |= {"demand.pipeline_stages", "demand.replica_gpus"}  # of the plan
 CHANGES = ("start", "resume", "restart", "migrate", "resize", "retune")  # the costs of docs/architecture.md
 NAMES = [field.name for field in FIELDS]
 
