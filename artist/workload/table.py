@@ -173,7 +173,8 @@ def _timed_by_plan(table: Table) -> np.ndarray:
     """Return whether a job has the iterations of a plan, (n_jobs,): `plans.with_plans` knows their time."""
     if "plan" not in table or "started_s" in table:
         return np.zeros(len(table), dtype=bool)
-    return (table["plan"] != "") & ~np.isnan(table["iterations"])
+    planned: np.ndarray = table["plan"] != ""
+    return planned & ~np.isnan(table["iterations"])
 
 
 def _check_sense(table: Table, where: str, fields: Mapping[str, str]) -> None:
