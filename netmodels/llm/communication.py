@@ -6,7 +6,7 @@ Bytes of one collective (2 per value), with t tokens of a micro batch per GPU an
          of each where the GPUs have experts of their own in place of a feed-forward network. Where tp does
          not divide the tokens, two all-reduces take their place.
     etp  as tp, of the tokens that go to the experts of a group
-    cp   per layer an all-gather of keys and values forward, two such and a reduce-scatter backward
+    cp   per layer an all-gather of keys and values forward, one and a reduce-scatter backward
     ep   per layer with experts two all-to-alls forward (dispatch and combine), two backward
     pp   per micro batch and virtual stage a message forward and one backward, 2 t h / tp
     dp   (edp: of experts) gradients and weights, 2 per parameter. Sharding none: an all-reduce; optimizer: a
@@ -41,7 +41,7 @@ class Message(NamedTuple):
         Kind of group; collective; size.
     forward, backward
         Number per layer and micro batch (tp, etp, cp, ep), per micro batch (pp, and dp with full sharding),
-        or per iteration (dp).
+        or per iteration (dp), without recomputation.
     """
 
     role: Role
@@ -49,6 +49,11 @@ class Message(NamedTuple):
     size_bytes: float
     forward: float
     backward: float
+
+    def backward_in(self, plan: Plan) -> float:
+        """Return the times backward, with those forward again where whole layers are recomputed."""
+        again = plan.recompute == "full" and self.role in ("tp", "etp", "ep")
+        return self.backward + self.forward * again
 
 
 @lru_cache(maxsize=4096)
@@ -95,7 +100,7 @@ class Priced(NamedTuple):
     Attributes
     ----------
     forward_ns, backward_ns
-        As counted in `Message`.
+        As counted in `Message`, recomputation's in the backward pass.
     forward_bytes, backward_bytes
         Bytes that a GPU sends in them.
     tier
@@ -132,7 +137,9 @@ def priced(
     gpus = sum(count for rack in shape for _, count in rack)
     pieces = pieces_of(plan, mapping, shape)
     answer: dict[Role, Priced] = {}
-    for role, collective, size, forward, backward in messages_of(architecture, plan, gpus):
+    for message in messages_of(architecture, plan, gpus):
+        role, collective, size, forward, _ = message
+        backward = message.backward_in(plan)
         ns, tier = _slowest(role, collective, size, pieces[role], fabrics)
         sent = size * SENT[collective](_members(pieces[role][0]))
         known = answer.get(role, Priced(0.0, 0.0, 0.0, 0.0, "machine"))

@@ -100,15 +100,15 @@ def total_ns(
     shards = (members["dp"], members["edp"]) if sharded else (1, 1)
     times, fitted = times_of(work, held, plan, gpu, shards), gpu.fitted
     tp, etp, ep, cp, pp = (roles.get(role, _NOTHING) for role in ("tp", "etp", "ep", "cp", "pp"))
-    show_tp, recomputed = 1 - fitted.hidden_tp, plan.recompute == "full"
+    show_tp = 1 - fitted.hidden_tp
     hidden, hidden_back = (
         min(fitted.hidden_ep * sent_ns, compute_ns)
         for sent_ns, compute_ns in ((ep.forward_ns, times.forward), (ep.backward_ns, times.backward))
     )
-    ahead = tp.forward_ns * show_tp + etp.forward_ns + ep.forward_ns - hidden
-    forward = times.forward + ahead + max(0.0, cp.forward_ns - times.attention)
+    forward = times.forward + tp.forward_ns * show_tp + etp.forward_ns + ep.forward_ns - hidden
+    forward += max(0.0, cp.forward_ns - times.attention)
     backward = times.backward + tp.backward_ns * show_tp + etp.backward_ns + ep.backward_ns - hidden_back
-    backward += max(0.0, cp.backward_ns - 2 * times.attention) + (ahead if recomputed else 0.0)
+    backward += max(0.0, cp.backward_ns - 2 * times.attention)
     state = [roles.get(role, _NOTHING) for role in ("dp", "edp")]
     gathers, scatters = sum(one.forward_ns for one in state), sum(one.backward_ns for one in state)
     layers, tail = work.layers, 0.0

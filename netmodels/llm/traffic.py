@@ -138,10 +138,11 @@ def _sent_bytes(
     """Return the bytes of a step on each link of a placement (`links_of`), by role that sends on any."""
     count, sent = gpus(shape), dict[Role, Floats]()
     members = plan.members(count)
-    for role, collective, size, forward, backward in messages_of(architecture, plan, count) if links else ():
+    for message in messages_of(architecture, plan, count) if links else ():
+        role, collective, size, forward, _ = message
         carried = carried_by(plan, mapping, shape, role, collective)
         if carried.machine.any():
-            of_member = size * SENT[collective](members[role]) * (forward + backward)
+            of_member = size * SENT[collective](members[role]) * (forward + message.backward_in(plan))
             on_links = np.repeat(np.concatenate(carried), 2)[:links]  # within a rack none beyond machines
             times = times_per_step(architecture, plan, count, role)
             sent[role] = sent.get(role, 0.0) + times * of_member * on_links
