@@ -278,7 +278,7 @@ class AstraSim:
                 levels, asked = self._as_run(network.levels, system)
                 inputs.check_system(profile, asked, levels)
                 files = inputs.program_files(ranks, levels, asked)
-                times, _ = self._times(files, inputs.PROGRAM_ARGUMENTS, len(ranks.ranks))
+                times = self._times(files, inputs.PROGRAM_ARGUMENTS, len(ranks.ranks))
                 answers.append(step_time(profile, [RankTime(time.total_ns, time.comm_ns) for time in times]))
             else:
                 answers.append(step_time(profile, rank_times(ranks, network)))
@@ -347,13 +347,15 @@ class AstraSim:
     def _asked(
         self, profile: Profile, files: Mapping[str, bytes], arguments: Sequence[str], npus: int
     ) -> IterationTime:
-        times, outcome = self._times(files, arguments, npus)
-        return _iteration_time(profile, times, outcome)
+        times = self._times(files, arguments, npus, profile.compute_ns)
+        last = max(times, key=lambda time: (time.total_ns, time.comm_ns))
+        exposed = last.total_ns - profile.compute_ns
+        return IterationTime(profile.compute_ns, max(last.comm_ns, exposed), exposed)
 
     def _times(
-        self, files: Mapping[str, bytes], arguments: Sequence[str], npus: int
-    ) -> tuple[tuple[NpuTime, ...], Outcome]:
-        """Return the times of all NPUs.
+        self, files: Mapping[str, bytes], arguments: Sequence[str], npus: int, compute_ns: int = 0
+    ) -> tuple[NpuTime, ...]:
+        """Return the times of all NPUs, of which the last takes no less than `compute_ns`.
 
         In one dimension the program frees the algorithm of a collective that two groups have twice when it
         ends (CollectivePlan.cc), and may crash: with groups the output alone counts, or another run.
@@ -369,25 +371,21 @@ class AstraSim:
                     raise ProgramError("it failed", outcome)
                 try:
                     self.last = self._read(outcome, npus)
-                    return self.last, outcome
                 except UnreadableError as problem:
                     if not (outcome.status and tries):
                         what = "it failed" if outcome.status else f"it {problem}"
                         raise ProgramError(what, outcome) from None
+                    continue
+                total_ns = max(time.total_ns for time in self.last)
+                if total_ns < compute_ns:
+                    raise ProgramError(f"it reports {total_ns} ns, {compute_ns} ns of it compute", outcome)
+                return self.last
         raise AssertionError
 
     def _read(self, outcome: Outcome, npus: int) -> tuple[NpuTime, ...]:
         if self.program.backend != "version1":
             return read_version2(outcome.stdout, npus)
         return (read_version1(read_output(outcome.folder / version1.ANSWER)),)
-
-
-def _iteration_time(profile: Profile, times: Sequence[NpuTime], outcome: Outcome) -> IterationTime:
-    last = max(times, key=lambda time: (time.total_ns, time.comm_ns))
-    exposed = last.total_ns - profile.compute_ns
-    if exposed < 0:
-        raise ProgramError(f"it reports {last.total_ns} ns, {profile.compute_ns} ns of it compute", outcome)
-    return IterationTime(profile.compute_ns, max(last.comm_ns, exposed), exposed)
 
 
 def _without_double_link(level: Level) -> Level:
