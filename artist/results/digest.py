@@ -10,7 +10,7 @@ from artist.results.compare import Replicates
 from artist.results.drift import Drift, drained, drift
 from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Jobs, read_jobs
 from artist.results.run import Run, Words
-from artist.results.steps import Floats, distribution_steps, thin_steps
+from artist.results.steps import Floats, distribution_steps, span_edges, thin_steps, work_end_s
 
 BINS = 400
 SPANS = 40  # of the use of resources, which changes often: lines of several rows share a panel
@@ -90,6 +90,8 @@ class Digest:
         Of the first replicate, by GAUGES, and by RESOURCE_COLUMNS if it recorded them.
     shares
         Likewise, by SHARE_GAUGES; empty where jobs need no CPUs and memory, too.
+    end_s, work_end_s
+        Ends of the first replicate, and of 99 % of its GPU time.
     users, vcs
         By GPU time, most first; no entry if the trace names none.
     """
@@ -107,6 +109,7 @@ class Digest:
     gauges: dict[str, Gauge]
     shares: dict[str, Gauge]
     end_s: float
+    work_end_s: float
     users: tuple[Member, ...]
     vcs: tuple[Member, ...]
 
@@ -120,7 +123,7 @@ def digest(group: Replicates) -> Digest:
     demand = np.concatenate([np.where(jobs.gpus > 0, jobs.demand, -1)[done] for jobs, done in measured])
     none = np.full(len(PARTS), np.nan)
     parts = [jobs.parts_s[done].mean(axis=0) if done.any() else none for jobs, done in measured]
-    gauges, end_s = _gauges(group.runs[0])
+    gauges, end_s, done_s = _gauges(group.runs[0])
     return Digest(
         group=group,
         jct=distribution(jct, sum(int(jobs.measured.sum()) for jobs in tables), 0.0),
@@ -134,9 +137,10 @@ def digest(group: Replicates) -> Digest:
         overheads=_overheads(tables),
         drift=drift(group.runs),
         drained=sum(map(drained, group.runs)),
-        gauges=gauges | _resources(group.runs[0]),
-        shares=_shares(group.runs[0]),
+        gauges=gauges | _resources(group.runs[0], done_s),
+        shares=_shares(group.runs[0], done_s),
         end_s=end_s,
+        work_end_s=done_s,
         users=_members([(jobs, jobs.user) for jobs in tables]),
         vcs=_members([(jobs, jobs.vc) for jobs in tables]),
     )
@@ -181,39 +185,50 @@ def _overheads(tables: Sequence[Jobs]) -> tuple[tuple[tuple[str, str], float], .
     return tuple((key, float(np.concatenate(parts).mean())) for key, parts in sorted(values.items()))
 
 
-def _gauges(run: Run) -> tuple[dict[str, Gauge], float]:
+def _gauges(run: Run) -> tuple[dict[str, Gauge], float, float]:
     times, *values = run.numbers("timeline", ["time_s", *TIMELINE])
     values[-1] = values[-1] + values[-2]  # jobs that run or wait have not finished
     if not len(times):
         times, values = np.zeros(1), [np.zeros(1) for _ in GAUGES]
-    gauges = {name: gauge_of_steps(times, value) for name, value in zip(GAUGES, values, strict=True)}
-    return gauges, float(times[-1])
+    done_s = work_end_s(times, values[GAUGES.index("busy_gpus")])
+    gauges = {
+        name: gauge_of_steps(times, value, done_s=done_s) for name, value in zip(GAUGES, values, strict=True)
+    }
+    return gauges, float(times[-1]), done_s
 
 
-def _resources(run: Run) -> dict[str, Gauge]:
+def _resources(run: Run, done_s: float) -> dict[str, Gauge]:
     if not (run.folder / RESOURCES_FILE).exists():
         return {}
     times, *uses = run.numbers(RESOURCES_FILE.removesuffix(".parquet"), ["time_s", *RESOURCE_COLUMNS])
     if not len(times):
         times, uses = np.zeros(1), [np.zeros(1) for _ in uses]
     return {
-        name: gauge_of_steps(times, use, BINS if name == BLOCKING else SPANS)
+        name: gauge_of_steps(times, use, BINS if name == BLOCKING else SPANS, done_s=done_s)
         for name, use in zip(RESOURCE_COLUMNS, uses, strict=True)
     }
 
 
-def _shares(run: Run) -> dict[str, Gauge]:
+def _shares(run: Run, done_s: float) -> dict[str, Gauge]:
     if "shares" not in run.summary:
         return {}
     at, busy, capacity = run.numbers("timeline", ["time_s", "busy_gpus", "capacity_gpus"])
     held = np.divide(busy, capacity, out=np.zeros_like(busy), where=capacity > 0)
     times, *shares = run.numbers(RESOURCES_FILE.removesuffix(".parquet"), ["time_s", *SHARES])
-    return {"gpus_held": gauge_of_steps(at, held, SPANS)} | {
-        name: gauge_of_steps(times, share, SPANS) for name, share in zip(SHARES, shares, strict=True)
+    return {"gpus_held": gauge_of_steps(at, held, SPANS, done_s=done_s)} | {
+        name: gauge_of_steps(times, share, SPANS, done_s=done_s)
+        for name, share in zip(SHARES, shares, strict=True)
     }
 
 
-def gauge_of_steps(times: Floats, values: Floats, bins: int = BINS, *, thinned: bool | None = None) -> Gauge:
+def gauge_of_steps(
+    times: Floats,
+    values: Floats,
+    bins: int = BINS,
+    *,
+    thinned: bool | None = None,
+    done_s: float | None = None,
+) -> Gauge:
     """Return a step function short enough to draw; the last time is the end of the run.
 
     Parameters
@@ -222,13 +237,15 @@ def gauge_of_steps(times: Floats, values: Floats, bins: int = BINS, *, thinned: 
         How many it is averaged over.
     thinned
         Whether it is; None: if it changes more than 2 x `bins` times.
+    done_s
+        End of 99 % of the work, for `span_edges`.
     """
     changes = np.diff(values, prepend=np.nan) != 0
     changes[-1] = True  # the end of the run
     times, values = times[changes], values[changes]
     if not (len(times) > 2 * bins if thinned is None else thinned):
         return Gauge(times, values, values, values, False)
-    edges = np.linspace(0, times[-1], bins + 1)
+    edges = span_edges(times[-1], bins, done_s)
     mean, least, most = (np.append(part, values[-1]) for part in thin_steps(times, values, edges))
     return Gauge(edges, mean, least, most, True)
 

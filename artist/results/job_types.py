@@ -28,9 +28,9 @@ def has_job_types(run: Run) -> bool:
     return bool(run.columns(_TABLE))
 
 
-def read_job_types(run: Run, bins: int) -> Steps:
+def read_job_types(run: Run, bins: int, work_end_s: float | None = None) -> Steps:
     """Read the columns of cores.parquet, and GPUs there and held; raise InputError if a table is damaged."""
-    return read_steps(run, _COLUMNS, bins)
+    return read_steps(run, _COLUMNS, bins, work_end_s)
 
 
 @dataclass(frozen=True, slots=True)

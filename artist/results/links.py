@@ -38,13 +38,13 @@ def has_contention(run: Run) -> bool:
     return "contention" in run.summary
 
 
-def read_tiers(run: Run) -> dict[str, dict[str, Gauge]]:
+def read_tiers(run: Run, work_end_s: float | None = None) -> dict[str, dict[str, Gauge]]:
     """Return LINK_USES of each tier of links, as parts of 1; raise InputError if damaged."""
     names = [name for name in run.columns(_TIERS) if name != "time_s"]
     times_s, *values = run.numbers(_TIERS, ["time_s", *names])
     thinned = len(times_s) > 2 * SPANS  # all alike
     gauges = {
-        name: gauge_of_steps(times_s, value, SPANS, thinned=thinned)
+        name: gauge_of_steps(times_s, value, SPANS, thinned=thinned, done_s=work_end_s)
         for name, value in zip(names, values, strict=True)
     }
     tiers = dict.fromkeys(name.rpartition("_")[0] for name in names)

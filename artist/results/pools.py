@@ -7,7 +7,7 @@ import numpy as np
 
 from artist.recording.names import POOLS_FILE, RECLAIMED
 from artist.results.run import Run
-from artist.results.steps import Floats, mean_at, thin_steps
+from artist.results.steps import Floats, mean_at, span_edges, thin_steps
 
 _TABLE = POOLS_FILE.removesuffix(".parquet")
 _SO_FAR = tuple(f"reclaimed_{name}" for name in RECLAIMED)  # totals up to a time
@@ -58,8 +58,8 @@ def have_pools(run: Run) -> bool:
     return bool(run.columns(_TABLE))
 
 
-def read_pools(run: Run, bins: int) -> Pools:
-    """Read the pools of a run that recorded them, long ones as means over `bins` spans of time.
+def read_pools(run: Run, bins: int, work_end_s: float | None = None) -> Pools:
+    """Read the pools of a run that recorded them, long ones as means over those of `span_edges`.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def read_pools(run: Run, bins: int) -> Pools:
     ordered = tuple(sorted(pools, key=lambda pool: pool.needed is not None))
     if len(times_s) <= 2 * bins:
         return Pools(times_s, ordered)
-    edges = np.linspace(0.0, times_s[-1], bins + 1)
+    edges = span_edges(times_s[-1], bins, work_end_s)
     return Pools(edges, tuple(_thinned(times_s, pool, edges) for pool in ordered), True)
 
 

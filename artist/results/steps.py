@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from artist.results.run import Run
 
 Floats = npt.NDArray[np.float64]
+WORK = 0.99  # the part of the GPU time after which little goes on
+CUT = 0.75  # an axis of time that ends there is shorter than this part of the run, or not cut
 
 
 class Steps(NamedTuple):
@@ -26,8 +28,10 @@ class Steps(NamedTuple):
     thinned: bool
 
 
-def read_steps(run: "Run", tables: Mapping[str, Sequence[str]], bins: int) -> Steps:
-    """Read columns of tables of a run, of long runs means over `bins` spans of time.
+def read_steps(
+    run: "Run", tables: Mapping[str, Sequence[str]], bins: int, work_end_s: float | None = None
+) -> Steps:
+    """Read columns of tables of a run, of long runs means over spans of time, those of `span_edges`.
 
     Raises
     ------
@@ -38,7 +42,7 @@ def read_steps(run: "Run", tables: Mapping[str, Sequence[str]], bins: int) -> St
     times_s = np.unique(np.concatenate([columns[0] for columns, _ in read]))
     thinned = len(times_s) > 2 * bins
     if thinned:
-        times_s = np.linspace(0.0, times_s[-1], bins + 1)
+        times_s = span_edges(times_s[-1], bins, work_end_s)
     columns = {
         name: mean_at(own_s, values, times_s)
         if thinned
@@ -47,6 +51,19 @@ def read_steps(run: "Run", tables: Mapping[str, Sequence[str]], bins: int) -> St
         for name, values in zip(names, columns, strict=True)
     }
     return Steps(times_s, columns, thinned)
+
+
+def work_end_s(times_s: Floats, busy_gpus: Floats) -> float:
+    """Return the time by which jobs have used 99 % of their GPU time; 0 if they used none."""
+    used = np.concatenate([[0.0], np.cumsum(busy_gpus[:-1] * np.diff(times_s))])
+    return float(np.interp(WORK * used[-1], used, times_s)) if used[-1] > 0 else 0.0
+
+
+def span_edges(end_s: float, bins: int, work_end_s: float | None = None) -> Floats:
+    """Return the edges of equal spans; if the work ends early, `bins` up to there and `bins` after it."""
+    if not work_end_s or work_end_s >= CUT * end_s:
+        return np.linspace(0.0, end_s, bins + 1)
+    return np.append(np.linspace(0.0, work_end_s, bins + 1), np.linspace(work_end_s, end_s, bins + 1)[1:])
 
 
 def mean_at(times_s: Floats, values: Floats, edges: Floats) -> Floats:

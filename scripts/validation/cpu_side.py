@@ -22,7 +22,7 @@ from artist.core.cluster import Allocation, Slice
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
 from artist.data import data_path
-from artist.drawing.looks import marked_look, style
+from artist.drawing.looks import marked_look, points, style
 from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed
 from artist.performance.formulas.input_rate import Sensitivity
@@ -315,11 +315,14 @@ def _draw_apart(axes: Any, run: Simulation) -> None:
 
 
 def _bars(axes: Any, rows: Sequence[Sequence[float]], names: Sequence[str], unit: str, most: float) -> None:
-    """Draw bars by model, beside each other by name."""
+    """Draw bars by model, beside each other by name; dots if the axis is logarithmic."""
     width = 0.8 / len(rows)
     for number, (name, row) in enumerate(zip(names, rows, strict=True)):
         x = [place + (number - (len(rows) - 1) / 2) * width for place in range(len(row))]
-        axes.bar(x, row, width, label=name, color=marked_look(number)["color"])
+        if axes.get_yscale() == "linear":
+            axes.bar(x, row, width, label=name, color=marked_look(number)["color"])
+        else:
+            axes.plot(x, row, label=name, **points(number))
     axes.set_xticks(range(len(STEPS)), list(STEPS), rotation=35, ha="right", fontsize=8)
     axes.set_axisbelow(True)
     axes.grid(visible=False, axis="x")

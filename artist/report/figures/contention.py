@@ -12,6 +12,7 @@ from artist.drawing.time_axis import log_axis
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario, pooled
 from artist.report.figures.facets import chosen, facets, only
 from artist.report.figures.resources import in_panels
+from artist.report.figures.time_span import on_cuts, time_span
 from artist.results.digest import Digest, Distribution, Gauge, distribution
 from artist.results.links import has_contention, read_slowdowns, read_tiers
 from artist.results.scenarios import Contest
@@ -38,7 +39,8 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     rows = chosen(digests, contest, _has)
     read = dict(zip(rows, _gauges([digests[row] for row in rows]), strict=True))
     thinned = any(gauge.thinned for gauges in read.values() for gauge in gauges.values())
-    use = _USE + f"{AVERAGED}." * thinned + of_scenario(rows, contest) + first(digests)
+    use = _USE + f"{AVERAGED}." * thinned + on_cuts([time_span([digests[row] for row in rows])])
+    use += of_scenario(rows, contest) + first(digests)
     in_use = partial(in_panels, digests, contest, read, "% of capacity, or of links", max_columns=len(_USES))
     lost = {row: _lost(digest) for row, digest in enumerate(digests) if _has(digest)}
     slower = partial(slowed_jobs, digests, contest, lost)
@@ -52,7 +54,7 @@ def _has(digest: Digest) -> bool:
 
 def _gauges(digests: Sequence[Digest]) -> list[dict[str, Gauge]]:
     """Return the use of links of each row by title, of the tiers that all rows have."""
-    tiers_of = [read_tiers(digest.group.runs[0]) for digest in digests]
+    tiers_of = [read_tiers(digest.group.runs[0], digest.work_end_s) for digest in digests]
     tiers = [tier for tier in _TIERS if all(tier in of_row for of_row in tiers_of)]
     return [
         {f"{_TIERS[tier]}: {title}": of_row[tier][what] for tier in tiers for what, title in _USES.items()}

@@ -18,6 +18,7 @@ from artist.report.figures.drawing import AVERAGED, Drawing, first, group_texts,
 from artist.report.figures.facets import chosen, facets
 from artist.report.figures.resources import in_panels
 from artist.report.figures.row_panels import Key, row_panels
+from artist.report.figures.time_span import on_cuts, time_span
 from artist.results.digest import MIN_WAIT_S, Digest, Distribution, Gauge, distribution
 from artist.results.job_types import has_job_types, read_cpus_changed, read_job_types, read_waits
 from artist.results.names import natural
@@ -62,11 +63,12 @@ def _over_time(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     if not any(map(have_job_types, digests)):
         return []
     rows = chosen(digests, contest, have_job_types)
-    read = {row: read_job_types(digests[row].group.runs[0], _SPANS) for row in rows}
+    read = {row: read_job_types(digests[row].group.runs[0], _SPANS, digests[row].work_end_s) for row in rows}
     waits = {row: _waits(digests[row]) for row in rows}
     in_use = partial(in_panels, digests, contest, _gauges(read, _IN_USE), "% of the cluster's", same_y=False)
     counts = partial(in_panels, digests, contest, _gauges(read, _WAIT), "jobs", scale_y=1.0, same_y=False)
     more = _AXES_DIFFER + f"{AVERAGED}." * any(steps.thinned for steps in read.values())
+    more += on_cuts([time_span([digests[row] for row in rows])])
     more += of_scenario(rows, contest) + first(digests)
     text = _QUEUEING + of_scenario(rows, contest) + pooled(digests)
     queueing = partial(queueing_by_type, digests, contest, waits)

@@ -12,9 +12,9 @@ from matplotlib.patches import Patch
 
 from artist.drawing.looks import style
 from artist.drawing.panels import WIDTH_IN, legend, panels
-from artist.drawing.time_axis import time_unit
 from artist.report.figures.drawing import Drawing, first, key_texts, of_scenario, title
 from artist.report.figures.facets import chosen
+from artist.report.figures.time_span import TimeSpan, on_cuts, time_span
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.jobcolumns import DEMANDS, demand_classes
@@ -125,34 +125,34 @@ _POOLS = " Lines part the machines that begin in different pools, named at the r
 def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     """Return the figure; reads the events of a few runs."""
     shown = chosen(digests, contest)
-    pictures = [picture(digests[i].group, digests[i].end_s) for i in shown]
+    span = time_span([digests[i] for i in shown])
+    pictures = [picture(digests[i].group, min(digests[i].end_s, span.end_s)) for i in shown]
     configs = [picture.group.runs[0].config for picture in pictures]
     pooled, left_out = any(map(pool_rows, configs)), not all(all(with_gpus(config)) for config in configs)
     caption = _CAPTION + _WITHOUT_GPUS * left_out + _POOLS * pooled
-    caption += of_scenario(shown, contest) + first(digests)
-    return Drawing("occupancy", "Who ran where", caption, partial(occupancy, pictures))
+    caption += on_cuts([span]) + of_scenario(shown, contest) + first(digests)
+    return Drawing("occupancy", "Who ran where", caption, partial(occupancy, pictures, span))
 
 
-def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> Figure:
+def occupancy(pictures: Sequence[Picture], span: TimeSpan, width_in: float = WIDTH_IN) -> Figure:
     """Draw the pictures below each other, on one axis of time."""
     groups = [picture.group for picture in pictures]
     keyed = key_texts(groups)
-    end_s = max(picture.end_s for picture in pictures)
-    scale, unit = time_unit(end_s)
     with style():
         figure, places = panels(len(pictures), 1.9, keyed, width_in=width_in, max_columns=1)
         for axes, image in zip(places, pictures, strict=True):
             axes.imshow(
                 image.pixels,
-                extent=(0, image.end_s / scale, image.machines, 0),
+                extent=(0, image.end_s / span.scale, image.machines, 0),
                 aspect="auto",
                 interpolation="nearest",
             )
-            axes.set(xlim=(0, end_s / scale), ylabel="machine number")
+            axes.set(xlim=span.limits, ylabel="machine number")
+            span.mark(axes)
             axes.set_title(title(image.group), fontsize=9, loc="left")
             axes.grid(visible=False)
             _name_pools(axes, image)
-        places[-1].set_xlabel(f"time ({unit})")
+        places[-1].set_xlabel(span.label)
         legend(figure, keyed, ())
         patches = [
             Patch(facecolor=colour, edgecolor="#666666", linewidth=0.4, label=name)

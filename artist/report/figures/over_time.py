@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from artist.drawing.looks import example_lines, look, style
 from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
-from artist.drawing.time_axis import time_unit
 from artist.recording.names import BLOCKING
 from artist.report.figures.drawing import (
     AVERAGED,
@@ -21,6 +20,7 @@ from artist.report.figures.drawing import (
     without_panel,
 )
 from artist.report.figures.facets import MAX_PANELS, Facets, facets, only, without_idle
+from artist.report.figures.time_span import TimeSpan, on_cuts, time_span
 from artist.results.compare import Replicates
 from artist.results.digest import Digest, Gauge
 from artist.results.pools import have_pools
@@ -67,6 +67,7 @@ def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
     gauges = [gauge for digest in digests if (gauge := digest.gauges.get(name)) is not None]
     text = UNRECORDED * (len(gauges) < len(digests)) + without_panel(idle, "no job waited")
     tops = gauge_tops(digests, name, layout)
+    text += on_cuts(_spans(digests, layout)[0])
     text += _LOG_ABOVE_1 * on_a_far_scale(digests, name, layout) + _AXES_DIFFER * (len(set(tops)) > 1)
     if any(gauge.thinned for gauge in gauges):
         text += AVERAGED + _BAND * have_band(digests, name, contest) + "."
@@ -82,12 +83,8 @@ def over_time(digests: Sequence[Digest], gauge: str, contest: Contest, width_in:
     greatest.
     """
     busy = gauge == "busy_gpus"
-    ends_s = [digest.end_s or 1.0 for digest in digests]
     layout, _ = gauge_panels(digests, gauge, contest)
-    spans_s = [max(ends_s[row] for row in rows) for _, rows in layout.sets]
-    shared = max(spans_s) <= _ALIKE * min(spans_s)
-    if shared:
-        spans_s = [max(spans_s)] * len(spans_s)
+    spans, shared = _spans(digests, layout)
     only = len(layout.sets) == 1
     tops = gauge_tops(digests, gauge, layout)
     far = on_a_far_scale(digests, gauge, layout)
@@ -97,27 +94,36 @@ def over_time(digests: Sequence[Digest], gauge: str, contest: Contest, width_in:
             shared=shared, same_y=len(set(tops)) == 1, width_in=width_in,
             min_columns=2 if len(layout.sets) > _TALL else 1,
         )  # fmt: skip
-        for axes, (name, rows), span_s, top in zip(places, layout.sets, spans_s, tops, strict=True):
-            scale, unit = time_unit(span_s)
+        for axes, (name, rows), span, top in zip(places, layout.sets, spans, tops, strict=True):
             for row in rows:
                 alone = len(rows) == 1
-                if busy and row == max(rows, key=ends_s.__getitem__):
-                    draw_gauge(axes, digests[row].gauges["capacity_gpus"], scale, _CAPACITY, band=False)
+                if busy and row == max(rows, key=lambda row: digests[row].end_s):
+                    draw_gauge(axes, digests[row].gauges["capacity_gpus"], span.scale, _CAPACITY, band=False)
                 row_look = layout.looks[row] | {"linewidth": 1.1} | ({"marker": ""} if alone else {})
-                draw_gauge(axes, digests[row].gauges[gauge], scale, row_look, band=alone)
-            axes.set(ylim=(0, 1.1 * top or 1.0), xlim=(0, span_s / scale))
+                draw_gauge(axes, digests[row].gauges[gauge], span.scale, row_look, band=alone)
+            axes.set(ylim=(0, 1.1 * top or 1.0), xlim=span.limits)
+            span.mark(axes)
             if far:
                 axes.set_yscale("symlog", linthresh=1)
                 axes.set_ylim(0, 2 * max(top, 1.0))
                 axes.yaxis.set_major_formatter("{x:g}")
             head(axes, name, places, width_in)
             if not shared or axes in places[-columns(places) :]:
-                axes.set_xlabel(f"time ({unit})")
+                axes.set_xlabel(span.label)
         label_rows(figure, GAUGE_LABELS[gauge], layout.texts)
         legend(
             figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples], linewidth=1.1)
         )
         return figure
+
+
+def _spans(digests: Sequence[Digest], layout: Facets) -> tuple[list[TimeSpan], bool]:
+    """Return the span of time of each panel, and whether all share one: they are of one size."""
+    spans = [time_span([digests[row] for row in rows]) for _, rows in layout.sets]
+    if max(span.end_s for span in spans) > _ALIKE * min(span.end_s for span in spans):
+        return spans, False
+    drawn = {row for _, rows in layout.sets for row in rows}
+    return [time_span([digests[row] for row in sorted(drawn)])] * len(spans), True
 
 
 def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tuple[Facets, tuple[str, ...]]:
@@ -129,7 +135,7 @@ def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tup
     layout = facets(groups, contest)
     busy = gauge == "busy_gpus"
     lines_at_most = _BUSY_OVERLAID if busy else _OVERLAID
-    ends_s = [digest.end_s or 1.0 for digest in digests]
+    ends_s = [time_span([digest]).end_s for digest in digests]
     falls = gauge == "unfinished_jobs"  # to nothing: a short line is seen beside a long one
     apart = max(ends_s) > _ALIKE * min(ends_s) and not falls and len(groups) <= MAX_PANELS
     if apart or max(len(rows) for _, rows in layout.sets) > lines_at_most:

@@ -19,6 +19,7 @@ from artist.report.figures.bars import SHADES, bar_panels, part_key, stack
 from artist.report.figures.drawing import AVERAGED, Drawing, first, key_texts, of_scenario
 from artist.report.figures.facets import chosen
 from artist.report.figures.row_panels import Key, row_panels
+from artist.report.figures.time_span import TimeSpan, on_cuts, time_span
 from artist.results.digest import Digest
 from artist.results.measures import number_texts
 from artist.results.names import listed
@@ -54,9 +55,10 @@ def _over_time(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     if not any(_has_pools(digest) for digest in digests):
         return []
     shown = chosen(digests, contest, _has_pools)
-    read = {row: read_pools(digests[row].group.runs[0], _SPANS) for row in shown}
+    read = {row: read_pools(digests[row].group.runs[0], _SPANS, digests[row].work_end_s) for row in shown}
     caption = _CAPTION + _on_need([pool for of_row in read.values() for pool in of_row.pools])
     caption += f"{AVERAGED}." * any(of_row.thinned for of_row in read.values())
+    caption += on_cuts([time_span([digests[row] for row in shown])])
     caption += of_scenario(shown, contest) + first(digests)
     return [Drawing("pools", "Pools", caption, partial(pools_over_time, digests, read))]
 
@@ -83,8 +85,7 @@ def spoken(name: str) -> str:
 
 def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WIDTH_IN) -> Figure:
     """Draw the pools of each row above each other, a panel per row."""
-    end_s = max(digests[row].end_s for row in read) or 1.0
-    scale, unit = time_unit(end_s)
+    span = time_span([digests[row] for row in read])
     every = sorted(
         (pool for of_row in read.values() for pool in of_row.pools), key=lambda p: p.needed is not None
     )
@@ -92,11 +93,11 @@ def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WID
     figure = row_panels(
         digests,
         read,
-        lambda axes, of_row: _draw(axes, of_row, areas, scale),
+        lambda axes, of_row: _draw(axes, of_row, areas, span),
         Key(_key(read, areas), 3, 2),
         height_in=2.3,
-        label=f"time ({unit})",
-        limits=(0, end_s / scale),
+        label=span.label,
+        limits=span.limits,
         width_in=width_in,
         max_columns=1 if len(read) <= _FEW else 2,
     )
@@ -104,9 +105,10 @@ def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WID
     return figure
 
 
-def _draw(axes: Axes, pools: Pools, areas: Mapping[str, str], scale: float) -> None:
+def _draw(axes: Axes, pools: Pools, areas: Mapping[str, str], span: TimeSpan) -> None:
     """Draw the pools of a run, the first one at the bottom."""
-    x = pools.times_s / scale
+    span.mark(axes)
+    x = pools.times_s / span.scale
     bottom = np.zeros(len(x))
     for pool in pools.pools:
         top = bottom + pool.gpus
@@ -170,7 +172,7 @@ def _reclaim_drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawi
     if not any(_has_return_times(digest) for digest in digests):
         return figures
     shown = chosen(digests, contest, _has_return_times)
-    width_s, word = span(max(digests[row].end_s for row in shown))
+    width_s, word = bin_width(max(digests[row].end_s for row in shown))
     read = {row: read_returns(digests[row].group.runs[0], width_s, digests[row].end_s) for row in shown}
     caption = _RETURNED_OVER_TIME.format(word) + of_scenario(shown, contest) + first(digests)
     draw = partial(reclaims_over_time, digests, read, width_s)
@@ -190,11 +192,9 @@ def _has_return_times(digest: Digest) -> bool:
     return _returns_some(digest) and has_returns(digest.group.runs[0])
 
 
-def span(end_s: float) -> tuple[float, str]:
+def bin_width(end_s: float) -> tuple[float, str]:
     """Return a span of time, and its name, of which a run has as few as can be drawn beside each other."""
-    return next(
-        (bin_width for bin_width in _BIN_WIDTHS if end_s <= _MAX_BARS * bin_width[0]), _BIN_WIDTHS[-1]
-    )
+    return next((width for width in _BIN_WIDTHS if end_s <= _MAX_BARS * width[0]), _BIN_WIDTHS[-1])
 
 
 def reclaims(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:

@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 
 from artist.drawing.looks import example_lines, style
 from artist.drawing.panels import WIDTH_IN, columns, label_rows, legend, panels
-from artist.drawing.time_axis import time_unit
 from artist.recording.names import RESOURCES
 from artist.report.figures.drawing import (
     AVERAGED,
@@ -19,6 +18,7 @@ from artist.report.figures.drawing import (
     without_panel,
 )
 from artist.report.figures.facets import chosen, facets
+from artist.report.figures.time_span import on_cuts, time_span
 from artist.results.digest import SHARE_GAUGES, Digest, Gauge
 from artist.results.scenarios import Contest
 
@@ -79,6 +79,7 @@ def _shares(digest: Digest) -> Mapping[str, Gauge]:
 def _of_rows(digests: Sequence[Digest], rows: Sequence[int], contest: Contest, gauges: Gauges) -> str:
     thinned = any(gauge.thinned for row in rows for gauge in gauges(digests[row]).values())
     text = UNRECORDED * any(not gauges(digest) for digest in digests) + f"{AVERAGED}." * thinned
+    text += on_cuts([time_span([digests[row] for row in rows])])
     recorded_rows = [r for r in contest.scenario_of(rows[0]).rows if r < len(digests) and gauges(digests[r])]
     return (
         text + of_scenario(rows, contest) + f" The first {len(rows)} rows." * (len(rows) < len(recorded_rows))
@@ -117,8 +118,7 @@ def in_panels(
     """
     layout = facets([digest.group for digest in digests], contest)
     texts = group_texts([digests[row].group for row in read])
-    end_s = max(digests[row].end_s for row in read) or 1.0
-    scale, unit = time_unit(end_s)
+    span = time_span([digests[row] for row in read])
     titles = list(next(iter(read.values())))
     with style():
         figure, places = panels(
@@ -129,13 +129,16 @@ def in_panels(
                 gauge, row_look = gauges[title], layout.looks[row] | {"linewidth": 1.1}
                 if gauge.thinned:  # means of spans, in their middle: five lines of steps cannot be read
                     middles = (gauge.times_s[:-1] + gauge.times_s[1:]) / 2
-                    axes.plot(middles / scale, scale_y * gauge.mean[:-1], **row_look)
+                    axes.plot(middles / span.scale, scale_y * gauge.mean[:-1], **row_look)
                 else:
-                    axes.plot(gauge.times_s / scale, scale_y * gauge.mean, drawstyle="steps-post", **row_look)
-            axes.set_xlim(0, end_s / scale)
+                    axes.plot(
+                        gauge.times_s / span.scale, scale_y * gauge.mean, drawstyle="steps-post", **row_look
+                    )
+            axes.set_xlim(span.limits)
+            span.mark(axes)
             axes.set_title(title, fontsize=9, loc="left")
             if axes in places[-columns(places) :]:
-                axes.set_xlabel(f"time ({unit})")
+                axes.set_xlabel(span.label)
         for axes in places[: 1 if same_y else None]:
             axes.set_ylim(0, max(_MIN_TOP, axes.get_ylim()[1]))
         label_rows(figure, label, texts)

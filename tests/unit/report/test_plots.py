@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.drawing.render import rendered
+from artist.report.figures.catalogue import drawings
 from artist.report.figures.distributions import jct_cdf, jct_histogram, queueing_cdf
-from artist.report.figures.over_time import gauge_panels, over_time
+from artist.report.figures.over_time import drawing, gauge_panels, over_time
 from artist.results.compare import Comparison, compare
 from artist.results.digest import Digest, Distribution, Gauge, digest
 from artist.results.folder import read_run
@@ -139,6 +141,34 @@ def test_panels_without_waiting_jobs_are_left_out(rows: Callable[..., Rows]) -> 
     layout, left_out = gauge_panels(idle, "queue_length", competing)
     assert (len(layout.sets), left_out) == (2, ())
     assert len(over_time([digests[0], idle[1], digests[2], idle[3]], "queue_length", competing).axes) == 1
+
+
+@pytest.mark.parametrize(("work_end_s", "cut"), [(16.0, True), (18.0, False)])
+def test_an_axis_of_time_ends_with_the_work(rows: Callable[..., Rows], work_end_s: float, cut: bool) -> None:
+    """22.5 s end at 16 s, with 99 % of the work; at 18 s not: less than a quarter (16.875 s) is cut."""
+    digests, competing = rows(["fifo", "srtf"])
+    early = [replace(digests[0], work_end_s=work_end_s), replace(digests[1], work_end_s=15.0)]
+    (axes,) = over_time(early, "queue_length", competing).axes
+    assert axes.get_xlim() == (0.0, 16.0 if cut else 22.5)
+    assert axes.get_xlabel() == "time (seconds)" + ", until 99 % of the work is done" * cut
+    assert [text.get_text() for text in axes.texts] == ["//"] * cut
+    text = "cut where 99 % of the work (GPU time) is done; the longest run lasts 22.5 seconds."
+    assert (text in drawing(early, "queue_length", competing).caption) is cut
+
+
+def test_no_bar_is_on_a_logarithmic_axis(rows: Callable[..., Rows]) -> None:
+    """The length of a bar means nothing there: all figures of four rows, with the histogram's stairs."""
+    digests, competing = rows(["fifo", "srtf"], [1, 2])
+    comparison = compare([digest.group.runs[0] for digest in digests])
+    bars = 0
+    for figure in (drawn.draw(WIDTH_IN) for drawn in drawings(digests, comparison, competing)):
+        for axes in figure.axes:
+            for container in axes.containers:
+                if isinstance(container, BarContainer):
+                    bars += 1
+                    lengths = axes.xaxis if container.orientation == "horizontal" else axes.yaxis
+                    assert lengths.get_scale() == "linear", axes.get_title()
+    assert bars > 0
 
 
 @pytest.mark.parametrize(("times", "alike"), [(3, True), (4, False)])

@@ -13,7 +13,7 @@ from artist.drawing.looks import NEED, SHORT, pale
 from artist.drawing.panels import NARROW_IN, WIDTH_IN
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
-from artist.report.figures.pools import span
+from artist.report.figures.pools import bin_width
 from artist.report.words.pools import pools
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest
@@ -168,7 +168,7 @@ def test_machines_returned_over_time(make: Make) -> None:
 )
 def test_there_are_never_too_many_bars(end_s: float, word: str) -> None:
     """32 minutes have a bar a minute, more have wider ones; 15 days one a day; the widest is 4 weeks."""
-    assert span(end_s)[1] == word
+    assert bin_width(end_s)[1] == word
 
 
 def test_runs_without_times_of_returns_have_their_totals(make: Make) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from artist.results.steps import distribution_steps, thin_steps
+from artist.results.steps import distribution_steps, span_edges, thin_steps, work_end_s
 
 
 def test_bins_by_hand() -> None:
@@ -22,6 +22,20 @@ def test_area_and_extremes_survive() -> None:
     area = float((values[:-1] * np.diff(times)).sum())
     assert mean.sum() * times[-1] / 100 == pytest.approx(area)
     assert (least.min(), most.max()) == (0.0, values[:-1].max())
+
+
+def test_the_end_of_the_work_by_hand() -> None:
+    """99 GPUs for 10 s and one for 10 s: 990 of 1000 GPU-s after 10 s; 100 GPUs alone: after 9.9 of 10 s."""
+    times, busy = np.array([0.0, 10.0, 20.0]), np.array([99.0, 1.0, 0.0])
+    assert work_end_s(times, busy) == pytest.approx(10.0)
+    assert work_end_s(times[:2], np.array([100.0, 0.0])) == pytest.approx(9.9)
+    assert work_end_s(times, np.zeros(3)) == 0.0
+
+
+def test_spans_are_as_fine_as_the_axis_that_shows_them() -> None:
+    """Work done at 2 of 10 s: two spans up to there, two after; at 8 s the axis is not cut: two of 5 s."""
+    assert span_edges(10.0, 2, 2.0).tolist() == [0.0, 1.0, 2.0, 6.0, 10.0]
+    assert span_edges(10.0, 2, 8.0).tolist() == span_edges(10.0, 2).tolist() == [0.0, 5.0, 10.0]
 
 
 def test_few_values_are_drawn_as_they_are() -> None:
