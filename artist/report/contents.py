@@ -54,6 +54,7 @@ from artist.report.words.seen import seen_answers, seen_glance, seen_note
 from artist.report.words.setting import setting
 from artist.results.compare import Comparison
 from artist.results.digest import Digest, digest
+from artist.results.fairness import fairness_by_run
 from artist.results.gains import gains
 from artist.results.job_types import has_job_types, read_cpus_kept, read_interference, read_profiling
 from artist.results.links import has_contention, top_contended
@@ -86,7 +87,9 @@ def report_files(
     careful = cautions(comparison, competing, digests)
     for topic, text in careful:
         print(printable(f"{topic.lower()}: {text}"), file=sys.stderr)
-    files = {"table.csv": comparison_csv(comparison).encode(), "seeds.csv": seeds_csv(comparison).encode()}
+    fair = [fairness_by_run(group) for group in comparison.groups]
+    tables_of = {"table.csv": comparison_csv(comparison, fair), "seeds.csv": seeds_csv(comparison, fair)}
+    files = {name: text.encode() for name, text in tables_of.items()}
     if competing.asked:
         files[CHANGES] = changes_csv(comparison, competing.baseline).encode()
     table, notes = comparison_table(comparison, competing), comparison_notes(comparison, competing)
@@ -94,7 +97,7 @@ def report_files(
     optional = (
         ("seen", "Seen against simulated", seen_table(comparison), SEEN_NOTE),
         ("sizes", "Jobs by size", sizes_table(comparison.groups), JOB_SIZES),
-        ("fairness", "Slowdown and fairness", fairness_table(comparison.groups), FAIRNESS),
+        ("fairness", "Slowdown and fairness", fairness_table(comparison.groups, fair), FAIRNESS),
         ("costs", "Energy and money", costs_table(comparison.groups), COST_NOTE),
     )
     tables += [Section(key, head, of, (text,)) for key, head, of, text in optional if of is not None]

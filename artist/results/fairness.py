@@ -1,5 +1,6 @@
 """Slowdown of jobs, and fairness to jobs and users, of the rows of a comparison."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -12,7 +13,7 @@ from artist.results.run import Run
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """Numbers over the finished GPU jobs of a run; of replicates, means. None where undefined.
+    """Numbers over the finished GPU jobs of a run, or means over replicates. None where undefined.
 
     Attributes
     ----------
@@ -34,10 +35,17 @@ class Fairness:
     unfair: float | None
 
 
-def fairness(group: Replicates) -> Fairness:
-    """Return the numbers of a row; raise InputError if a table of a run is damaged."""
-    runs = [_of_run(run) for run in group.runs]
-    return Fairness(*(_mean([getattr(of, field.name) for of in runs]) for field in fields(Fairness)))
+FAIRNESS = tuple(field.name for field in fields(Fairness))
+
+
+def fairness_by_run(group: Replicates) -> list[Fairness]:
+    """Return the numbers of the runs of a row; raise InputError if a table of a run is damaged."""
+    return [_of_run(run) for run in group.runs]
+
+
+def fairness(runs: Sequence[Fairness]) -> Fairness:
+    """Return the means of the runs of a row."""
+    return Fairness(*(_mean([getattr(of, name) for of in runs]) for name in FAIRNESS))
 
 
 def jain_index(values: Floats) -> float | None:
@@ -76,7 +84,7 @@ def _of_run(run: Run) -> Fairness:
     times_s, capacity = run.numbers("timeline", ("time_s", "capacity_gpus"))
     counted = measured_jobs(run, len(gpus)) & (jct_s > 0) & (ideal_s > 0) & (gpus > 0)
     if not counted.any():
-        return Fairness(*(None for _ in fields(Fairness)))
+        return Fairness(*(None for _ in FAIRNESS))
     spans_s = np.diff(times_s)
     cluster = float(np.average(capacity[:-1], weights=spans_s)) if spans_s.sum() > 0 else float(capacity[-1])
     finish_s = np.where(jct_s > 0, submit_s + jct_s, np.maximum(times_s[-1], submit_s) + 1.0)

@@ -264,14 +264,19 @@ BY_NAME = {metric.name: metric for metric in ALL_METRICS}
 
 def estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> Estimate:
     """Return mean and interval; nothing if any replicate lacks the number, because that is no sample."""
-    return _certain(_estimate([metric.of(summary) for summary in summaries]), summaries)
+    return estimate_of([metric.of(summary) for summary in summaries], summaries)
+
+
+def estimate_of(numbers: Sequence[float | None], summaries: Sequence[Mapping[str, Any]]) -> Estimate:
+    """Return mean and interval of the numbers of replicates, as `estimate` does."""
+    return _certain(_estimate(numbers), summaries)
 
 
 def comparable(metric: Metric, group: Replicates) -> Estimate:
     """Return mean and interval for a comparison; nothing if the row lacks runs, or one lacks the number."""
     summaries = [run.summary for run in group.runs]
     numbers = [metric.compared(summary) for summary in summaries]
-    return Estimate() if group.lacking else _certain(_estimate(numbers), summaries)
+    return Estimate() if group.lacking else estimate_of(numbers, summaries)
 
 
 def _estimate(numbers: Sequence[float | None]) -> Estimate:

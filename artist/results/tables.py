@@ -1,10 +1,12 @@
 """Summaries as tables: aligned text for people, CSV for programs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from artist.results.compare import IDLE_SEEDS, POLICY, Comparison, along_note, compare, idle_seeds
 from artist.results.coverage import coverage_notes, mark
+from artist.results.fairness import FAIRNESS, Fairness
 from artist.results.measures import (
     ALL_METRICS,
     METRICS,
@@ -13,6 +15,7 @@ from artist.results.measures import (
     change,
     column_unit,
     estimate,
+    estimate_of,
     number_texts,
 )
 from artist.results.names import short_key
@@ -67,24 +70,43 @@ def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
     return _grid(keys, list(zip(leads, summaries, strict=True)), names, notes)
 
 
-def comparison_csv(comparison: Comparison) -> str:
-    """Return a comparison as CSV in seconds and fractions, ends of intervals in columns of their own."""
-    columns = [name for metric in ALL_METRICS for name in _columns(metric)]
+def comparison_csv(comparison: Comparison, fair: Sequence[Sequence[Fairness]] = ()) -> str:
+    """Return a comparison as CSV in seconds and fractions, ends of intervals in columns of their own.
+
+    Parameters
+    ----------
+    fair
+        Slowdown and fairness of the runs of each row, for further columns.
+    """
+    names = [*(metric.name for metric in ALL_METRICS), *(FAIRNESS if fair else ())]
+    columns = [column for name in names for column in _columns(name)]
     lines: list[Sequence[object]] = [[*comparison.keys, "runs", *columns]]
-    for group in comparison.groups:
-        estimates = [estimate(metric, [run.summary for run in group.runs]) for metric in ALL_METRICS]
+    for row, group in enumerate(comparison.groups):
+        summaries = [run.summary for run in group.runs]
+        estimates = [estimate(metric, summaries) for metric in ALL_METRICS]
+        if fair:
+            numbers = zip(*(astuple(of_run) for of_run in fair[row]), strict=True)
+            estimates += [estimate_of(of_runs, summaries) for of_runs in numbers]
         cells = [_plain(number) for ends in estimates for number in ends]
         lines.append([*group.values, len(group.runs), *cells])
     return csv_text(lines)
 
 
-def seeds_csv(comparison: Comparison) -> str:
-    """Return a comparison seed by seed as CSV in seconds and fractions: a line for each run."""
-    lines: list[Sequence[object]] = [[*comparison.keys, "seed", *(metric.name for metric in ALL_METRICS)]]
-    for group in comparison.groups:
-        for run in group.runs:
-            cells = [_plain(metric.of(run.summary)) for metric in ALL_METRICS]
-            lines.append([*group.values, run.summary["seed"], *cells])
+def seeds_csv(comparison: Comparison, fair: Sequence[Sequence[Fairness]] = ()) -> str:
+    """Return a comparison seed by seed as CSV in seconds and fractions: a line for each run.
+
+    Parameters
+    ----------
+    fair
+        As for `comparison_csv`.
+    """
+    names = [*(metric.name for metric in ALL_METRICS), *(FAIRNESS if fair else ())]
+    lines: list[Sequence[object]] = [[*comparison.keys, "seed", *names]]
+    for row, group in enumerate(comparison.groups):
+        for number, run in enumerate(group.runs):
+            numbers = [metric.of(run.summary) for metric in ALL_METRICS]
+            numbers += astuple(fair[row][number]) if fair else ()
+            lines.append([*group.values, run.summary["seed"], *map(_plain, numbers)])
     return csv_text(lines)
 
 
@@ -96,7 +118,7 @@ def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
     baseline
         For each row the one that it is measured against; its own row has no line.
     """
-    columns = [name for metric in METRICS for name in _columns(metric)]
+    columns = [name for metric in METRICS for name in _columns(metric.name)]
     lines: list[Sequence[object]] = [[*comparison.keys, "baseline", *columns]]
     for row, group in enumerate(comparison.groups):
         other = comparison.groups[baseline[row]]
@@ -151,8 +173,8 @@ def _key_head(key: str, cells: Sequence[str]) -> tuple[str, str, str]:
     return f"{first}.", rest[0] + "." * (len(rest) > 1), "".join(rest[1:])
 
 
-def _columns(metric: Metric) -> tuple[str, str, str]:
-    return metric.name, f"{metric.name}_low95", f"{metric.name}_high95"
+def _columns(name: str) -> tuple[str, str, str]:
+    return name, f"{name}_low95", f"{name}_high95"
 
 
 def _plain(number: float | None) -> str:

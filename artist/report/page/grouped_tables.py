@@ -10,7 +10,7 @@ from artist.results.compare import Comparison, Replicates
 from artist.results.costs import AMOUNTS, costs
 from artist.results.digest import Digest, Member
 from artist.results.failures import by_size, failures_by_cause, has_failures
-from artist.results.fairness import fairness
+from artist.results.fairness import Fairness, fairness
 from artist.results.jobcolumns import DEMANDS
 from artist.results.links import SharedLink
 from artist.results.measures import column_unit, number_texts
@@ -124,9 +124,15 @@ def costs_table(groups: Sequence[Replicates]) -> DataTable | None:
     return _grouped("costs", (("of", "of"), ("row", "row")), pairs, counted, lines=True)
 
 
-def fairness_table(groups: Sequence[Replicates]) -> DataTable | None:
-    """Return the table of slowdown and fairness, a row of the comparison per line; None without jobs."""
-    rows = [fairness(group) for group in groups]
+def fairness_table(groups: Sequence[Replicates], fair: Sequence[Sequence[Fairness]]) -> DataTable | None:
+    """Return the table of slowdown and fairness, a row of the comparison per line; None without jobs.
+
+    Parameters
+    ----------
+    fair
+        Of the runs of each group.
+    """
+    rows = [fairness(of_runs) for of_runs in fair]
     if all(row.slowdown is None for row in rows):
         return None
     heads = (

@@ -1,5 +1,6 @@
 """Slowdown and fairness, on two jobs that a person can check."""
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import pytest
 
 from artist.report.page.grouped_tables import fairness_table
 from artist.results.compare import compare
-from artist.results.fairness import fairness, finish_time_ratios, jain_index
+from artist.results.fairness import fairness, fairness_by_run, finish_time_ratios, jain_index
 from artist.results.folder import read_run
+from artist.results.tables import comparison_csv, seeds_csv
 
 
 def test_a_job_is_held_against_its_share_while_it_is_there() -> None:
@@ -44,9 +46,20 @@ def test_a_row_has_the_means_of_its_jobs(run_folder: Callable[..., Path], tmp_pa
     run = read_run(run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 0}))
     jct_s, ideal_s = run.numbers("jobs", ("jct_s", "ideal_s"))
     comparison = compare([run])
-    row = fairness(comparison.groups[0])
+    fair = [fairness_by_run(group) for group in comparison.groups]
+    row = fairness(fair[0])
     assert row.slowdown == pytest.approx((jct_s / ideal_s).mean())
     assert row.bounded_slowdown == pytest.approx(np.maximum(jct_s / np.maximum(ideal_s, 10), 1).mean())
-    table = fairness_table(comparison.groups)
+    table = fairness_table(comparison.groups, fair)
     assert table is not None
     assert [column.name for column in table.columns][:3] == ["row", "slowdown", "bounded_slowdown"]
+
+
+def test_tables_for_programs_have_them(run_folder: Callable[..., Path], tmp_path: Path) -> None:
+    """Of one seed the mean is the number of the run, and there is no interval; the seed has it, too."""
+    comparison = compare([read_run(run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 0}))])
+    fair = [fairness_by_run(group) for group in comparison.groups]
+    (row,) = csv.DictReader(comparison_csv(comparison, fair).splitlines())
+    (seed,) = csv.DictReader(seeds_csv(comparison, fair).splitlines())
+    assert float(row["slowdown"]) == float(seed["slowdown"]) == pytest.approx(fair[0][0].slowdown)
+    assert row["slowdown_low95"] == ""
