@@ -2,21 +2,20 @@
 
 from collections.abc import Collection, Sequence
 
-from artist.report.words.axes import SIZES, Axis, axes
+from artist.report.words.axes import SIZES, axes
 from artist.report.words.cautions import growing
-from artist.report.words.fabrics import fabrics, no_part
+from artist.report.words.fabrics import fabrics
 from artist.report.words.gains import who_pays
+from artist.report.words.idle import idle
 from artist.report.words.policies import how_sure, which
 from artist.report.words.reasons import drivers
 from artist.report.words.sizes import along, sizes
-from artist.report.words.verdicts import Verdict, at_scenarios, verdicts
-from artist.report.words.wording import at_most, capital, duration
+from artist.report.words.verdicts import Verdict, verdicts
 from artist.results.compare import POLICY, Comparison, of_policy
 from artist.results.digest import Digest
 from artist.results.gains import Gain
 from artist.results.jobcolumns import COMMUNICATION, PARTS
-from artist.results.measures import BY_NAME, comparable
-from artist.results.names import listed
+from artist.results.measures import BY_NAME
 from artist.results.scenarios import Contest
 from artist.results.seen import have_seen
 
@@ -54,9 +53,9 @@ def answers(
         ("Who gains, who pays", who_pays(gains, contest)),
         ("Which fabric", "" if fabric is None else fabrics(fabric, comparison, gpus, shares)),
         *((f"How many {SIZES[axis.key]}", sizes(axis, comparison)) for axis in varied if axis is size),
-        *((f"What {axis.name} changes", along(axis)) for axis in others[:1]),
+        *((f"What {axis.name} changes", along(axis)) for axis in others[:1] if not axis.idle),
         ("What drives it", drivers(varied, comparison, digests)),
-        ("What does not matter", _idle(varied, comparison, contest, ranked, shares)),
+        ("What does not matter", idle(varied, comparison, contest, ranked, shares)),
         ("How sure", "" if have_seen(comparison.groups) else how_sure(comparison, contest, ranked)),
     ]
     return [(question, answer) for question, answer in lines if answer]
@@ -87,31 +86,3 @@ _TOO_FEW = (
     "runs ended before all jobs had finished, and the longer and later ones are missing. Run them to the end."
 )
 _NOT_ALIKE = "no two rows have the same seeds and all jobs. Run those that are missing."
-
-
-def _idle(
-    varied: Sequence[Axis],
-    comparison: Comparison,
-    contest: Contest,
-    ranked: Sequence[Verdict],
-    shares: Sequence[float],
-) -> str:
-    """Return the settings that hardly change the mean JCT, the network among them."""
-    clauses = [
-        f"{axis.name} (mean JCTs at most {at_most(axis.effect)} apart)" for axis in varied if axis.idle
-    ]
-    even = [verdict.scenario for verdict in ranked if verdict.even]
-    policy = next((axis for axis in varied if axis.key == POLICY), None)
-    if policy is not None and not policy.idle and even:
-        rows = [row for scenario in even for row in scenario.rows]
-        waits = [comparable(BY_NAME["queueing_mean_s"], comparison.groups[row]).mean or 0.0 for row in rows]
-        where = f" {at_scenarios(even)}".removesuffix(": ").rstrip()
-        clauses.append(f"the policy{where}, where jobs wait {duration(max(waits))} on average at most")
-    text = f"{capital(listed(clauses))}." if clauses else ""
-    spans = verdicts(comparison, contest, BY_NAME["makespan_s"]) if policy is not None else []
-    if spans and all(len(span.level) == len(span.estimates) for span in spans):
-        text += " The policy does not matter for the makespan (within 1 %)."
-    part = no_part(comparison, shares)
-    text += f" {part}." * bool(part)
-    nothing = "Nothing can be ruled out: no setting that was varied stays within 1 %." * bool(varied)
-    return text.strip() or nothing

@@ -69,7 +69,7 @@ def _growing(digests: Sequence[Digest]) -> str:
     if not growing_rows:
         return ""
     rows = [
-        f"{digest.group.name} ({_jobs(digest.drift.first)} to {_jobs(digest.drift.last)} jobs wait)"
+        f"{digest.group.label} (from {_jobs(digest.drift.first)} to {_jobs(digest.drift.last)} waiting jobs)"
         for digest in growing_rows
         if digest.drift is not None
     ]
@@ -88,7 +88,7 @@ def _growing(digests: Sequence[Digest]) -> str:
 def _jobs(count: float) -> str:
     if count >= 100:
         return f"{count:,.0f}"
-    return f"{count:.3g}" if count >= 0.01 else "0"
+    return f"{count:.3g}" if count >= 10 else f"{count:.1f}".removesuffix(".0")
 
 
 def _drained(digests: Sequence[Digest]) -> str:

@@ -83,7 +83,7 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
         if waits:
             clauses.append(f"{_span(waits)} of the mean JCT is queueing")
         stops = [comparable(BY_NAME["preemptions"], comparison.groups[row]).mean or 0.0 for row in rows]
-        clauses.append(f"preemptions a run: {sum(stops) / len(stops):,.0f}")
+        clauses.append(f"{sum(stops) / len(stops):,.0f} preemptions per run")
         sentences.append((name, "; ".join(clauses) + "."))
     return sentences
 

@@ -23,12 +23,13 @@ def drivers(varied: Sequence[Axis], comparison: Comparison, digests: Sequence[Di
     large = sorted((axis for axis in varied if not axis.idle), key=lambda axis: -axis.effect)
     moving = [axis for axis in large if not axis.chance][:_MOST]
     chance = "".join(
-        f" With {axis.name}, they are at most {above(axis.effect)} the lowest, which may be chance."
+        f" {capital(axis.name)} may matter: mean JCTs are up to {above(axis.effect)} the lowest, "
+        "but that may be chance."
         for axis in large
         if axis.chance
     )
     if not moving:
-        nothing = "Nothing that was varied, for certain." * bool(varied)
+        nothing = "Nothing that was varied, for certain." * bool(varied and not chance)
         return f"{nothing}{chance} {_parts(comparison, digests)}".strip()
     effects = [f"{axis.name}, {above(axis.effect)} the lowest{_where(axis)}" for axis in moving]
     most = " most" * (len(varied) > 1)

@@ -157,14 +157,14 @@ def test_missing_seeds_are_named(made: Made) -> None:
 def test_growing_queues_are_named(made: Made) -> None:
     """2 jobs wait in the first third of the arrivals, 51.7 in the last."""
     said = warned([made("fifo")], drift=Drift(2.0, 51.66, True))["Not steady"]
-    assert "fifo (2 to 51.7 jobs wait)" in said
+    assert "fifo (from 2 to 51.7 waiting jobs)" in said
     assert said.endswith("Of one run alone it may be chance.")
 
 
 def test_many_waiting_jobs_are_counted_whole(made: Made) -> None:
     """Not 1.44e+03."""
     said = warned([made("fifo")], drift=Drift(0.0, 1436.4, True))["Not steady"]
-    assert "fifo (0 to 1,436 jobs wait)" in said
+    assert "fifo (from 0 to 1,436 waiting jobs)" in said
 
 
 def test_with_replicates_growth_is_not_called_chance(made: Made) -> None:
