@@ -155,6 +155,11 @@ def print_aligned(frame: pd.DataFrame) -> None:
             for value in ("jct", "exposed")
         )
         print(f"| {fabric} | `{policy}` | {contention} |", " | ".join([*jct, change, *exposed]), "|")
+    print("\n| policy | longer with contention, % | aligned |\n|---|---|---|")
+    for policy, of in frame["jct"].groupby("policy"):
+        alone, together = (of.xs(contention, level="contention") for contention in ("none", "mean_field"))
+        both = [paired((together / alone)[align].dropna()) for align in ("as placed", "aligned")]
+        print(f"| `{policy}` |", " | ".join("{:+.1f} ± {:.1f}".format(*one) for one in both), "|")
 
 
 def draw_aligned(frame: pd.DataFrame) -> None:
@@ -164,7 +169,7 @@ def draw_aligned(frame: pd.DataFrame) -> None:
     figure, panels = plt.subplots(
         1,
         len(fabrics),
-        figsize=(2 + 3.6 * len(fabrics), 2.4),
+        figsize=(3 + 3.6 * len(fabrics), 2.4),
         layout="constrained",
         sharey=True,
         squeeze=False,
@@ -183,7 +188,7 @@ def draw_aligned(frame: pd.DataFrame) -> None:
         axes.axvline(0, color="0.6", lw=0.8)
         axes.set(title=fabric, xlabel="% by which alignment changes the mean JCT")
     panels[0][0].invert_yaxis()
-    panels[0][-1].legend(frameon=False, fontsize=7)
+    panels[0][-1].legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     figure.savefig(ALIGNED, metadata={"Date": None})
 
 
