@@ -88,8 +88,8 @@ def report_files(
     for topic, text in careful:
         print(printable(f"{topic.lower()}: {text}"), file=sys.stderr)
     fair = [fairness_by_run(group) for group in comparison.groups]
-    tables_of = {"table.csv": comparison_csv(comparison, fair), "seeds.csv": seeds_csv(comparison, fair)}
-    files = {name: text.encode() for name, text in tables_of.items()}
+    files = {"table.csv": comparison_csv(comparison, fair).encode()}
+    files["seeds.csv"] = seeds_csv(comparison, fair).encode()
     if competing.asked:
         files[CHANGES] = changes_csv(comparison, competing.baseline).encode()
     table, notes = comparison_table(comparison, competing), comparison_notes(comparison, competing)
