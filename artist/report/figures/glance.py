@@ -26,7 +26,7 @@ _WHISKERS = "; lines are 95 % intervals over seeds"
 
 def drawing(groups: Sequence[Replicates], contest: Contest) -> Drawing:
     """Return the picture."""
-    left_out = len(_lines(len(groups), contest)) - _MAX_LINES
+    left_out = len(_lines(groups, contest)) - _MAX_LINES
     more = f"; {left_out} more scenarios are below" if left_out > 0 else ""
     repeated = any(len(group.runs) > 2 for group in groups)
     caption = f"{_CAPTION}{_WHISKERS * repeated}{more}."
@@ -35,7 +35,7 @@ def drawing(groups: Sequence[Replicates], contest: Contest) -> Drawing:
 
 def glance(groups: Sequence[Replicates], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw the picture."""
-    lines = _lines(len(groups), contest)[:_MAX_LINES]
+    lines = _lines(groups, contest)[:_MAX_LINES]
     names = list(dict.fromkeys(contest.contenders)) if len(contest.scenarios) > 1 else []
     names = names if len(names) > 1 else []
     with style():
@@ -47,7 +47,7 @@ def glance(groups: Sequence[Replicates], contest: Contest, width_in: float = WID
 
 def mean_dots(axes: Axes, groups: Sequence[Replicates], contest: Contest) -> Axes:
     """Draw the mean JCT of each row as a dot, a line per scenario, or per row if there is one scenario."""
-    lines = _lines(len(groups), contest)[:_MAX_LINES]
+    lines = _lines(groups, contest)[:_MAX_LINES]
     names = list(dict.fromkeys(contest.contenders)) if len(contest.scenarios) > 1 else [""]
     means = {
         row: estimate(BY_NAME["jct_mean_s"], [run.summary for run in groups[row].runs])
@@ -81,8 +81,8 @@ def _dot(axes: Axes, number: Estimate, y: float, scale: float, look: dict[str, o
     axes.plot([number.mean / scale], [y], **look)  # type: ignore[arg-type]
 
 
-def _lines(n_rows: int, contest: Contest) -> list[tuple[str, tuple[int, ...]]]:
+def _lines(groups: Sequence[Replicates], contest: Contest) -> list[tuple[str, tuple[int, ...]]]:
     """Return name and rows of each line."""
     if len(contest.scenarios) > 1:
         return [(scenario.name, scenario.rows) for scenario in contest.scenarios]
-    return [(contest.contenders[row], (row,)) for row in range(n_rows)]
+    return [(group.label, (row,)) for row, group in enumerate(groups)]

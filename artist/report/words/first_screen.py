@@ -49,6 +49,7 @@ def glance_table(comparison: Comparison, contest: Contest) -> tuple[list[str], l
     metrics = {title: BY_NAME[name] for title, name in _COLUMNS.items()}
     cells = []
     for name, members in list(rows.items())[:_MAX_ROWS]:
+        name = groups[members[0]].label if len(contest.scenarios) == 1 else name
         cells.append([name, *(_range(metric, comparison, members) for metric in metrics.values())])
     return ["", *metrics], cells
 

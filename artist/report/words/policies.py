@@ -113,7 +113,7 @@ def how_sure(comparison: Comparison, contest: Contest, ranked: Sequence[Verdict]
     text = f"Not very: each row is the mean of only {seeds}. "
     text = text if counts[-1] < LEAST else f"Rows are means over {seeds}. "
     clear = [verdict for verdict in ranked if not verdict.even]
-    if not clear:
+    if not clear or not comparison.has_choice:
         return text.strip() if ranked or len(comparison.groups) == 1 else ""
     how = "with 95 % confidence (Student's t, seed by seed)" if counts[0] >= LEAST else "with every seed"
     return text + _settled(comparison, contest, clear, how, everywhere=len(clear) == len(ranked))

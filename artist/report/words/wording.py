@@ -63,7 +63,8 @@ def often(counts: Mapping[str, int], of: int, cases: str) -> str:
     """Return the names with the lowest mean JCT, or level with it, and their numbers of cases."""
     ranked = sorted(((-count, name) for name, count in counts.items() if count))
     (most, first), *others = ranked
-    text = f"{first} has the lowest mean JCT, or one within 1 % of it, in {-most} of {of} {cases}"
+    text = f"{first} has the lowest mean JCT, or one within 1 % of it"
+    text += f", in {-most} of {of} {cases}" * (of > 1)
     return ", ".join([text, *(f"{name} in {-count}" for count, name in others)])
 
 

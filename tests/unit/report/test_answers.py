@@ -11,7 +11,7 @@ import pytest
 from artist.errors import InputError
 from artist.report.words.answers import answers
 from artist.report.words.policies import each_policy
-from artist.report.words.wording import at_most, duration, longer, per_cent
+from artist.report.words.wording import at_most, duration, longer, often, per_cent
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest
 from artist.results.folder import read_run
@@ -555,3 +555,15 @@ def test_a_setting_without_effect_has_its_reason(
     assert f"(equal mean JCTs{': ' * bool(reason)}{reason}" in text
     rows = [digest(group) for group in compare(runs).groups]
     assert not [q for q, _ in answers(compare(runs), contest(compare(runs)), rows, []) if "changes" in q]
+
+
+def test_of_one_policy_nothing_is_unsettled(comparison: Callable[..., Comparison]) -> None:
+    """Fifo on 1 and 2 racks, three seeds: there is no choice to be sure of, only the number of seeds."""
+    compared = comparison([("fifo", racks, seed, 100.0 + seed) for racks in (1, 2) for seed in range(3)])
+    assert said(compared, SURE) == "Rows are means over 3 seeds."
+
+
+def test_one_case_is_not_counted() -> None:
+    """Of one case alone, `in 1 of 1 cases` says nothing."""
+    assert often({"a": 1, "b": 0}, 1, "cases") == "a has the lowest mean JCT, or one within 1 % of it"
+    assert often({"a": 2, "b": 0}, 3, "cases").endswith("in 2 of 3 cases")
