@@ -46,7 +46,7 @@ def answers(
     size = next((axis for axis in varied if axis.key in SIZES and axis.numeric), None)
     others = [axis for axis in varied if axis.numeric and axis is not size and axis.key != POLICY]
     gpus = [float(digest.gauges["capacity_gpus"].mean[0]) for digest in digests]
-    shares = [_communication(digest) for digest in digests]
+    shares = list(map(_communication, digests))
     lines = [
         ("Careful", " ".join(text for _, text in careful)),
         _which(comparison, contest, ranked, doubted),

@@ -12,7 +12,7 @@ from artist.results.compare import POLICY, Comparison
 from artist.results.measures import BY_NAME, LEVEL, comparable
 from artist.results.names import listed
 from artist.results.run import Run
-from artist.results.scenarios import Contest
+from artist.results.scenarios import Contest, Scenario
 
 
 def idle(
@@ -29,10 +29,9 @@ def idle(
     even = [verdict.scenario for verdict in ranked if verdict.even]
     policy = next((axis for axis in varied if axis.key == POLICY), None)
     if policy is not None and not policy.idle and even:
-        rows = [row for scenario in even for row in scenario.rows]
-        waits = [comparable(BY_NAME["queueing_mean_s"], comparison.groups[row]).mean or 0.0 for row in rows]
         where = f" {at_scenarios(even)}".removesuffix(": ").rstrip()
-        clauses.append(f"the policy{where}, where jobs wait {duration(max(waits))} on average at most")
+        waits = duration(_longest_wait_s(comparison, even))
+        clauses.append(f"the policy{where}, where jobs wait {waits} on average at most")
     text = f"{capital(listed(clauses))}." if clauses else ""
     spans = verdicts(comparison, contest, BY_NAME["makespan_s"]) if policy is not None else []
     if spans and all(len(span.level) == len(span.estimates) for span in spans):
@@ -40,6 +39,12 @@ def idle(
     text += f" {part}." * bool(part)
     nothing = "Nothing can be ruled out: no setting that was varied stays within 1 %." * bool(varied)
     return text.strip() or nothing
+
+
+def _longest_wait_s(comparison: Comparison, scenarios: Sequence[Scenario]) -> float:
+    """Return the longest mean wait among the rows of some scenarios."""
+    rows = [row for scenario in scenarios for row in scenario.rows]
+    return max(comparable(BY_NAME["queueing_mean_s"], comparison.groups[row]).mean or 0.0 for row in rows)
 
 
 def _apart(axis: Axis) -> str:
