@@ -54,7 +54,7 @@ from artist.report.words.seen import seen_answers, seen_glance, seen_note
 from artist.report.words.setting import setting
 from artist.results.compare import Comparison
 from artist.results.digest import Digest, digest
-from artist.results.fairness import fairness_by_run
+from artist.results.fairness import Fairness, fairness_by_run
 from artist.results.gains import gains
 from artist.results.job_types import has_job_types, read_cpus_kept, read_interference, read_profiling
 from artist.results.links import has_contention, top_contended
@@ -94,13 +94,7 @@ def report_files(
         files[CHANGES] = changes_csv(comparison, competing.baseline).encode()
     table, notes = comparison_table(comparison, competing), comparison_notes(comparison, competing)
     tables = [Section("comparison", "Comparison", table, tuple(notes), (MORE_COLUMNS,))]
-    optional = (
-        ("seen", "Seen against simulated", seen_table(comparison), SEEN_NOTE),
-        ("sizes", "Jobs by size", sizes_table(comparison.groups), JOB_SIZES),
-        ("fairness", "Slowdown and fairness", fairness_table(comparison.groups, fair), FAIRNESS),
-        ("costs", "Energy and money", costs_table(comparison.groups), COST_NOTE),
-    )
-    tables += [Section(key, head, of, (text,)) for key, head, of, text in optional if of is not None]
+    tables += _if_known(comparison, fair)
     changes = gains(comparison, competing)
     if (by_group := gains_table(comparison, changes)) is not None:
         tables.append(Section("gains", "Who gains, who pays", by_group, (GAINS_NOTE,)))
@@ -165,6 +159,17 @@ def report_files(
         FOOTER,
     )
     return {"report.html": page.encode()} | files | images
+
+
+def _if_known(comparison: Comparison, fair: Sequence[Sequence[Fairness]]) -> list[Section]:
+    """Return the tables of what only some runs have."""
+    optional = (
+        ("seen", "Seen against simulated", seen_table(comparison), SEEN_NOTE),
+        ("sizes", "Jobs by size", sizes_table(comparison.groups), JOB_SIZES),
+        ("fairness", "Slowdown and fairness", fairness_table(comparison.groups, fair), FAIRNESS),
+        ("costs", "Energy and money", costs_table(comparison.groups), COST_NOTE),
+    )
+    return [Section(key, head, of, (text,)) for key, head, of, text in optional if of is not None]
 
 
 def _held(judged: Judged) -> list[Finding]:
