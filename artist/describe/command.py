@@ -118,7 +118,7 @@ def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
     """Describe one workload; `tables` caches those already read, because only the cluster may differ."""
     from artist.describe.gpu_types import type_loads
     from artist.describe.statistics import describe
-    from artist.workload.load import arrived, read_table
+    from artist.workload.load import arrived, origin, read_table
     from artist.workload.plans import check_times
 
     config = point.config
@@ -131,7 +131,7 @@ def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
     )
     if key not in tables:
         tables[key] = read_table(source, gpus) if table is None else table
-        check_times(tables[key], ", ".join(map(str, source.input_files)))
+        check_times(tables[key], origin(source))
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = arrived(tables[key], arrivals, cluster.default_gpus).frame()
     of_type: dict[str, tuple[int, float]] = {}

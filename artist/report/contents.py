@@ -10,9 +10,10 @@ from artist.report.claims.judge import Judged
 from artist.report.claims.table import claim_notes, claims_csv, claims_not_run, claims_table
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.facets import max_drawn
+from artist.report.figures.glance import WIDTH_IN as GLANCE_IN
 from artist.report.figures.glance import drawing as pictured
 from artist.report.figures.seen import at_a_glance
-from artist.report.images import all_drawn, drawn, drawn_once
+from artist.report.images import all_drawn, drawn
 from artist.report.page.comparison_table import comparison_table
 from artist.report.page.gains_table import NOTE as GAINS_NOTE
 from artist.report.page.gains_table import gains_table
@@ -36,7 +37,7 @@ from artist.report.words.job_types import job_types
 from artist.report.words.notes import (
     CAUSES,
     COST_NOTE,
-    FAIRNESS,
+    FAIRNESS_NOTE,
     FOOTER,
     JOB_SIZES,
     LINKS,
@@ -128,7 +129,7 @@ def report_files(
         findings, glance, images = _of_site(comparison, competing)
         findings = findings + cautious
     else:
-        figure, images = drawn_once(pictured(comparison.groups, competing))
+        figure, images = drawn(pictured(comparison.groups, competing), "", GLANCE_IN, GLANCE_IN)
         glance = Glance(*glance_table(comparison, competing), "", figure)
     top, lines, whole = first_screen(findings)
     policies = each_policy(comparison, competing, digests) if comparison.has_choice else []
@@ -166,7 +167,7 @@ def _if_known(comparison: Comparison, fair: Sequence[Sequence[Fairness]]) -> lis
     optional = (
         ("seen", "Seen against simulated", seen_table(comparison), SEEN_NOTE),
         ("sizes", "Jobs by size", sizes_table(comparison.groups), JOB_SIZES),
-        ("fairness", "Slowdown and fairness", fairness_table(comparison.groups, fair), FAIRNESS),
+        ("fairness", "Slowdown and fairness", fairness_table(comparison.groups, fair), FAIRNESS_NOTE),
         ("costs", "Energy and money", costs_table(comparison.groups), COST_NOTE),
     )
     return [Section(key, head, of, (text,)) for key, head, of, text in optional if of is not None]
@@ -185,7 +186,7 @@ def _of_site(
     site = held(comparison, comparison.groups[competing.baseline[0]] if competing.asked else None)
     if site is None:
         return [("Can I believe it?", ALL_CHANGED)], None, {}
-    figure, images = drawn(at_a_glance(site.today), "")
+    figure, images = drawn(at_a_glance(site.today))
     return seen_answers(site), Glance(*seen_glance(site), seen_note(site), figure), images
 
 

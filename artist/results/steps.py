@@ -59,11 +59,17 @@ def work_end_s(times_s: Floats, busy_gpus: Floats) -> float:
     return float(np.interp(WORK * used[-1], used, times_s)) if used[-1] > 0 else 0.0
 
 
+def axis_end_s(end_s: float, work_end_s: float | None) -> float:
+    """Return the end of an axis of time: that of the run, or of the work if that is much shorter."""
+    return work_end_s if work_end_s and work_end_s < CUT * end_s else end_s
+
+
 def span_edges(end_s: float, bins: int, work_end_s: float | None = None) -> Floats:
     """Return the edges of equal spans; if the work ends early, `bins` up to there and `bins` after it."""
-    if not work_end_s or work_end_s >= CUT * end_s:
+    cut_s = axis_end_s(end_s, work_end_s)
+    if cut_s == end_s:
         return np.linspace(0.0, end_s, bins + 1)
-    return np.append(np.linspace(0.0, work_end_s, bins + 1), np.linspace(work_end_s, end_s, bins + 1)[1:])
+    return np.append(np.linspace(0.0, cut_s, bins + 1), np.linspace(cut_s, end_s, bins + 1)[1:])
 
 
 def mean_at(times_s: Floats, values: Floats, edges: Floats) -> Floats:

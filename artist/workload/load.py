@@ -44,7 +44,7 @@ def read_table(source: JobSource, gpus: Gpus) -> Table:
     InputError
         If the source is invalid, no job is left, or the GPUs that times hold for are not known.
     """
-    where = _origin(source)
+    where = origin(source)
     if isinstance(source, Generator):
         table = source.table_at(usual_gpu(source, gpus).speed / gpus.default.speed)
     else:
@@ -55,7 +55,8 @@ def read_table(source: JobSource, gpus: Gpus) -> Table:
     return on_cluster_gpus(table, source, gpus, where)
 
 
-def _origin(source: JobSource) -> str:
+def origin(source: JobSource) -> str:
+    """Return the files of a source, or its class if it has none, for messages."""
     return ", ".join(map(str, source.input_files)) or type(source).__name__
 
 
@@ -100,16 +101,16 @@ def load_table(
         As `read_table`; and if the cluster lacks the GPU types of a job.
     """
     table = _on_machines(read_table(source, gpus) if table is None else table, max_machines)
-    check_types(table, source, gpus, _origin(source))
+    check_types(table, source, gpus, origin(source))
     if isinstance(source.parameters, FileParameters):
         _log_drawn_models(table, source.parameters.models, source.parameters.seed)
-    check_models(table, _origin(source))
+    check_models(table, origin(source))
     table = assign_models(table, source.parameters.models, source.parameters.seed)
     unit, segment = source.parameters.unit, source.parameters.segment
     table = with_units(table, unit, segment, machine_gpus)
     if step_time is not None:
         in_units, untimed = unit == segment == "none", int(np.isnan(work_s(table)).sum())
-        table = with_plans(table, _origin(source), machine_gpus, step_time, in_units=in_units)
+        table = with_plans(table, origin(source), machine_gpus, step_time, in_units=in_units)
         if untimed:
             _log.info(_UNTIMED, untimed, len(table), extra={"note": True})
     table = on_cluster_share(with_limits(table, source.parameters.limits), stretch, price)

@@ -102,10 +102,8 @@ class NetworkAware(Around):
         """Return a plan with other places for some of its jobs, and with shifts."""
         held = spanning(view, plan)
         judge = _Judge(self, view, plan, {job: kept for job, kept in held.items() if job not in new})
-        alternatives, places = (
-            Alternatives(view, plan, held, getattr(self.of, "align", "none")),
-            dict(plan.changes),
-        )
+        alternatives = Alternatives(view, plan, held, getattr(self.of, "align", "none"))
+        places = dict(plan.changes)
         for job, chosen in new.items():
             best = chosen
             if judge.cost(job, chosen) > _LITTLE and self.placement != "as_chosen":

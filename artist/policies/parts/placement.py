@@ -85,7 +85,7 @@ class ShippedChooser(MachineChooser):
     Attributes
     ----------
     widest
-        Widest tier over which it places a job.
+        The widest tier that a job may cross.
     """
 
     widest: Tier = "network"
@@ -310,7 +310,7 @@ def split_by(chooser: Chooser, split: Split) -> Chooser:
 
 
 def widest_of(chooser: Chooser) -> Tier:
-    """Return the widest tier over which a chooser places a job; that of a user's own is the network."""
+    """Return the widest tier that a job may cross; a chooser of a user's own may place it anywhere."""
     return getattr(chooser, "widest", "network")
 
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from artist.drawing.time_axis import time_unit
 from artist.results.digest import Digest
-from artist.results.steps import CUT, WORK
+from artist.results.steps import WORK, axis_end_s
 
 _WORK = f"{100 * WORK:.0f} % of the work"
 
@@ -60,7 +60,7 @@ def time_span(digests: Sequence[Digest]) -> TimeSpan:
     """
     last_s = max(digest.end_s for digest in digests) or 1.0
     work_s = max(digest.work_end_s for digest in digests)
-    return TimeSpan(work_s if 0 < work_s < CUT * last_s else last_s, last_s)
+    return TimeSpan(axis_end_s(last_s, work_s), last_s)
 
 
 def on_cuts(spans: Sequence[TimeSpan]) -> str:

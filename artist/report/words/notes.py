@@ -90,7 +90,7 @@ JOB_SIZES = (
     "job may wait while small ones pass, so the mean over all jobs can fall as failures grow. Replicates are "
     "pooled; jobs and stops are means over them."
 )
-FAIRNESS = (
+FAIRNESS_NOTE = (
     "Of finished GPU jobs; of replicates, means. Slowdown: completion time / ideal time, which has no "
     "waiting, communication and interference; bounded: with an ideal time of at least 10 s, and at least 1. "
     "Jain's index of users' mean bounded slowdowns: 1 if all are equal, 1 / users if one has all. "
