@@ -56,10 +56,8 @@ class Offers:
         narrowest = int(demand.gpus > cluster.largest_machine)
         self._idle.give(held)
         for tier in TIERS[narrowest : tier_of(held, cluster)]:
-            placer = self._placers[tier]
-            allocation = placer.place(self._idle, demand)
-            span = partial(placer.span, demand, cluster)
-            if allocation is not None and span(allocation) < span(held):
+            allocation = self._placers[tier].place(self._idle, demand)
+            if allocation is not None:
                 self._idle.take(allocation)
                 if self._all is not self._idle:
                     self._all.give(held)
