@@ -1,7 +1,7 @@
 """The public door: everything that authors of policies and parts, and readers of runs, import.
 
 A name is imported when it is first asked for, so `import artist.api` costs nothing. Each name has its own
-docstring; the pages explain their use: docs/your_policy.md, artist/performance/README.md,
+docstring; the pages explain their use: docs/your_policy.md, docs/performance.md,
 docs/traces.md, docs/library.md. Networks are in `netmodels.api`.
 
 Runs

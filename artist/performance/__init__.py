@@ -1,1 +1,1 @@
-"""Iteration time of running jobs and the coupling between them."""
+"""Iteration time of running jobs and the coupling between them: docs/performance.md."""

@@ -81,7 +81,7 @@ def figures_report(
             "no run fits",
             where="--figure",
             found=f"runs of {', '.join(here)}",
-            allowed=f"runs of {', '.join(wanted)}, as conf/experiment/README.md lists them",
+            allowed=f"runs of {', '.join(wanted)}, as docs/experiments.md lists them",
         )
     rows = [
         row for _, file, figure, bars in ran for row in _rows(f"{_title(file)}, {figure.name}", figure, bars)

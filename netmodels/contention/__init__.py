@@ -1,1 +1,1 @@
-"""Jobs that share links: README.md defines the terms and rules, with two worked examples."""
+"""Jobs that share links: docs/contention.md defines the terms and rules, with worked examples."""

@@ -1,4 +1,4 @@
-"""The script that profiles the shipped models says what artist/performance/README.md says."""
+"""The script that profiles the shipped models says what docs/performance.md says."""
 
 import re
 import subprocess
@@ -18,6 +18,6 @@ def test_the_page_shows_the_output_of_the_script():
     rows = done.stdout.splitlines()[2:]
     assert len(rows) == 2 * len(profile_names())
     assert any(row.startswith("| ResNet18 | 1 | 24, 12, 6, 9, 7, 8, 1, 3 | 8 |") for row in rows)
-    told = ROW.findall((ROOT / "artist" / "performance" / "README.md").read_text(encoding="utf-8"))
+    told = ROW.findall((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"))
     assert told
     assert [row for row in told if row not in rows] == []

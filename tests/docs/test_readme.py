@@ -23,7 +23,7 @@ from artist.testing.conformance import PolicyConformance
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 POLICIES = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
-BELOW = ("docs/sweeps.md", "docs/networks.md", "docs/your_policy.md", "artist/performance/README.md")
+BELOW = ("docs/sweeps.md", "docs/networks.md", "docs/your_policy.md", "docs/performance.md")
 PAGES = README + POLICIES + "".join((ROOT / page).read_text(encoding="utf-8") for page in BELOW)
 FIRST = (ROOT / "docs" / "tutorials" / "my_policy.md").read_text(encoding="utf-8")  # test_tutorials runs it
 EXAMPLES = re.findall(r"<!-- example -->\n```bash\n(.*?)```", PAGES, flags=re.DOTALL)
