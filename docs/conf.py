@@ -35,6 +35,7 @@ myst_heading_anchors = 4
 
 html_theme = "furo"
 html_static_path = ["static"]
+html_favicon = "static/favicon.svg"
 html_css_files = ["site.css"]
 html_title = f"artist-sim {version}"
 html_show_sphinx = False
@@ -73,8 +74,9 @@ def _read_included(app: Sphinx, path: Path, docname: str, content: list[str]) ->
 
 
 def _read_docstring(app: Sphinx, what: str, name: str, of: object, options: object, lines: list[str]) -> None:
-    """Write names as code, also before a plural's s, which reStructuredText takes for the end of none."""
-    lines[:] = _NAME.sub(r"``\1``\\ ", "\n".join(lines)).split("\n")
+    """Link pages; write names as code, also before a plural's s, which reStructuredText takes for no end."""
+    text = _NAME.sub(r"``\1``\\ ", "\n".join(lines))
+    lines[:] = re.sub(r"\bdocs/(\w+)\.md", r":doc:`/\1`", text).split("\n")
 
 
 def setup(app: Sphinx) -> None:

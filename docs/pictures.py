@@ -36,7 +36,9 @@ class Picture(SphinxDirective):
             for name, picture in zip(names, pictures, strict=True):
                 shutil.copy(Path(folder) / name, kept / picture)
         images = [
-            nodes.image(uri=f"/generated/pictures/{picture}", alt=name.stem.replace("_", " "))
+            nodes.paragraph(
+                "", "", nodes.image(uri=f"/generated/pictures/{picture}", alt=name.stem.replace("_", " "))
+            )
             for name, picture in zip(names, pictures, strict=True)
         ]
         return [*images, nodes.literal_block(lines, lines, language="bash")]

@@ -6,6 +6,7 @@ from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import TextWrapper
 
 import pyarrow.parquet as pq
 import yaml
@@ -25,6 +26,11 @@ COMMANDS = {
 DOORS = {"artist.api": "Python: artist", "netmodels.api": "Python: networks"}
 TABLES = {"jobs": columns.job_tables, "events": columns.event_tables, "timeline": columns.timeline_tables}
 _COMMENT = re.compile(r'^    "(\w+)",  # (.+)$', re.MULTILINE)
+_WIDTH = 88
+_SETTING = re.compile(
+    r"^(?P<setting> *[^#\s].*?) +# (?P<comment>.+)(?P<more>(?:\n {12,}# .+)*)$", re.MULTILINE
+)
+_MORE = re.compile(r"^ +# (.+)$", re.MULTILINE)
 _DERIVED = {
     "gpus": "asked for",
     "jct_ns": "from submission to finish",
@@ -60,27 +66,40 @@ def write(folder: Path) -> None:
 def _settings() -> dict[str, str]:
     """Return the pages of settings: one per group of conf/, one of all commands, and their contents."""
     main = yaml.safe_load(data_path("conf", "config.yaml").read_text(encoding="utf-8"))
-    groups = [next(iter(entry)) for entry in main["defaults"] if isinstance(entry, dict)]
-    pages = {"commands": _commands()} | {name: _group(name) for name in groups if " " not in name}
-    contents = "\n".join(pages)
-    about = "The files of settings, with their comments: those that `artist --help GROUP=NAME` prints."
-    head = f"# Settings\n\n{about}\n\n```{{toctree}}\n:maxdepth: 1\n\n{contents}\n```\n"
+    entries = [next(iter(entry)) for entry in main["defaults"] if isinstance(entry, dict)]
+    groups = [name for name in entries if " " not in name]
+    pages = {"commands": _commands()} | {name: _group(name) for name in groups}
+    contents = "\n".join(f"{name} <{name}>" for name in pages)
+    about = "\n".join(
+        [
+            "The files of settings, with their comments: those that `artist --help GROUP=NAME` prints.\n",
+            "- [commands](commands.md): settings beside the groups, by command",
+            *(f"- [{name}]({name}.md): {_about(name)}" for name in groups),
+        ]
+    )
+    head = f"# Settings\n\n{about}\n\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"
     return {f"settings/{name}": text for name, text in (pages | {"index": head}).items()}
+
+
+def _about(group: str) -> str:
+    return help_text([group]).partition("\n")[0].partition(": ")[2]
 
 
 def _group(group: str) -> str:
     folder = data_path("topologies") if group == "topology" else data_path("conf", group)
-    about = help_text([group]).partition("\n")[0].partition(": ")[2]
-    parts = [f"# {group}\n\n`{group}=`: {about}.\n"]
+    parts = [f"# Settings: {group}\n\n`{group}=`: {_about(group)}.\n"]
     for path in sorted(folder.glob("*.yaml")):
-        parts.append(f"## {group}={path.stem}\n\n{_block('yaml', help_text([f'{group}={path.stem}']))}")
+        text = _narrow(help_text([f"{group}={path.stem}"]))
+        parts.append(f"## {group}={path.stem}\n\n{_block('yaml', text)}")
     return "\n".join(parts)
 
 
 def _commands() -> str:
-    files = {command: data_path("conf", f"{name}.yaml").read_text() for command, name in COMMANDS.items()}
+    files = {
+        command: _narrow(data_path("conf", f"{name}.yaml").read_text()) for command, name in COMMANDS.items()
+    }
     texts = [f"## {command}\n\n{_block('yaml', text)}" for command, text in files.items()]
-    return "\n".join(["# Commands\n", "The settings beside the groups, by command.\n", *texts])
+    return "\n".join(["# Settings: commands\n", "The settings beside the groups, by command.\n", *texts])
 
 
 def _policies() -> str:
@@ -143,6 +162,20 @@ def _doors() -> dict[str, str]:
         pages[door.partition(".")[0]] = _DOOR.format(title=title, door=door, elsewhere=elsewhere or "-")
         names |= set(import_module(door).__all__)
     return pages
+
+
+def _narrow(text: str) -> str:
+    """Return YAML with comments that reach beyond the page put above their settings."""
+
+    def above(match: re.Match[str]) -> str:
+        setting, *comments = match["setting"], match["comment"], *_MORE.findall(match["more"])
+        if not match["more"] and len(match[0]) <= _WIDTH:
+            return match[0]
+        margin = f"{setting[: len(setting) - len(setting.lstrip())]}# "
+        whole = TextWrapper(_WIDTH, margin, margin, break_long_words=False, break_on_hyphens=False)
+        return "\n".join([*whole.wrap(" ".join(comments)), setting])
+
+    return _SETTING.sub(above, text)
 
 
 def _block(language: str, text: str) -> str:
