@@ -66,7 +66,8 @@ def _with_links_of_the_site(text: str, folder: Path, page: Path) -> str:
 
 def _read(app: Sphinx, docname: str, content: list[str]) -> None:
     folder = (DOCS / docname).parent
-    content[0] = _with_links_of_the_site(content[0], folder, folder)
+    text = content[0].replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+    content[0] = _with_links_of_the_site(text, folder, folder)
 
 
 def _read_included(app: Sphinx, path: Path, docname: str, content: list[str]) -> None:
