@@ -77,6 +77,12 @@ def test_on_events_the_time_held_counts():
     assert seconds(result, "finish_ns") == [111, 16, 8]
 
 
+def test_without_rounds_a_job_runs_until_another_arrives_or_finishes():
+    """One GPU, a of 100 s, b of 10 s: equal, so a is first; the next event is its end. In rounds: 110, 20."""
+    result, _ = run([job("a", 1, 100), job("b", 1, 10)], on_events=True, interval_s=None)
+    assert seconds(result, "finish_ns") == [100, 110]
+
+
 def test_the_isolated_time_is_of_the_speeds_of_then():
     """10 iterations left at half speed: 20 s. Four done later: 4 / 0.5 = 8 s, and 6 at a third: 8 + 18 s."""
     isolated = Isolated()
