@@ -18,9 +18,15 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from artist.app.arguments import fields, words
-from artist.app.composing import compose_once, plain, register_topologies, with_topology, without_hydra
-from artist.app.launchers import prefer_our_defaults
-from artist.app.sweep import Point, SweepWanted, run_sweep
+from artist.app.composing import (
+    SweepWanted,
+    compose_once,
+    plain,
+    prefer_our_defaults,
+    register_topologies,
+    with_topology,
+    without_hydra,
+)
 from artist.data import data_path, program_version
 from artist.entry import BAD_INPUT, GOES_ON, INTERRUPTED, SOME_FAILED, SUCCESS
 from artist.errors import InputError
@@ -29,7 +35,7 @@ from artist.run.key import run_key
 from artist.run.user_folder import check_shadows, put_on_path, python_files
 
 if TYPE_CHECKING:
-    from artist.run.point import Outcome, Request
+    from artist.run.point import Outcome, Point, Request
 
 _FEW = 5  # points named of those that fail with one message
 _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
@@ -59,6 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             task.wide = options.wide
             _run_hydra(options, parser, task, str(data_path("conf")), "config")
         except SweepWanted as wanted:
+            from artist.app.sweep import run_sweep  # with processes, which one run does without
+
             configure_log(wanted.config.hydra.job_logging, wanted.config.hydra.verbose)
             task.points, task.is_sweep = run_sweep(wanted, request_of_point), True
     except KeyboardInterrupt:
@@ -77,13 +85,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 class _Task:
     """The task that Hydra calls with the configuration of a run."""
 
-    points: Sequence[Point] = ()
+    points: Sequence["Point"] = ()
     is_sweep = False
     wide = False
 
     def __call__(self, config: DictConfig) -> None:
         """Run a configuration that is not a sweep."""
-        from artist.run.point import Outcome, run_point
+        from artist.run.point import Outcome, Point, run_point
 
         settings = HydraConfig.get()
         folder = Path(settings.runtime.output_dir)
@@ -181,7 +189,7 @@ def _print_notes(outcomes: Sequence["Outcome"]) -> None:
         print("\n".join(first) + more, file=sys.stderr)
 
 
-def _report_points(points: Sequence[Point], outcomes: Sequence["Outcome"]) -> int:
+def _report_points(points: Sequence["Point"], outcomes: Sequence["Outcome"]) -> int:
     kept = sum(outcome.status == "kept" for outcome in outcomes)
     done = sum(outcome.status == "finished" for outcome in outcomes)
     failed = [point for point in points if point.outcome.message]

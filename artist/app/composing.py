@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import hydra._internal.hydra
+import omegaconf._utils
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
@@ -19,6 +21,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.core.utils import configure_log
 from hydra.errors import HydraException
+from hydra.experimental.callback import Callback
 from hydra.plugins.config_source import ConfigResult
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -28,6 +31,7 @@ from artist.data import Kind, data_path
 from artist.errors import InputError
 
 _FIELD = re.compile(r"[+~]{0,2}(?!hydra\.|output\.)\w+\.")
+_yaml_loader = omegaconf._utils.get_yaml_loader
 
 
 def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str, Any]:
@@ -74,12 +78,13 @@ def composing() -> Iterator[None]:
     _check_files()
     hydra, settings = GlobalHydra.instance().hydra, HydraConfig.instance().cfg
     GlobalHydra.instance().clear()
-    ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
+    _read_fast()
     try:
         with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
             yield
     finally:
         del ConfigStore.__deepcopy__  # type: ignore[attr-defined]
+        omegaconf._utils.get_yaml_loader = _yaml_loader
         GlobalHydra.instance().hydra, HydraConfig.instance().cfg = hydra, settings
 
 
@@ -92,9 +97,8 @@ class _Topology(ConfigNode):
 
     def __copy__(self) -> ConfigNode:
         """Read the file: Hydra copies a node only when it is chosen."""
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
-        content: dict[str, Any] = yaml.load(self.path.read_text(encoding="utf-8"), Loader=loader)
-        return ConfigNode(self.name, OmegaConf.create(content), self.group, self.package, self.provider)
+        content: Any = OmegaConf.load(self.path)
+        return ConfigNode(self.name, content, self.group, self.package, self.provider)
 
 
 def register_topologies() -> None:
@@ -103,9 +107,30 @@ def register_topologies() -> None:
     group.update({path.name: _Topology(path) for path in data_path("topologies").glob("*.yaml")})
 
 
+def _read_fast() -> None:
+    """Let Hydra read without copies, and by libyaml where it was built: ten times as fast."""
+    ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
+    if yaml.__with_libyaml__:
+        omegaconf._utils.get_yaml_loader = _fast_loader
+
+
+@cache
+def _fast_loader() -> type:
+    """Return OmegaConf's loader on libyaml's parser."""
+    return type("FastLoader", (yaml.CSafeLoader, _yaml_loader()), {})
+
+
 def _itself(store: ConfigStore, _: object) -> ConfigStore:
     """Return the store itself, which Hydra would copy whole for every list of choices."""
     return store
+
+
+def prefer_our_defaults() -> None:
+    """Drop plug-ins' defaults that conf/hydra/launcher replaces; Hydra would treat them as schemas."""
+    Plugins.instance()  # creating it registers them
+    theirs = ConfigStore.instance().repo["hydra"]["launcher"]
+    for path in data_path("conf", "hydra/launcher").glob("*.yaml"):
+        theirs.pop(path.name, None)
 
 
 class _CheckedFiles(FileConfigSource):
@@ -174,6 +199,24 @@ class _ComposingOnce(Hydra):
         return composed
 
 
+class SweepWanted(BaseException):
+    """Leaves Hydra with the configuration of a sweep; of an `Exception` Hydra only warns."""
+
+    def __init__(self, config: DictConfig, loader: ConfigLoader) -> None:
+        self.config, self.loader = config, loader
+
+
+class Leave(Callback):
+    """Leaves Hydra when it would start a sweep; `hydra.callbacks` in conf/config.yaml names it.
+
+    Hydra's own sweeper composes every point twice, and its launchers raise when a worker is lost.
+    """
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Raise `SweepWanted`, which the command catches."""
+        raise SweepWanted(config, GlobalHydra.instance().config_loader())
+
+
 def sweep_config(overrides: Sequence[str]) -> tuple[DictConfig, ConfigLoader]:
     """Return the configuration of a sweep and its loader, while `composing`."""
     loader, overrides = GlobalHydra.instance().config_loader(), [*overrides, "hydra.mode=MULTIRUN"]
@@ -182,7 +225,7 @@ def sweep_config(overrides: Sequence[str]) -> tuple[DictConfig, ConfigLoader]:
 
 def compose_once() -> None:
     """Patch Hydra to compose once and without copies; importing this module patches nothing."""
-    ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
+    _read_fast()
     hydra._internal.hydra.Hydra = _ComposingOnce  # type: ignore[misc]
     _check_files()
 

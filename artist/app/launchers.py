@@ -22,12 +22,9 @@ from importlib.util import find_spec
 from pickle import dumps
 from typing import TYPE_CHECKING, Any
 
-from hydra.core.config_store import ConfigStore
-from hydra.core.plugins import Plugins
 from hydra.utils import get_method
 from omegaconf import DictConfig, OmegaConf
 
-from artist.data import data_path
 from artist.errors import InputError
 from artist.run.remote import RemotePoint, ending_at_once, timed
 from artist.run.workers import Workers, held
@@ -65,14 +62,6 @@ def launcher(config: DictConfig) -> Callable[[Todo], Results]:
     target = settings.pop("_target_", "")
     run = run_here if target == _HYDRAS_OWN else get_method(target)
     return partial(run, settings)
-
-
-def prefer_our_defaults() -> None:
-    """Drop plug-ins' defaults that conf/hydra/launcher replaces; Hydra would treat them as schemas."""
-    Plugins.instance()  # creating it registers them
-    theirs = ConfigStore.instance().repo["hydra"]["launcher"]
-    for path in data_path("conf", "hydra/launcher").glob("*.yaml"):
-        theirs.pop(path.name, None)
 
 
 def _check_installed(choice: str, package: str, extra: str) -> None:

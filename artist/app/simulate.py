@@ -12,9 +12,8 @@ from hydra import compose
 from hydra.types import RunMode
 
 from artist.app.cli import request_of, request_of_point
-from artist.app.composing import composing, sweep_config, without_hydra
-from artist.app.launchers import prefer_our_defaults
-from artist.app.sweep import SweepWanted, run_sweep
+from artist.app.composing import SweepWanted, composing, prefer_our_defaults, sweep_config, without_hydra
+from artist.app.sweep import run_sweep
 from artist.bad_input.explain import from_library, two_lines
 from artist.errors import InputError, RunError
 from artist.results.folder import read_run

@@ -4,29 +4,24 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra.core.config_loader import ConfigLoader
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, RangeSweep
 from hydra.errors import HydraException
-from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from artist.app.composing import without_hydra
+from artist.app.composing import SweepWanted, without_hydra
 from artist.app.launchers import Lost, launcher
 from artist.errors import InputError
 from artist.run.lock import LOCKS, remove_unheld
+from artist.run.point import Outcome, Point, Request
 from artist.run.workers import held
-
-if TYPE_CHECKING:
-    from artist.run.point import Outcome, Request
 
 _AGAIN = "the same command tries it again, and repeats nothing that is finished"
 _FOLDER = "${artist.run_key:}"  # hydra.sweep.subdir of conf/config.yaml
@@ -37,39 +32,13 @@ _MAX_KINDS = 64
 _SOON_S = 10.0
 _MAX_POINTS = 100_000
 _UNHEEDED: dict[str, object] = {  # settings of Hydra, with their values in conf/config.yaml and Hydra
-    "callbacks": {"sweep": {"_target_": "artist.app.sweep.Leave"}},
+    "callbacks": {"sweep": {"_target_": "artist.app.composing.Leave"}},
     "job.env_set": {},
     "job.chdir": False,
     "output_subdir": None,
     "sweeper.max_batch_size": None,
     "sweeper._target_": "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A point of a sweep and its result."""
-
-    overrides: tuple[str, ...]
-    outcome: "Outcome"
-
-
-class SweepWanted(BaseException):
-    """Leaves Hydra with the configuration of a sweep; of an `Exception` Hydra only warns."""
-
-    def __init__(self, config: DictConfig, loader: ConfigLoader) -> None:
-        self.config, self.loader = config, loader
-
-
-class Leave(Callback):
-    """Leaves Hydra when it would start a sweep; `hydra.callbacks` in conf/config.yaml names it.
-
-    Hydra's own sweeper composes every point twice, and its launchers raise when a worker is lost.
-    """
-
-    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Raise `SweepWanted`, which the command catches."""
-        raise SweepWanted(config, GlobalHydra.instance().config_loader())
 
 
 def _check_heeded(settings: DictConfig) -> None:
@@ -107,7 +76,7 @@ def _refusal(override: Override, what: str, allowed: str) -> InputError:
     return InputError(what, where=override.get_key_element(), found=override.input_line, allowed=allowed)
 
 
-def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request | Outcome"]) -> list[Point]:
+def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], Request | Outcome]) -> list[Point]:
     """Run all points of a sweep, print a line as each ends, and return them in their order.
 
     Parameters
@@ -135,16 +104,14 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
     ended: dict[int, Outcome] = {}
     start_s = time.monotonic()
 
-    def end(number: int, outcome: "Outcome", wall_s: float) -> None:
+    def end(number: int, outcome: Outcome, wall_s: float) -> None:
         ended[number] = outcome
         if config.output.progress is not False:
             run_now = sum(outcome.status == "finished" for outcome in ended.values())
             left = _left(time.monotonic() - start_s, run_now, len(points) - len(ended))
             _print_line(f"{number + 1}/{len(points)}", points[number], swept, _ending(outcome, wall_s) + left)
 
-    def requests() -> Iterator[tuple[int, "Request"]]:
-        from artist.run.point import Outcome
-
+    def requests() -> Iterator[tuple[int, Request]]:
         for number, point in enumerate(points):
             with held():  # an interruption while a part is made would change the run's key
                 request = request_of(composer.composed(number, point))
@@ -278,9 +245,8 @@ def _touches(key: str, other: str) -> bool:
     return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
 
 
-def _outcome(result: "Outcome | Lost", folder: Path) -> "Outcome":
+def _outcome(result: Outcome | Lost, folder: Path) -> Outcome:
     from artist.recording.names import SUMMARY
-    from artist.run.point import Outcome
 
     if isinstance(result, Lost):
         return Outcome("failed", folder, message=f"lost: {result.why}\n  {_AGAIN}")
@@ -290,7 +256,7 @@ def _outcome(result: "Outcome | Lost", folder: Path) -> "Outcome":
     return result
 
 
-def _ending(outcome: "Outcome", wall_s: float) -> str:
+def _ending(outcome: Outcome, wall_s: float) -> str:
     if outcome.status == "finished":
         return f"done in {wall_s:.1f} s"
     return "lost" if outcome.message.startswith("lost: ") else outcome.status.replace("_", " ")

@@ -90,7 +90,7 @@ class Cause(Strict):
     sigma: float = Field(1.0, ge=0, le=5)
     slow: float | None = Field(None, ge=1, le=1000)
     drain: bool = Field(default=False, strict=True)
-    lemons: Lemons = Lemons()
+    lemons: Lemons = Field(default_factory=Lemons)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

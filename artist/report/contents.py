@@ -54,6 +54,7 @@ from artist.report.words.pools import pools
 from artist.report.words.seen import seen_answers, seen_glance, seen_note
 from artist.report.words.setting import setting
 from artist.results.compare import Comparison
+from artist.results.csv_tables import changes_csv, comparison_csv, seeds_csv
 from artist.results.digest import Digest, digest
 from artist.results.fairness import Fairness, fairness_by_run
 from artist.results.gains import gains
@@ -62,7 +63,6 @@ from artist.results.links import has_contention, top_contended
 from artist.results.run import Run
 from artist.results.scenarios import Contest
 from artist.results.seen import ALL_CHANGED, have_seen, held
-from artist.results.tables import changes_csv, comparison_csv, seeds_csv
 from artist.tables.grid import printable
 
 _MAX_LINKS = 10  # of a row

@@ -10,7 +10,6 @@ from pathlib import Path
 from artist.errors import InputError
 from artist.run.build import build
 from artist.run.config import Config
-from artist.run.workers import Workers
 from netmodels.api import CachedModel, NetworkModel
 from netmodels.models.cache import Question
 
@@ -37,6 +36,8 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
     if not processes:
         return
     from tqdm import tqdm
+
+    from artist.run.workers import Workers
 
     if network.folder is None:
         raise InputError(

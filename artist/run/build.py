@@ -38,7 +38,6 @@ from artist.performance.effects.input_stall import InputStall, MeasuredWith
 from artist.performance.effects.tuned import TunedCompute
 from artist.performance.own_parts import checked_coupling, checked_effect
 from artist.performance.placed import PlacedPerformance
-from artist.policies.partitions.policy import Partitions
 from artist.run.config import CONTENTION_PACKETS, Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
 from artist.run.lost_time import warn_of_pace, watched
@@ -277,6 +276,8 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
         check_partitions(policy, by, cluster, jobs, capacity_events, signals)
     quotas = checked_quotas(config.quotas, policy, by, cluster)
     if quotas or by:
+        from artist.policies.partitions.policy import Partitions  # most runs do without
+
         policy = Partitions(lambda: part(config.policy, "policy", ("decide",)), by, quotas)
     log_notes(policy, cluster, jobs)
     stop = _stop(config, len(jobs))

@@ -24,8 +24,6 @@ from artist.core.events import Observer
 from artist.data import program_version
 from artist.errors import InputError, PlanError, Stopped, StuckError, out_of_memory
 from artist.performance.input_use import InputUse
-from artist.recording.costs import CostAccounts
-from artist.recording.failures import FailureAccounts
 from artist.recording.folder import write_run
 from artist.recording.inputs import InputColumns
 from artist.recording.job_types import JobTypes, has_cpu_jobs
@@ -33,7 +31,6 @@ from artist.recording.metrics import summarise
 from artist.recording.names import CONFIG, LOG, RESOURCES_FILE
 from artist.recording.pools import Pools, has_pools
 from artist.recording.recorder import Recorder
-from artist.recording.resources import Resources
 from artist.recording.seen import Seen, site_of
 from artist.recording.topic import Observing, Topic
 from artist.run.ahead import ask_ahead
@@ -107,6 +104,14 @@ class Outcome:
     message: str = ""
     log: Path | None = None
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of a sweep and its result."""
+
+    overrides: tuple[str, ...]
+    outcome: Outcome
 
 
 def run_point(request: Request) -> Outcome:
@@ -260,6 +265,8 @@ def _topics(simulation: Simulation, recorder: Recorder) -> list[Topic]:
     inputs = None if performance.input_stall is None else InputUse(performance.input_stall)
     topics: list[Topic] = []
     if simulation.config.output.resources:
+        from artist.recording.resources import Resources  # most runs do without this and the others below
+
         topics.append(Resources(jobs, cluster, performance.stages, inputs.in_use if inputs else None))
     if inputs is not None:
         topics.append(InputColumns(recorder, inputs))
@@ -270,15 +277,19 @@ def _topics(simulation: Simulation, recorder: Recorder) -> list[Topic]:
         topics.append(JobTypes(jobs, cluster, performance.drawn, min_cpus_per_gpu))
     fails = any(event.type == "fail" for event in simulation.capacity_events)
     if simulation.failures is not None or fails:
+        from artist.recording.failures import FailureAccounts
+
         at_random = simulation.failures
         per_s = at_random.of_gpus_per_s(1) if at_random else None
         topics.append(FailureAccounts(jobs, cluster, per_s=per_s))
     if simulation.rates is not None:
+        from artist.recording.costs import CostAccounts
+
         topics.append(CostAccounts(jobs, cluster, simulation.rates))
     if (site := site_of(jobs)) is not None:
         topics.append(Seen(jobs, site, recorder))
     if simulation.config.performance.contention != "none":
-        from artist.recording.traffic import Traffic  # most runs do without
+        from artist.recording.traffic import Traffic
 
         topics.append(Traffic(jobs, cluster, performance.sending, performance.capacity, performance.answers))
     return topics

@@ -294,7 +294,12 @@ def test_the_smallest_run_imports_little(tmp_path: Path) -> None:
         "pandas",
         "pyarrow.compute",
         "filelock",
+        "multiprocessing",
+        "artist.app.sweep",
+        "artist.policies.partitions.policy",
+        "artist.recording.failures",
         "artist.recording.traffic",
+        "artist.results.gains",
         "netmodels.contention",
         "netmodels.packets",
     }

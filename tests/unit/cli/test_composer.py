@@ -13,8 +13,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from artist.app.composing import register_topologies
-from artist.app.launchers import prefer_our_defaults
+from artist.app.composing import prefer_our_defaults, register_topologies
 from artist.app.sweep import Composer
 from artist.data import data_path
 

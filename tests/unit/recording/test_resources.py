@@ -10,10 +10,10 @@ from artist.errors import InputError
 from artist.recording.resources import Resources
 from artist.report.page.comparison_table import comparison_table
 from artist.results.compare import compare
+from artist.results.csv_tables import comparison_csv
 from artist.results.digest import digest
 from artist.results.folder import read_run
 from artist.results.scenarios import contest
-from artist.results.tables import comparison_csv
 
 FIFO = {"policy": {"name": "fifo"}, "seed": 1}
 Write = Callable[..., Path]

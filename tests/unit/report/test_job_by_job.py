@@ -11,11 +11,11 @@ from artist.errors import InputError
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
 from artist.results.compare import Comparison, compare
+from artist.results.csv_tables import comparison_csv
 from artist.results.digest import digest
 from artist.results.job_by_job import against_best, speedups
 from artist.results.run import Run
 from artist.results.scenarios import contest
-from artist.results.tables import comparison_csv
 
 Make = Callable[..., Run]
 GREY = "#777777"

@@ -17,10 +17,10 @@ from artist.report.figures.catalogue import drawings
 from artist.report.figures.drawing import Drawing
 from artist.report.page.comparison_table import comparison_table
 from artist.results.compare import Comparison, compare
+from artist.results.csv_tables import comparison_csv
 from artist.results.digest import digest
 from artist.results.folder import read_run
 from artist.results.scenarios import contest
-from artist.results.tables import comparison_csv
 
 FIFO = {"policy": {"name": "fifo"}, "seed": 1}
 Write = Callable[..., Path]

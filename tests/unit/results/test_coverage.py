@@ -11,10 +11,11 @@ from artist.core.result import RunResult
 from artist.recording.metrics import summarise
 from artist.results.compare import compare
 from artist.results.coverage import Covered, coverage_notes, covered
+from artist.results.csv_tables import comparison_csv
 from artist.results.folder import read_run
 from artist.results.measures import BY_NAME, comparable
 from artist.results.run import Run
-from artist.results.tables import compare_table, comparison_csv, run_table
+from artist.results.tables import compare_table, run_table
 
 
 @pytest.fixture

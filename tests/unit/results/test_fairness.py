@@ -9,9 +9,9 @@ import pytest
 
 from artist.report.page.grouped_tables import fairness_table
 from artist.results.compare import compare
+from artist.results.csv_tables import comparison_csv, seeds_csv
 from artist.results.fairness import fairness, fairness_by_run, finish_time_ratios, jain_index
 from artist.results.folder import read_run
-from artist.results.tables import comparison_csv, seeds_csv
 
 
 def test_a_job_is_held_against_its_share_while_it_is_there() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from artist.results.compare import compare
+from artist.results.csv_tables import changes_csv, comparison_csv
 from artist.results.folder import read_run
 from artist.results.run import Run
-from artist.results.tables import changes_csv, compare_table, comparison_csv, comparison_grid, run_table
+from artist.results.tables import compare_table, comparison_grid, run_table
 
 
 @pytest.fixture
