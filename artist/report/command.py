@@ -22,7 +22,9 @@ from artist.report.claims.schema import read_claims
 from artist.report.claims.table import claims_text
 from artist.report.trace import traces
 from artist.report.words.notes import CODE_ALONE
+from artist.report.words.wording import few
 from artist.results.compare import CODE, Comparison, compare
+from artist.results.fairness import fairness_by_run
 from artist.results.folder import find_runs, read_run
 from artist.results.run import AGAIN
 from artist.results.scenarios import contest, matching
@@ -30,6 +32,7 @@ from artist.results.tables import comparison_grid
 from artist.tables.grid import printable, terminal_width
 
 SUCCESS, BAD_INPUT = 0, 2
+_PANEL_OPTIONS = {"size", "format", "label"}
 _USAGE = (
     "FOLDER ... [--title TEXT] [--baseline KEY=VALUE,...] [--choose KEY,...] [--claims NAME] [--figure NAME] "
     "[--panel NAME,... --size WxH --format KIND --label NAME=TEXT] [--output DIR] [--wide] [--trace]; "
@@ -49,12 +52,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_intermixed_args(argv)
         folders = [Path(os.path.expanduser(folder)) for folder in arguments.folders]
         output = Path(os.path.expanduser(arguments.output)) if arguments.output else folders[0] / "report"
+        usual = vars(_parser().parse_args(["."]))
+        given = {name for name, value in vars(arguments).items() if value != usual[name]}
         if arguments.figure is not None or arguments.claims == ALL:
-            usual = vars(_parser().parse_args(["."]))
-            given = {name for name, value in vars(arguments).items() if value != usual[name]}
             papers_beside(folders, output, arguments.figure, given - {"folders", "output"})
             return SUCCESS
-        if arguments.panel:
+        of_panels, others = _PANEL_OPTIONS & given, given - _PANEL_OPTIONS - {"folders", "output", "panel"}
+        if arguments.panel is None and of_panels:
+            raise _useless(of_panels, "with --panel NAME,... alone")
+        if arguments.panel is not None:
+            if others:
+                raise _useless(others, "without --panel alone")
             paper_panels(
                 folders, output, arguments.panel.split(","), arguments.size, arguments.format, arguments.label
             )
@@ -78,6 +86,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(printable(str(InputError(what, where=where, found=found, allowed=AGAIN))), file=sys.stderr)
         return BAD_INPUT
     return SUCCESS
+
+
+def _useless(options: Collection[str], allowed: str) -> InputError:
+    found = ", ".join(f"--{name}" for name in sorted(options))
+    return InputError("no use for an option", where="command line", found=found, allowed=allowed)
 
 
 def _place(error: Exception) -> str:
@@ -125,7 +138,8 @@ def report(
     competing = contest(comparison, baseline)
     failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in folders_of_runs.failed]
     new = _made(output)
-    print(comparison_grid(comparison, letters=True).fitted(None if wide else terminal_width()).text())
+    fair = [fairness_by_run(group) for group in comparison.groups]
+    print(comparison_grid(comparison, fair, letters=True).fitted(None if wide else terminal_width()).text())
     judged = (
         None
         if claimed is None
@@ -147,7 +161,7 @@ def report(
 
     with _written(output):
         timelines = traces(comparison) if trace else {}
-        files = report_files(comparison, competing, judged, failures, output, list(timelines), title)
+        files = report_files(comparison, competing, judged, failures, output, list(timelines), fair, title)
         for name in {CLAIMS, CHANGES} - files.keys():
             (output / name).unlink(missing_ok=True)  # of an earlier report
     _write(output, files | timelines, new)
@@ -208,18 +222,25 @@ def paper_panels(
     Raises
     ------
     InputError
-        As `report`; and if there is no such plot, or the size or a label cannot be read.
+        As `report`; and if there is no such plot, no row with such a name, or the size or a label cannot be
+        read.
     """
     size_in = _size(size)
     for label in labels:
-        if not label.partition("=")[2]:
+        if not all(label.partition("=")):
             raise InputError("no label", where="--label", found=label, allowed="NAME=TEXT")
     runs = [read_run(folder) for folder in find_runs(folders).runs]
-    from artist.report.figures.plot import PANELS, panel  # with matplotlib
+    from artist.report.figures.plot import PANELS, has_word, panel  # with matplotlib
 
     for name in names:
         if name not in PANELS:
             raise InputError("no such panel", where="--panel", found=name, allowed=", ".join(PANELS))
+    rows = [group.label for group in compare(runs).groups]
+    for label in labels:
+        name = label.partition("=")[0]
+        if not any(has_word(row, name) for row in rows):
+            allowed = f"a word of {'; '.join(few(rows))}"
+            raise InputError("no row with this name", where="--label", found=name, allowed=allowed)
     new, words = _made(output), dict(label.split("=", 1) for label in labels)
     _write(output, {f"{name}.{kind}": panel(name, runs, size_in, words, kind) for name in names}, new)
 

@@ -53,13 +53,15 @@ from artist.report.words.policies import each_policy
 from artist.report.words.pools import pools
 from artist.report.words.seen import seen_answers, seen_glance, seen_note
 from artist.report.words.setting import setting
+from artist.report.words.wording import of_variants
 from artist.results.compare import Comparison
 from artist.results.csv_tables import changes_csv, comparison_csv, seeds_csv
 from artist.results.digest import Digest, digest
-from artist.results.fairness import Fairness, fairness_by_run
+from artist.results.fairness import Fairness
 from artist.results.gains import gains
 from artist.results.job_types import has_job_types, read_cpus_kept, read_interference, read_profiling
 from artist.results.links import has_contention, top_contended
+from artist.results.names import VARIANT
 from artist.results.run import Run
 from artist.results.scenarios import Contest
 from artist.results.seen import ALL_CHANGED, have_seen, held
@@ -76,9 +78,16 @@ def report_files(
     failures: Sequence[str],
     output: Path,
     traces: Sequence[str],
+    fair: Sequence[Sequence[Fairness]],
     title: str | None = None,
 ) -> dict[str, bytes]:
-    """Return the files of a report by name, but for the traces, which its page links to."""
+    """Return the files of a report by name, but for the traces, which its page links to.
+
+    Parameters
+    ----------
+    fair
+        Slowdown and fairness of the runs of each row.
+    """
     groups = comparison.groups[: max_drawn(competing)]
     left_out = len(comparison.groups) - len(groups)
     note = f" The last {left_out} of {len(comparison.groups)} rows are not drawn." if left_out else ""
@@ -88,7 +97,6 @@ def report_files(
     careful = cautions(comparison, competing, digests)
     for topic, text in careful:
         print(printable(f"{topic.lower()}: {text}"), file=sys.stderr)
-    fair = [fairness_by_run(group) for group in comparison.groups]
     files = {"table.csv": comparison_csv(comparison, fair).encode()}
     files["seeds.csv"] = seeds_csv(comparison, fair).encode()
     if competing.asked:
@@ -133,6 +141,8 @@ def report_files(
         glance = Glance(*glance_table(comparison, competing), "", figure)
     top, lines, whole = first_screen(findings)
     policies = each_policy(comparison, competing, digests) if comparison.has_choice else []
+    if VARIANT in comparison.keys:
+        top, lines, whole, folded, more = map(of_variants, (top, lines, whole, folded, more))
     page = report_page(
         title or TITLE,
         lead(comparison),

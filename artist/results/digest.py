@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from artist.recording.names import BLOCKING, RESOURCE_COLUMNS, RESOURCES_FILE, SHARES
 from artist.results.compare import Replicates
 from artist.results.drift import Drift, drained, drift
-from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Jobs, read_jobs
+from artist.results.jobcolumns import COMMUNICATION, DEMANDS, PARTS, TIERS, Codes, Jobs, read_jobs
 from artist.results.run import Run, Words
 from artist.results.steps import Floats, distribution_steps, span_edges, thin_steps, work_end_s
 
@@ -66,6 +67,22 @@ class Member:
     gpu_hours: float
 
 
+class AcrossRacks(NamedTuple):
+    """Jobs of all replicates that ran in several racks.
+
+    Attributes
+    ----------
+    jobs, of
+        Their number, and that of all jobs that ran.
+    added
+        Their communication, contention included, over the computing of all jobs.
+    """
+
+    jobs: int
+    of: int
+    added: float
+
+
 @dataclass(frozen=True, slots=True)
 class Digest:
     """One row of the comparison, replicates pooled unless stated otherwise.
@@ -77,6 +94,8 @@ class Digest:
     by_demand : ndarray, shape (len(DEMANDS), 3)
         Jobs, median and p95 of the completion time; NaN where there is no finished job. Jobs with no GPUs
         are left out.
+    across_racks
+        Jobs that ran in several racks.
     placements, tier_gpu_hours : ndarray, shape (3,)
         Placements and GPU-hours by tier; means over replicates.
     overheads
@@ -101,6 +120,7 @@ class Digest:
     queueing: Distribution
     parts_s: Floats
     by_demand: Floats
+    across_racks: AcrossRacks
     placements: Floats
     tier_gpu_hours: Floats
     overheads: tuple[tuple[tuple[str, str], float], ...]
@@ -130,6 +150,7 @@ def digest(group: Replicates) -> Digest:
         queueing=distribution(queueing, len(queueing), MIN_WAIT_S),
         parts_s=np.mean(parts, axis=0),
         by_demand=_by_demand(jct, demand),
+        across_racks=_across_racks(tables),
         placements=np.mean(
             [[run.summary["placements"][tier] for tier in TIERS] for run in group.runs], axis=0
         ),
@@ -163,6 +184,16 @@ def _by_demand(jct: Floats, demand: Codes) -> Floats:
         middle, tail = np.percentile(times, (50, 95)) if len(times) else (np.nan, np.nan)
         rows.append((float(len(times)), float(middle), float(tail)))
     return np.array(rows)
+
+
+def _across_racks(tables: Sequence[Jobs]) -> AcrossRacks:
+    ran = np.concatenate([jobs.tiers_s.sum(axis=1) > 0 for jobs in tables])
+    wide = np.concatenate([jobs.tiers_s[:, TIERS.index("network")] > 0 for jobs in tables])
+    parts_s = np.concatenate([jobs.parts_s for jobs in tables])
+    computing_s = float(parts_s[:, PARTS.index("computing")].sum())
+    communication_s = float(parts_s[wide][:, COMMUNICATION].sum())
+    added = communication_s / computing_s if computing_s > 0 else 0.0
+    return AcrossRacks(int(wide.sum()), int(ran.sum()), added)
 
 
 def _tier_gpu_hours(jobs: Jobs) -> Floats:

@@ -33,10 +33,11 @@ def overhead_by_gpu_time(rows: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]
     clauses: dict[tuple[str, int], str] = {}
     for added, name, seed, part in sorted(runs, key=lambda run: -run[0]):
         where = f" under {name}" * bool(name) + f" (seed {seed})" * (seed is not None)
-        clause = f"{_per_cent(added)}{where}, {_per_cent(part['share'])} of it by {_jobs(**part)}"
+        most = f"{_per_cent(part['share'])} of it in {_jobs(**part)}"
+        clause = f"{_per_cent(added)}{' to the GPU time of computing' * (not clauses)}{where}, {most}"
         clauses.setdefault((part["model"], part["gpus"]), clause)
-    listed = "; ".join(list(clauses.values())[:_MAX_CLAUSES])
-    return f"communication adds to the GPU time of computing {listed}" if listed else ""
+    text = "; ".join(list(clauses.values())[:_MAX_CLAUSES])
+    return f"communication adds {text}" if text else ""
 
 
 def _jobs(model: str, gpus: int, jobs: int, **_: float) -> str:

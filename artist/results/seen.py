@@ -103,7 +103,7 @@ def believable(rows: Held) -> str:
     rule = f" ({rows.today.label})" if len(rows.rules) > 1 else ""
     sentences = [
         f"{_verdict(seen, near, len(groups))}{rule}: users waited {met} on average, and {simulated} in the "
-        f"simulation, {_ratio(seen)} times as long ({seen['jobs']:,} jobs).",
+        f"simulation, {_ratio(seen)} times as long ({_counted(seen['jobs'], 'job')}).",
         _by_group(rows, groups),
         _over_time(seen),
     ]
@@ -112,7 +112,7 @@ def believable(rows: Held) -> str:
         sentences.append(f"Here all {pools} share their machines; cluster=partitions keeps them apart.")
     if seen["ran_not_placed"]:
         sentences.append(
-            f"{seen['ran_not_placed']} jobs that ran when the trace begins found no GPUs at once."
+            f"{_counted(seen['ran_not_placed'], 'job')} that ran when the trace begins found no GPUs at once."
         )
     return " ".join(filter(None, sentences))
 
@@ -122,7 +122,7 @@ def tried(rows: Held) -> str:
     others = [f"{row.label} {_ratio(seen_of(row))}" for row in rows.rules if row is not rows.today]
     if not others:
         return ""
-    text = f"Mean waits of the other rules, times that met: {'; '.join(others[:_MOST])}."
+    text = f"Mean waits of the other rules, times that met: {listed(others[:_MOST])}."
     return text + " No rule explains these waits." * (distance(seen_of(rows.today)) > log(FAR))
 
 
@@ -136,7 +136,7 @@ def what_if(rows: Held) -> str:
     today, *others = (_durations(wait_s)[0] for wait_s in waits_s)
     names = [name for name, _ in rows.variants]
     texts = [f"{wait} with {name}" for name, wait in zip(names, others, strict=True)][:_MOST]
-    return f"Instead of {today} on average, jobs wait {'; '.join(texts)}."
+    return f"Instead of {today} on average, jobs wait {listed(texts)}."
 
 
 def next_command(rows: Held) -> str:
@@ -156,6 +156,10 @@ def group_name(group: Record) -> str:
     if group["by"] in POOLS:
         return str(group["value"]) or "none"
     return f"jobs of {group['value']} GPU{'s' * (group['value'] != '1')}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _cluster(row: Replicates) -> Mapping[str, Any]:
@@ -196,7 +200,9 @@ def _by_group(rows: Held, groups: Sequence[Record]) -> str:
     counts = []
     for by, word in KINDS.items():
         of_kind = [group for group in groups if group["by"] == by]
-        counts += [f"{sum(map(_is_near, of_kind))} of {len(of_kind)} {word}"] * bool(of_kind)
+        near, of = sum(map(_is_near, of_kind)), len(of_kind)
+        part = ("both" if of == 2 else f"all {of}") if near == of else f"{near or 'none'} of {of}"
+        counts += [f"{part} {word}"] * (of > 1)
     nearest = [_nearest(rows, group) for group in groups]
     far = [f"{group_name(group)} ({_ratio(group)} times)" for group in nearest if not _is_near(group)]
     more = [f"{len(far) - _MOST} others"] * (len(far) > _MOST)

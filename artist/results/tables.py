@@ -1,11 +1,19 @@
 """Summaries as tables of aligned text, for people."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from artist.results.compare import IDLE_SEEDS, POLICY, Comparison, along_note, compare, idle_seeds
 from artist.results.coverage import coverage_notes, mark
-from artist.results.measures import METRICS, Estimate, Metric, column_unit, estimate, number_texts
+from artist.results.measures import (
+    METRICS,
+    Estimate,
+    Metric,
+    column_unit,
+    estimate,
+    estimate_of,
+    number_texts,
+)
 from artist.results.names import short_key
 from artist.results.overhead import overhead_by_gpu_time
 from artist.results.run import Run
@@ -13,10 +21,17 @@ from artist.results.seen import seen_notes
 from artist.results.stand_ins import stand_in_notes, stand_ins
 from artist.tables.grid import Grid
 
+if TYPE_CHECKING:
+    from artist.results.fairness import Fairness
+
 # Columns of a narrow terminal, the first ones kept longest; those that are not named are in the middle.
 _KEPT = ("jct_mean_s", "queueing_mean_s", "seen_ratio", "gpu_utilization", "jct_p99_s", "makespan_s")
 _LEFT_OUT = ("preemptions", "jct_median_s", "jct_p95_s", "comm_overhead_mean", "finished", "jobs")
 _RANKS = {name: rank for rank, name in enumerate((*_KEPT, "", *_LEFT_OUT), 1)}
+_FAIR = (
+    Metric("bounded_slowdown", ("bounded", "slowdown"), ("",), "ratio", optional=True),
+    Metric("jain", ("Jain's", "index"), ("",), "ratio", optional=True),
+)
 INTERVAL = (
     "+-: half width of the 95 % interval (Student's t) of the mean over the runs (seeds) of a row; "
     "fewer than 3 have none"
@@ -34,14 +49,22 @@ def compare_table(runs: Sequence[Run], width: int | None = None) -> str:
     Leading columns are the config keys that differ; replicates show their mean and, after +-, half
     the width of its 95 % interval.
     """
-    return comparison_grid(compare(runs)).fitted(width).text()
+    from artist.results.fairness import fairness_by_run  # with numpy, which the table of one run needs not
+
+    comparison = compare(runs)
+    fair = [fairness_by_run(group) for group in comparison.groups]
+    return comparison_grid(comparison, fair).fitted(width).text()
 
 
-def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
+def comparison_grid(
+    comparison: Comparison, fair: Sequence[Sequence["Fairness"]] = (), *, letters: bool = False
+) -> Grid:
     """Return the table of a comparison.
 
     Parameters
     ----------
+    fair
+        Slowdown and fairness of the runs of each row, for two further columns.
     letters
         Prefix labels with the letters that figures use for long labels.
     """
@@ -55,13 +78,19 @@ def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
     names = [group.name for group in groups]
     notes = [note for note in (along_note(comparison), idle_seeds(comparison)) if note]
     notes += seen_notes(comparison)
-    return _grid(keys, list(zip(leads, summaries, strict=True)), names, notes)
+    return _grid(keys, list(zip(leads, summaries, strict=True)), names, notes, fair)
 
 
 _Rows = Sequence[tuple[Sequence[str], Sequence[Mapping[str, Any]]]]
 
 
-def _grid(keys: Sequence[str], rows: _Rows, names: Sequence[str] = ("",), notes: Sequence[str] = ()) -> Grid:
+def _grid(
+    keys: Sequence[str],
+    rows: _Rows,
+    names: Sequence[str] = ("",),
+    notes: Sequence[str] = (),
+    fair: Sequence[Sequence["Fairness"]] = (),
+) -> Grid:
     replicated = any(len(summaries) > 1 for _, summaries in rows)
     columns = [[values[i] for values, _ in rows] for i in range(len(keys))]
     heads = [_key_head(key, cells) for key, cells in zip(keys, columns, strict=True)]
@@ -69,8 +98,8 @@ def _grid(keys: Sequence[str], rows: _Rows, names: Sequence[str] = ("",), notes:
     ranks = [0] * len(heads)
     columns += [[str(len(summaries)) for _, summaries in rows]] * replicated
     every = [summary for _, summaries in rows for summary in summaries]
-    for metric in (*METRICS, *stand_ins(every)):
-        estimates = [estimate(metric, summaries) for _, summaries in rows]
+    for metric in (*METRICS, *(_FAIR if fair else ()), *stand_ins(every)):
+        estimates = _fair(metric, rows, fair) if metric in _FAIR else _estimates(metric, rows)
         if metric.optional and all(number.mean is None for number in estimates):
             continue
         unit, scale = column_unit(metric.quantity, [number.mean for number in estimates])
@@ -86,6 +115,15 @@ def _grid(keys: Sequence[str], rows: _Rows, names: Sequence[str] = ("",), notes:
     notes = [*notes, *[INTERVAL] * apart, *coverage_notes(every), *by_gpu_time, *stand_in_notes(every)]
     lines = tuple(zip(*columns, strict=True))
     return Grid(tuple(heads), lines, len(keys), "\n".join(notes), tuple(ranks))
+
+
+def _estimates(metric: Metric, rows: _Rows) -> list[Estimate]:
+    return [estimate(metric, summaries) for _, summaries in rows]
+
+
+def _fair(metric: Metric, rows: _Rows, fair: Sequence[Sequence["Fairness"]]) -> list[Estimate]:
+    numbers = [[getattr(of_run, metric.name) for of_run in of_row] for of_row in fair]
+    return [estimate_of(of, summaries) for of, (_, summaries) in zip(numbers, rows, strict=True)]
 
 
 def _texts(estimates: Sequence[Estimate], scale: float, metric: Metric) -> list[str]:

@@ -171,7 +171,7 @@ class SyntheticTrace:
 
     def describe(self) -> str:
         """Return the source of the jobs in a clause, for a report."""
-        return f"synthetic jobs like those of {self.parameters.preset}"
+        return f"synthetic jobs like those of {self.parameters.preset.replace('_', ' ').title()}"
 
     def table_at(self, relative_time: float) -> Table:
         """Return all jobs as `table` does, for GPUs on which they take `relative_time` of their run time."""

@@ -156,5 +156,14 @@ def _labelled(text: str, labels: Labels | None) -> str:
     ['FairNet, 4 racks', 'mine2']
     """
     for name, label in (labels or {}).items():
-        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", label.replace("\\", r"\\"), text)
+        text = re.sub(_word(name), label.replace("\\", r"\\"), text)
     return text
+
+
+def has_word(text: str, name: str) -> bool:
+    """Return whether `labels` would rename something in a row's name."""
+    return re.search(_word(name), text) is not None
+
+
+def _word(name: str) -> str:
+    return rf"(?<!\w){re.escape(name)}(?!\w)"

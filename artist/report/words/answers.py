@@ -10,7 +10,7 @@ from artist.report.words.idle import idle
 from artist.report.words.policies import how_sure, which
 from artist.report.words.reasons import drivers
 from artist.report.words.sizes import along, sizes
-from artist.report.words.verdicts import Verdict, verdicts
+from artist.report.words.verdicts import Verdict, in_words, verdicts
 from artist.results.compare import POLICY, Comparison, of_policy
 from artist.results.digest import Digest
 from artist.results.gains import Gain
@@ -39,7 +39,7 @@ def answers(
     gains
         Changes of waits by groups of jobs.
     """
-    doubted = growing(digests)
+    contest, doubted = in_words(contest), growing(digests)
     varied = axes(comparison, doubted)
     ranked = verdicts(comparison, contest, BY_NAME["jct_mean_s"])
     fabric = next((axis for axis in varied if axis.key == _FABRIC), None)
@@ -55,7 +55,7 @@ def answers(
         *((f"How many {SIZES[axis.key]}", sizes(axis, comparison)) for axis in varied if axis is size),
         *((f"What {axis.name} changes", along(axis)) for axis in others[:1] if not axis.idle),
         ("What drives it", drivers(varied, comparison, digests)),
-        ("What does not matter", idle(varied, comparison, contest, ranked, shares)),
+        ("What does not matter", idle(varied, comparison, contest, ranked, shares, digests)),
         ("How sure", "" if have_seen(comparison.groups) else how_sure(comparison, contest, ranked)),
     ]
     return [(question, answer) for question, answer in lines if answer]
@@ -72,7 +72,7 @@ def _which(
 ) -> tuple[str, str]:
     policy = comparison.groups[0].shown[0]
     if len(comparison.groups) == 1:
-        return "Which policy", f"There is one row, {policy}, so there is nothing to compare."
+        return "Which policy", f"Only {policy} was run, so there is nothing to compare."
     if not comparison.has_choice:
         return "Which policy", f"Only {policy} was run, so there is none to choose."
     question = "Which policy" if all(map(of_policy, comparison.choices)) else "What to choose"

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from artist.report.words.wording import duration
+from artist.report.words.wording import duration, named
 from artist.results.compare import Comparison, Replicates, of_policy
 from artist.results.measures import BY_NAME, LEVEL, changes, comparable
-from artist.results.names import is_number, labels, natural, noun, spoken
+from artist.results.names import is_number, labels, listed, natural, noun, spoken
 
 SIZES = {
     "cluster.racks": "racks",
@@ -152,5 +152,5 @@ def _value_names(keys: Sequence[str], values: Sequence[tuple[str, ...]]) -> list
 def _line_names(keys: Sequence[str], lines: Sequence[tuple[str, ...]], *, policies: bool) -> list[str]:
     """Return names of lines from their values of some keys, the first of which may be the policy."""
     if policies:
-        return labels(keys, lines)
-    return [", ".join(spoken(key, [value]) for key, value in zip(keys, line, strict=True)) for line in lines]
+        return [named(label) for label in labels(keys, lines)]
+    return [listed([spoken(key, [value]) for key, value in zip(keys, line, strict=True)]) for line in lines]

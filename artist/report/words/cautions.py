@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from artist.report.words.wording import few
+from artist.report.words.wording import few, named
 from artist.results.compare import Comparison, Replicates
 from artist.results.coverage import PARTIAL
 from artist.results.digest import Digest
@@ -29,10 +29,10 @@ def _partial(groups: Sequence[Replicates]) -> str:
     for group in groups:
         if group.partial:
             counts = [sum(counts_of) for counts_of in zip(*(run.covered for run in group.runs), strict=True)]
-            rows.append(f"{group.name} ({counts[0]} of {counts[1]} jobs)")
+            rows.append(f"{named(group.name)} ({counts[0]} of {counts[1]} jobs)")
     if not rows:
         return ""
-    return f"Means cover only the jobs that had finished: {listed(few(rows))}; {PARTIAL}."
+    return f"Means of {listed(few(rows))} cover only the jobs that had finished: {PARTIAL}."
 
 
 def _missing(comparison: Comparison, contest: Contest) -> str:
@@ -41,12 +41,13 @@ def _missing(comparison: Comparison, contest: Contest) -> str:
     for scenario in contest.scenarios:
         every = set[int]().union(*(comparison.groups[row].seeds for row in scenario.rows))
         for group in (comparison.groups[row] for row in scenario.rows):
-            lacked = ", ".join(map(str, sorted(every - group.seeds))) or "fewer jobs"
-            rows += [f"{group.name} ({lacked})"] * group.lacking
+            seeds = list(map(str, sorted(every - group.seeds)))
+            lacked = f"seed{'s' * (len(seeds) > 1)} {listed(few(seeds))}" if seeds else "jobs"
+            rows += [f"{named(group.name)} lacks {lacked}"] * group.lacking
     if not rows:
         return ""
-    what = "Rows that lack seeds or jobs of others (failed, or not run) are means over other jobs"
-    return f"{what}, so they are not compared: {listed(few(rows))}."
+    why = "rows without seeds or jobs that others have are not compared"
+    return f"{listed(few(rows))} (failed, or not run): {why}."
 
 
 def growing(digests: Sequence[Digest]) -> list[int]:
@@ -68,20 +69,15 @@ def _growing(digests: Sequence[Digest]) -> str:
     growing_rows = [digests[row] for row in growing(digests)]
     if not growing_rows:
         return ""
-    rows = [
-        f"{digest.group.label} (from {_jobs(digest.drift.first)} to {_jobs(digest.drift.last)} waiting jobs)"
-        for digest in growing_rows
-        if digest.drift is not None
-    ]
-    chance = (
-        " Of one run alone it may be chance."
-        if any(len(digest.group.runs) == 1 for digest in growing_rows)
-        else ""
-    )
+    names = [named(digest.group.label) for digest in growing_rows]
+    drifts = [digest.drift for digest in growing_rows if digest.drift is not None]
+    counts = [f"{_jobs(drift.first)} and {_jobs(drift.last)}" for drift in drifts]
+    under = [f"{count} under {name}" for count, name in zip(counts, names, strict=True)]
+    alone = any(len(digest.group.runs) == 1 for digest in growing_rows)
     return (
-        f"The queue keeps growing from the first to the last third of the arrivals: {listed(few(rows))}. In "
-        "a longer run, these mean times would probably be longer still: do not rely on them (marked "
-        f"[growing] below).{chance}"
+        f"The queue keeps growing under {listed(few(names))}, so a longer run would probably have longer "
+        "times: do not rely on those marked [growing]. Waiting jobs in the first and the last third of the "
+        f"arrivals: {'; '.join(few(under))}.{' Of one run alone it may be chance.' * alone}"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from artist.report.words.axes import Axis
 from artist.report.words.gpus import gpu_types, speeds
 from artist.report.words.setting import is_free
-from artist.report.words.wording import at_most, longer, often
+from artist.report.words.wording import at_most, longer, named, often
 from artist.results.compare import Comparison
 from artist.results.measures import LEVEL, is_level
 from artist.results.names import listed
@@ -31,12 +31,12 @@ def fabrics(axis: Axis, comparison: Comparison, gpus: Sequence[float], shares: S
     if axis.idle:
         text = f"It hardly matters: mean JCTs on {listed(axis.at)} are at most {at_most(axis.effect)} apart"
     elif axis.chance:
-        text = f"None is best for certain. {_widest(axis)}, which may be chance"
+        text = f"None is best for certain. {_widest(axis)}. This may be chance"
     else:
-        text = f"{often(counts, len(axis.means), 'cases')}. {_widest(axis)}"
+        text = f"{often(counts, len(axis.means))}. {_widest(axis)}"
     added = [_added(axis, i, shares) for i in range(len(axis.at))]
     if all(added):
-        text += f". Summed over all jobs, communication adds to computing {_each(added, axis.at)}"
+        text += f". Over all jobs, communication adds to computing {_each(added, axis.at)}"
     return " ".join([f"{text}.", *_besides(axis, comparison, gpus)])
 
 
@@ -62,19 +62,23 @@ def no_part(comparison: Comparison, shares: Sequence[float] = ()) -> str:
         return ""
     if all(is_free(run) for group in comparison.groups for run in group.runs):
         return "These runs say nothing about the network: communication was set to take no time"
-    text = "The network hardly matters: "
-    if not any(summary["placements"][tier] for summary in summaries for tier in ("rack", "network")):
-        text += "every job ran inside one machine, and "
-    together = f", and {at_most(summed)} to that of all together" if shares else ""
-    return (
-        f"{text}communication adds at most {at_most(p95)} to the computing of 95 % of the jobs, "
-        f"{at_most(mean)} to that of a job on average{together}"
-    )
+    reasons = ["every job ran inside one machine"]
+    if any(summary["placements"][tier] for summary in summaries for tier in ("rack", "network")):
+        reasons = []
+    if max(mean, p95, by_gpu_time, summed):
+        together = f", and {at_most(summed)} to that of all together" if shares else ""
+        reasons.append(
+            f"communication adds at most {at_most(p95)} to the computing of 95 % of the jobs, "
+            f"{at_most(mean)} to that of a job on average{together}"
+        )
+    else:
+        reasons.append("computing hides all communication")
+    return f"The network hardly matters: {listed(reasons, ', and ')}"
 
 
 def waiting_for_network(comparison: Comparison) -> list[tuple[str, str]]:
     """Return the overheads by GPU time and the jobs behind them; nothing if all are below 1 %."""
-    rows = [(group.name, [run.summary for run in group.runs]) for group in comparison.groups]
+    rows = [(named(group.name), [run.summary for run in group.runs]) for group in comparison.groups]
     added = overhead_by_gpu_time(rows)
     return [("Who waits for the network", f"{added[0].upper()}{added[1:]}.")] if added else []
 
@@ -88,7 +92,7 @@ def _widest(axis: Axis) -> str:
     clauses = [f"{axis.said(name, order[0])} on {listed([axis.at[i] for i in level])}"]
     for i in order[len(level) :]:
         clauses.append(f"{axis.said(name, i)} on {axis.at[i]} ({longer([means[i] / max(least, 1e-9) - 1])})")
-    return f"They are furthest apart under {name}: {listed(clauses)}"
+    return f"Mean JCTs are furthest apart under {name}: {listed(clauses)}"
 
 
 def _each(texts: Sequence[str], at: Sequence[str]) -> str:

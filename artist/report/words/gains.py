@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from artist.report.words.wording import MAX_ROWS, duration
+from artist.report.words.verdicts import at_scenarios
+from artist.report.words.wording import MAX_ROWS, capital, duration
 from artist.results.gains import Gain
 from artist.results.names import listed
-from artist.results.scenarios import Contest
+from artist.results.scenarios import Contest, Scenario
 
 _MAX_GROUPS = 2  # named in a sentence
 
@@ -20,13 +21,19 @@ def who_pays(gains: Sequence[Gain], contest: Contest) -> str:
         Row by row, the group that pays most first.
     """
     rows = [list(of_row) for _, of_row in groupby(gains, key=lambda gain: gain.row)]
-    shown, sentences = rows[:MAX_ROWS], list[str]()
-    for before, of_row in zip([None, *shown], shown, strict=False):
-        new = before is None or before[0].baseline != of_row[0].baseline
-        against = f"Compared with {contest.contenders[of_row[0].baseline]}: with " if new else "With "
-        sentences.append(f"{against}{contest.contenders[of_row[0].row]}, {_changes(of_row)}.")
-    if len(rows) > MAX_ROWS:
-        sentences.append(f"{len(rows) - MAX_ROWS} further rows are in the table.")
+    scenarios: dict[tuple[str, str, str], list[Scenario]] = {}
+    for of_row in rows:
+        names = (contest.contenders[of_row[0].baseline], contest.contenders[of_row[0].row])
+        scenarios.setdefault((*names, _changes(of_row)), []).append(contest.scenario_of(of_row[0].row))
+    sentences, before = list[str](), ""
+    for (baseline, name, changes), at in list(scenarios.items())[:MAX_ROWS]:
+        where = at_scenarios(at, len(contest.scenarios))
+        under = f"{where}{', ' * bool(where)}under {name}, {changes}."
+        sentences.append(capital(under) if baseline == before else f"Compared with {baseline}: {under}")
+        before = baseline
+    more = len(scenarios) - MAX_ROWS
+    if more > 0:
+        sentences.append(f"The table has {more} more row{'s' * (more > 1)}.")
     return " ".join(sentences)
 
 

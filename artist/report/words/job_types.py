@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from artist.report.words.verdicts import MAX_CLAUSES, at_scenarios
-from artist.report.words.wording import MAX_ROWS, duration, few, per_cent, under_each
+from artist.report.words.verdicts import MAX_CLAUSES, at_scenarios, in_words
+from artist.report.words.wording import MAX_ROWS, capital, duration, few, per_cent, under_each
 from artist.results.compare import Comparison, Replicates
 from artist.results.measures import is_level
 from artist.results.names import listed
@@ -50,7 +50,7 @@ def job_types(
     interference
         By row, the share of the time that GPU jobs ran which other jobs on their machines took.
     """
-    took = interference or {}
+    took, contest = interference or {}, in_words(contest)
     cases = [
         case for scenario in contest.scenarios if (case := _case(scenario, comparison, contest, took)).said
     ]
@@ -99,14 +99,19 @@ def _at(kinds: Mapping[str, Any], path: Sequence[str]) -> float | None:
 def _together(cases: Sequence[_Case], say: Callable[[_Case], str], path: Sequence[str]) -> str:
     """Return a sentence of the cases, of many those whose rows differ most."""
     clauses = [(case, text) for case in cases if (text := say(case))]
+    of = len(cases)
 
     def spread(pair: tuple[_Case, str]) -> float:
         values = list(pair[0].of(*path).values())
         return values[-1] - values[0] if values else 0.0
 
     widest = sorted(clauses, key=spread, reverse=True)[:MAX_CLAUSES]
-    text = "; ".join(at_scenarios([pair[0].scenario]) + pair[1] for pair in clauses if pair in widest)
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    sentences = [
+        capital(f"{where}: {text}" if (where := at_scenarios([case.scenario], of)) else text) + "."
+        for case, text in clauses
+        if (case, text) in widest
+    ]
+    return " ".join(sentences)
 
 
 def _starved(case: _Case) -> str:
@@ -116,7 +121,7 @@ def _starved(case: _Case) -> str:
     if starved and not any(starved.values()):
         return f"no GPU starves under {listed(list(starved))}"
     text = _shares(starved, "of the GPUs starve while GPU jobs wait")
-    return f"{text}; no GPU job waits under {listed(few(never))}" if text and never else text
+    return f"{text}. No GPU job waits under {listed(few(never))}" if text and never else text
 
 
 def _crowded(case: _Case) -> str:

@@ -124,7 +124,8 @@ def lead(comparison: Comparison) -> str:
     sizes = window_sizes([run.summary for group in comparison.groups for run in group.runs])
     window = f", times over {sizes} of them" if sizes else ""
     machines = joined(machine_types(group.runs[0].config) for group in comparison.groups)
-    text = f"{runs} run{'s' * (runs > 1)} of {of} jobs{window}{_subject(comparison)}"
+    many = "s" * (jobs[-1] != 1)
+    text = f"{runs} run{'s' * (runs > 1)} of {of} job{many}{window}{_subject(comparison)}"
     return text + (f" Machines: {machines}." if machines else "")
 
 
@@ -158,7 +159,10 @@ def about(comparison: Comparison) -> list[tuple[str, str]]:
     )
     settings = [run.summary.get("setting", {}) for run in runs]
     trace = joined(of.get("Workload", {}).get("source", "") for of in settings)
-    cluster = [joined(of.get("Cluster", {}).get(part, "") for of in settings) for part in _CLUSTER]
+    parts = [[of.get("Cluster", {}).get(part, "") for of in settings] for part in _CLUSTER]
+    clusters = [", ".join(filter(None, of)) for of in zip(*parts, strict=True)]
+    together = sum(len(set(of)) > 1 for of in parts) < 2
+    cluster = ", ".join(filter(None, map(joined, parts))) if together else joined(clusters)
     commands = list(dict.fromkeys(shlex.join(run.command) for run in runs if len(run.command) > 1))
     more = f" and {len(commands) - _MAX_COMMANDS} more" * (len(commands) > _MAX_COMMANDS)
     dates = sorted(
@@ -168,7 +172,7 @@ def about(comparison: Comparison) -> list[tuple[str, str]]:
     program = f"artist-sim {', '.join(versions[:_MAX_COMMANDS])}" if versions else "artist-sim"
     topics = (
         ("Trace", trace),
-        ("Cluster", ", ".join(filter(None, cluster))),
+        ("Cluster", cluster),
         ("Made", f"by {program}" + f" on {on_dates}" * bool(on_dates)),
         ("Command", "; ".join(f"`{command}`" for command in commands[:_MAX_COMMANDS]) + more),
     )

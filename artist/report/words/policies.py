@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from artist.report.words.axes import SMALL, mean_jct, ratios
-from artist.report.words.verdicts import MAX_CLAUSES, Verdict, at_scenarios, verdicts
-from artist.report.words.wording import at_most, begun, duration, few, longer, per_cent
+from artist.report.words.verdicts import MAX_CLAUSES, Verdict, at_scenarios, in_words, verdicts
+from artist.report.words.wording import at_most, begun, duration, few, in_cases, longer, per_cent
 from artist.results.compare import Comparison, Replicates
 from artist.results.digest import Digest
 from artist.results.interval import LEAST
@@ -23,6 +24,7 @@ _BY = {
     "mean queueing": BY_NAME["queueing_mean_s"],
     "makespan": BY_NAME["makespan_s"],
 }
+_MAX_DISTANCES = 4  # from the lowest, in a sentence
 _TOLD = ("mean JCT", "95th percentile of JCT", "99th percentile of JCT", "makespan")
 
 
@@ -37,14 +39,15 @@ def which(
     even = [verdict for verdict in contested if verdict.even]
     groups = _by_leaders(clear, contest)
     ranked = sorted(groups.items(), key=lambda pair: -len(pair[1]))[:MAX_CLAUSES]
-    clauses = [_lead(name, cases, len(contested), contest, growing) for name, cases in ranked]
-    clauses += ["elsewhere others (table below)"] * (len(groups) > MAX_CLAUSES)
+    of = len(contest.scenarios)
+    clauses = [_lead(name, cases, of, contest, growing) for name, cases in ranked]
+    clauses += ["elsewhere, others (table below)"] * (len(groups) > MAX_CLAUSES)
     if even:
-        where = at_scenarios([verdict.scenario for verdict in even]).replace(": ", ", ") if clear else ""
-        clauses.append(f"{where}any, as mean JCTs are {_apart(even)}")
+        where = at_scenarios([verdict.scenario for verdict in even], of)
+        clauses.append(f"{where}{', ' * bool(where)}any, as mean JCTs are {_apart(even)}")
     rivals = dict.fromkeys(contest.contenders[row] for of in clear for row in _rivals(of, comparison))
     doubt = f" Not certain against {listed(few(list(rivals)))}: see How sure." if rivals else ""
-    return f"{begun('; '.join(clauses))}.{doubt}"
+    return f"{'. '.join(map(begun, clauses))}.{doubt}"
 
 
 def _by_leaders(clear: Sequence[Verdict], contest: Contest) -> dict[str, list[Verdict]]:
@@ -62,6 +65,8 @@ def _apart(even: Sequence[Verdict]) -> str:
     apart = max(verdict.above(row) for verdict in even for row in verdict.scenario.rows)
     if apart > even[0].limit:
         return "less than 1 s apart"
+    if not apart:
+        return "equal"
     return f"at most {at_most(apart)} apart" + ", too little to tell from one seed" * (apart > LEVEL)
 
 
@@ -70,29 +75,32 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
     by_title = {
         title: verdicts(comparison, contest, metric) for title, metric in _BY.items() if title in _TOLD
     }
-    sentences = []
+    sentences, contest = [], in_words(contest)
     for name in dict.fromkeys(contest.contenders):
         rows = [row for row, other in enumerate(contest.contenders) if other == name]
-        standings = {title: _standing(title, of, rows) for title, of in by_title.items()}
-        first = [title for title, text in standings.items() if text == ""]
-        clauses = [f"lowest, or within 1 % of it, in {listed(first)}"] if first else []
-        clauses += filter(None, standings.values())
+        places = {title: place for title, of in by_title.items() if (place := _place(title, of, rows))}
+        first = [title for title, place in places.items() if place.always]
+        said = [f"Lowest, or within 1 % of it, in {listed(first)}."] if first else []
+        single = [place for place in places.values() if not place.always and place.cases == 1]
+        said += [f"Its {listed([place.text for place in single])}."] * bool(single)
+        said += [f"Its {place.text}." for place in places.values() if not place.always and place.cases > 1]
+        said += _left_out([comparison.groups[row] for row in rows])
         parts = [digests[row].parts_s for row in rows if row < len(digests)]
-        clauses += _left_out([comparison.groups[row] for row in rows])
         waits = [part[0] / part.sum() for part in parts if part.sum() > 0]
         if waits:
-            clauses.append(f"{_span(waits)} of the mean JCT is queueing")
+            said.append(f"Waiting makes {_span(waits)} of the mean JCT." if any(waits) else "No job waits.")
         stops = [comparable(BY_NAME["preemptions"], comparison.groups[row]).mean or 0.0 for row in rows]
-        clauses.append(f"{sum(stops) / len(stops):,.0f} preemptions per run")
-        sentences.append((name, "; ".join(clauses) + "."))
+        mean = f"{sum(stops) / len(stops):,.0f}"
+        said.append("No job is preempted." if not any(stops) else f"Preemptions per run: {mean}.")
+        sentences.append((name, " ".join(said)))
     return sentences
 
 
 def _left_out(groups: Sequence[Replicates]) -> list[str]:
     """Return the reason that a policy is not compared, if any."""
     if any(group.partial for group in groups):
-        return ["unfinished jobs: not compared"]
-    return ["seeds or jobs missing: not compared"] * any(group.lacking for group in groups)
+        return ["Not compared, as jobs are unfinished."]
+    return ["Not compared, as seeds or jobs are missing."] * any(group.lacking for group in groups)
 
 
 def how_sure(comparison: Comparison, contest: Contest, ranked: Sequence[Verdict]) -> str:
@@ -115,28 +123,28 @@ def how_sure(comparison: Comparison, contest: Contest, ranked: Sequence[Verdict]
     clear = [verdict for verdict in ranked if not verdict.even]
     if not clear or not comparison.has_choice:
         return text.strip() if ranked or len(comparison.groups) == 1 else ""
-    how = "with 95 % confidence (Student's t, seed by seed)" if counts[0] >= LEAST else "with every seed"
-    return text + _settled(comparison, contest, clear, how, everywhere=len(clear) == len(ranked))
+    how = "with 95 % confidence (Student's t, seed by seed)" if counts[0] >= LEAST else "in every seed"
+    return text + _settled(comparison, contest, clear, how)
 
 
-def _settled(
-    comparison: Comparison, contest: Contest, clear: Sequence[Verdict], how: str, *, everywhere: bool
-) -> str:
+def _settled(comparison: Comparison, contest: Contest, clear: Sequence[Verdict], how: str) -> str:
     """Return that the leaders came first, or the policies against which that is open."""
     others = [contest.contenders[row] for verdict in clear for row in _rest(verdict)]
     rivals = [contest.contenders[row] for verdict in clear for row in _rivals(verdict, comparison)]
     if not rivals:
         leaders = {listed(few([contest.contenders[row] for row in _leaders(verdict)])) for verdict in clear}
-        where = "" if everywhere else at_scenarios([verdict.scenario for verdict in clear])
+        where = at_scenarios([verdict.scenario for verdict in clear], len(contest.scenarios))
         first = leaders.pop() if len(leaders) == 1 else "the policy with the lowest mean JCT"
-        return f"{begun(where.replace(': ', ', ') + first)} came first {how}."
+        return f"{begun(where + ', ' * bool(where) + first)} came first {how}."
     cases = {name: others.count(name) for name in sorted(set(rivals), key=others.index)}
-    won = [f"{name} in {count - rivals.count(name)} of {_cases(count)}" for name, count in cases.items()]
-    return f"Not settled: {how}, the lowest mean JCT is below that of {listed(few(won))}."
-
-
-def _cases(count: int) -> str:
-    return f"{count} case{'s' * (count > 1)}"
+    against = [
+        f"{name}{f' ({where})' * bool(where)}"
+        for name, where in (
+            (name, in_cases(rivals.count(name), count).strip()) for name, count in cases.items()
+        )
+    ]
+    means = "their mean JCTs are" if len(against) > 1 else "its mean JCT is"
+    return f"Not settled against {listed(few(against))}: {means} not above the lowest {how}."
 
 
 def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growing: Collection[int]) -> str:
@@ -146,11 +154,12 @@ def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growin
     for case in cases:
         for row in _rest(case):
             rest.setdefault(contest.contenders[row], []).append((case, row))
-    where = at_scenarios([case.scenario for case in cases]).replace(": ", ", ") if len(cases) < of else ""
+    where = at_scenarios([case.scenario for case in cases], of)
+    where += ", " * bool(where)
     if len(cases) > 1:
-        every = "both" if len(cases) == 2 else f"all {len(cases)}"
-        alike = ", or one within 1 % of it" * any(len(case.level) > 1 for case in cases)
-        text = f"{where}choose {name}: the lowest mean JCT{alike}, in {every} cases"
+        alike = ", or one within 1 % of it," * any(len(case.level) > 1 for case in cases)
+        every = in_cases(len(cases), len(cases))
+        text = f"{where}choose {name}: the lowest mean JCT{alike}{every}"
     else:
         lowest = mean_jct(first.of(first.best).mean or 0.0, first.best in growing)
         text = f"{where}choose {name}: the lowest mean JCT, {lowest}"
@@ -161,11 +170,11 @@ def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growin
         parts += [0.0] * (len(cases) - len(at))
         lowest = mean_jct(at[0][0].of(at[0][1]).mean or 0.0, at[0][1] in growing) if len(cases) == 1 else ""
         distances.append(f"{longer(parts)} under {other}{f' ({lowest})' * bool(lowest)}")
-    return (
-        f"{text}; it is {listed(distances if len(distances) < 5 else [*distances[:2], distances[-1]])}"
-        if distances
-        else text
-    )
+    if len(distances) > _MAX_DISTANCES:
+        between = len(distances) - 3
+        last = f"{distances[-1]}, with {between} other{'s' * (between > 1)} between"
+        distances = [*distances[:2], last]
+    return f"{text}; it is {listed(distances)}" if distances else text
 
 
 def _rest(verdict: Verdict) -> list[int]:
@@ -179,21 +188,39 @@ def _leaders(verdict: Verdict) -> list[int]:
     return [verdict.best, *(row for row in verdict.level if row != verdict.best)]
 
 
-def _standing(title: str, ranked: Sequence[Verdict], rows: Sequence[int]) -> str | None:
-    """Return a policy's distance from the lowest in its scenarios; empty if it is lowest, None if unknown."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Distance of a policy from the lowest by a metric.
+
+    Attributes
+    ----------
+    cases
+        Number of scenarios.
+    always
+        Whether it is lowest, or level with the lowest, in all of them.
+    """
+
+    cases: int
+    always: bool
+    text: str
+
+
+def _place(title: str, ranked: Sequence[Verdict], rows: Sequence[int]) -> _Place | None:
+    """Return a policy's distance from the lowest in its scenarios; None if unknown."""
     cases = [(verdict, row) for verdict in ranked for row in rows if row in verdict.scenario.rows]
     cases = [(verdict, row) for verdict, row in cases if verdict.of(row).mean is not None]
+    if not cases:
+        return None
     best = sum(row in verdict.level for verdict, row in cases)
-    if best == len(cases):
-        return "" if cases else None
     far = [verdict.above(row) for verdict, row in cases]
     worst, row = cases[far.index(max(far))]
-    mean, least = (worst.of(at).mean or 0.0 for at in (row, worst.best))
-    text = f"{duration(mean)} where the lowest is {duration(least)}"
-    if len(cases) == 1:
-        return f"{title} {text}"
-    near = f"within 1 % of the lowest in {best} of {len(cases)} cases" if best else "never lowest"
-    return f"{title} {near}, at worst {text} ({worst.scenario.name})"
+    mean, least = (duration(worst.of(at).mean or 0.0) for at in (row, worst.best))
+    text = f"{title} is {mean} (the lowest: {least})"
+    if len(cases) > 1:
+        near = f"within 1 % of the lowest{in_cases(best, len(cases))}" if best else "never the lowest"
+        where = f"with {listed(worst.scenario.name.split(', '))}"
+        text = f"{title} is {near}, and at worst {mean} where the lowest is {least} ({where})"
+    return _Place(len(cases), best == len(cases), text)
 
 
 def _span(parts: Sequence[float]) -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from artist.report.words.wording import MAX_ROWS, few, per_cent, under_each
+from artist.report.words.wording import MAX_ROWS, few, named, per_cent, under_each
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.names import listed
@@ -43,7 +43,7 @@ def _use(groups: Sequence[Replicates]) -> str:
         if (shares := _shares(of, key, pool_gpus))
     ]
     sentence = f"While jobs arrived, {'; '.join(clauses)}." if clauses else ""
-    others = [group.name for group in groups if group not in with_all and _all(group, "pools")]
+    others = [named(group.name) for group in groups if group not in with_all and _all(group, "pools")]
     if not others:
         return sentence
     series = listed([_spoken(name) for name in names])
@@ -54,7 +54,7 @@ def _use(groups: Sequence[Replicates]) -> str:
 def _unused(groups: Sequence[Replicates]) -> str:
     """Return under which policies machines were on loan, and no job held GPUs there."""
     unused = [
-        group.name
+        named(group.name)
         for group in groups
         if (entries := _all(group, "pools")) and all(entry["on_loan_held"] == 0 for entry in entries)
     ]
@@ -65,7 +65,7 @@ def _shares(groups: Sequence[Replicates], key: str, pool_gpus: str) -> list[str]
     """Return a share under each row that has it; of many rows the greatest and the least."""
     known = [(group, entries) for group in groups if (entries := _all(group, "pools"))]
     shares = [
-        (group.name, _mean(entries, key))
+        (named(group.name), _mean(entries, key))
         for group, entries in known
         if all(entry[key] is not None for entry in entries)
     ]
@@ -89,13 +89,13 @@ def _short_of(name: str, groups: Sequence[Replicates]) -> str:
     pool = _spoken(name)
     known = [(group, entries) for group in groups if (entries := _all(group, name))]
     lacked = [(group, entries) for group, entries in known if any(entry["server_s"] for entry in entries)]
-    never = [group.name for group, entries in known if (group, entries) not in lacked]
+    never = [named(group.name) for group, entries in known if (group, entries) not in lacked]
     if not lacked:
         return f"The {pool} pool was never short of machines."
     lacked.sort(key=lambda pair: -_mean(pair[1], "server_s"))
     clauses = [
         f"for {_mean(entries, 'server_s'):,.0f} server-seconds, at worst by "
-        f"{_count(max(entry['worst_servers'] for entry in entries), 'machine')}, under {group.name}"
+        f"{_count(max(entry['worst_servers'] for entry in entries), 'machine')}, under {named(group.name)}"
         for group, entries in lacked[:MAX_ROWS]
     ]
     rest = len(lacked) - len(clauses)
@@ -111,11 +111,11 @@ def _returned(groups: Sequence[Replicates]) -> str:
     if not known:
         return ""
     if len(known) <= MAX_ROWS:
-        return "; ".join(f"{group.name} returned {_how(entries)}" for group, entries in known) + "."
+        return "; ".join(f"{named(group.name)} returned {_how(entries)}" for group, entries in known) + "."
     jobs = [_mean(entries, "preempted_jobs") / _mean(entries, "machines") for _, entries in known]
     ends = (("fewest", jobs.index(min(jobs))), ("most", jobs.index(max(jobs))))
     clauses = [
-        f"{word} jobs per machine were preempted under {known[at][0].name}, "
+        f"{word} jobs per machine were preempted under {named(known[at][0].name)}, "
         f"which returned {_how(known[at][1])}"
         for word, at in ends
     ]

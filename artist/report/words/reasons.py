@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from artist.report.words.axes import Axis
-from artist.report.words.wording import above, capital, duration, per_cent
+from artist.report.words.wording import above, capital, duration, named, per_cent
 from artist.results.compare import POLICY, Comparison
 from artist.results.digest import Digest
 from artist.results.jobcolumns import COMMUNICATION, PARTS
@@ -29,7 +29,7 @@ def drivers(varied: Sequence[Axis], comparison: Comparison, digests: Sequence[Di
         if axis.chance
     )
     if not moving:
-        nothing = "Nothing that was varied, for certain." * bool(varied and not chance)
+        nothing = "Nothing that was varied makes a clear difference." * bool(varied and not chance)
         return f"{nothing}{chance} {_parts(comparison, digests)}".strip()
     effects = [f"{axis.name}, {above(axis.effect)} the lowest{_where(axis)}" for axis in moving]
     most = " most" * (len(varied) > 1)
@@ -55,7 +55,7 @@ def _between(
     gap, total = worse - best, float(worse.sum() - best.sum())
     if not total > 0:  # or NaN
         return ""
-    names = [f"{comparison.groups[row].label}{' [growing]' * (row in growing)}" for row in pair]
+    names = [f"{named(comparison.groups[row].label)}{' [growing]' * (row in growing)}" for row in pair]
     parts = sorted(_large(gap, total).items(), key=lambda pair: -pair[1])
     gains = [f"{duration(seconds)} because {_LESS[name]}" for name, seconds in parts if seconds > 0]
     if len(parts) == 1:
@@ -64,7 +64,7 @@ def _between(
     costs = [f"{duration(-seconds)} because {more[name]}" for name, seconds in parts if seconds < 0]
     held = _HELD if gap[COMMUNICATION].sum() > LEVEL * total else ""
     reasons = listed(gains) + f", minus {listed(costs)}" * bool(costs) + held
-    between = f"Under {names[1]} the mean JCT is {duration(total)} shorter than under {names[0]}"
+    between = f"Under {names[1]}, the mean JCT is {duration(total)} shorter than under {names[0]}"
     return f" {between}: {reasons}."
 
 
@@ -74,12 +74,17 @@ def _parts(comparison: Comparison, digests: Sequence[Digest]) -> str:
     if len(comparison.groups) > 1 and known:
         waits = max(known, key=lambda digest: digest.parts_s[0] / digest.parts_s.sum())
         part = per_cent(float(waits.parts_s[0] / waits.parts_s.sum()))
-        return f"Jobs wait {duration(float(waits.parts_s[0]))} at most on average, {part} of the mean JCT."
+        wait = duration(float(waits.parts_s[0]))
+        if not float(waits.parts_s[0]):
+            return "No job waits."
+        return (
+            f"Jobs wait longest under {named(waits.group.label)}: {wait} on average, {part} of the mean JCT."
+        )
     if not known:
         return ""
     total = float(known[0].parts_s.sum())
     parts = _large(known[0].parts_s, total).items()
-    clauses = [f"{_WORDS[name]} {per_cent(seconds / total)}" for name, seconds in parts]
+    clauses = [f"{per_cent(seconds / total)} is {_WORDS[name]}" for name, seconds in parts]
     return f"Of the mean JCT ({duration(total)}), {listed(clauses)}."
 
 
@@ -91,12 +96,12 @@ def _large(parts_s: Floats, total: float) -> dict[str, float]:
 
 
 _WORDS = {
-    "queueing": "waiting in the queue makes",
-    "computing": "computing makes",
-    "exposed communication": "communication makes",
-    "contention": "contention on links makes",
-    "stalls and sharing": "stalls and sharing make",
-    "overheads": "overheads (lost work included) make",
+    "queueing": "waiting in the queue",
+    "computing": "computing",
+    "exposed communication": "communication",
+    "contention": "contention on links",
+    "stalls and sharing": "stalls and sharing",
+    "overheads": "overheads (lost work included)",
 }
 _LESS = {
     "queueing": "jobs wait less",

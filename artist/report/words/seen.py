@@ -26,9 +26,9 @@ _HEADS = (
 _MOST = 8  # rows
 _CHANGE, _LEAST_S = 1.1, 1.0  # of a group's mean wait, from which it gains or loses
 _NOTE = (
-    "Today: the run on the site's machines that explains the waits met best, within 30 % of their mean and "
-    "by job; --baseline of artist-report names another. A difference between runs that is smaller than "
-    "today's from the waits met ({error}) says nothing. It is one history: seeds vary only drawn models."
+    "Today is the run on the site's machines whose waits are most like those that users met; --baseline of "
+    "artist-report names another. Its mean wait is {error} off, so smaller differences between runs say "
+    "nothing. There is one history: seeds vary only which models jobs train."
 )
 _Line = tuple[str, ...]
 

@@ -1,10 +1,14 @@
 """The workload and the assumptions of runs, in the sentences that the runs wrote themselves. Pure."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 
 from artist.recording.names import NO_COMMUNICATION
 from artist.report.words.gpus import speeds
+from artist.report.words.wording import capital
 from artist.results.compare import Comparison
+from artist.results.names import listed
 from artist.results.run import Run
 
 _MAX_TEXTS, _MAX_POLICIES = 3, 8
@@ -21,12 +25,16 @@ def setting(comparison: Comparison) -> list[tuple[str, str]]:
     """
     runs = [group.runs[0] for group in comparison.groups]
     written = [sentences for run in runs if (sentences := run.summary.get("setting"))]
-    policies = {run.summary["policy"]: _sentence(run, _POLICY, "policy") for run in runs}
-    topics = [(name, f"{text}.") for name, text in policies.items() if text]
+    names = dict.fromkeys(run.summary["policy"] for run in runs)
+    of_policies = {
+        name: joined(_sentence(run, _POLICY, "policy") for run in runs if run.summary["policy"] == name)
+        for name in names
+    }
+    topics = [(name, f"{capital(text)}.") for name, text in of_policies.items() if text]
     lines = topics if len(topics) <= _MAX_POLICIES else []
     for topic in _in_order(written):
         texts = [sentences.get(topic, {}) for sentences in written]
-        clauses = [joined(of.get(part, "") for of in texts) for part in _in_order(texts)]
+        clauses = [_clause([of.get(part, "") for of in texts]) for part in _in_order(texts)]
         clauses += [speeds([run.config for run in runs])] * (topic == _CLUSTER)
         if topic != _POLICY and any(clauses):
             lines.append((topic, f"{'; '.join(filter(None, clauses))}."))
@@ -35,9 +43,33 @@ def setting(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Return different texts joined by "or"; empty if they are too many."""
+    """Return different texts joined by "or", common words once; empty if they are too many.
+
+    >>> joined(["128 GPUs in all", "192 GPUs in all"]), joined(["a, of 2", "b, of 3"])
+    ('128 or 192 GPUs in all', 'a, of 2; or b, of 3')
+    """
     different = list(dict.fromkeys(filter(None, texts)))
-    return " or ".join(different) if len(different) <= _MAX_TEXTS else ""
+    if not 1 < len(different) <= _MAX_TEXTS:
+        return "".join(different[: len(different) == 1])
+    words = [re.findall(r"\w+|\W", text) for text in different]
+    same = _common(words)
+    rest = [of[same:] for of in words]
+    end = _common([of[::-1] for of in rest])
+    parts = ["".join(of[: len(of) - end]) for of in rest]
+    if not all(parts) or any("," in part for part in parts):
+        return "; or ".join(different)
+    return f"{''.join(words[0][:same])}{listed(parts, ' or ')}{''.join(rest[0][len(rest[0]) - end :])}"
+
+
+def _common(words: Sequence[Sequence[str]]) -> int:
+    """Return the number of words with which all texts begin."""
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False)))
+
+
+def _clause(texts: Sequence[str]) -> str:
+    """Return a sentence on a part, and whether only some runs have it."""
+    text = joined(texts)
+    return f"{text} (not in all runs)" if text and not all(texts) else text
 
 
 def is_free(run: Run) -> bool:

@@ -21,7 +21,7 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
     need = next((i for i, part in enumerate(worst) if part <= SMALL + 1e-9), worst.index(min(worst)))
     if need < len(axis.at) - 1:
         are = "is" if axis.at[need] == "1" else "are"
-        under = f"the mean JCT is at most {at_most(worst[need])} above the lowest of all numbers run"
+        under = f"the mean JCT is at most {at_most(worst[need])} above the lowest with any other number"
         text = f"{spoken(axis.key, [axis.at[need]])} {are} enough: {under}."
     else:
         text = f"Only {spoken(axis.key, axis.at)} were run, and more than these may be better still."
@@ -35,9 +35,12 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
     if need == len(axis.at) - 1:
         text = text.replace(", it is ", ", the mean JCT is ", 1)
     points = sorted({0, need, len(axis.at) - 1})
-    used = [f"{_used(comparison, axis, i)} with {axis.at[i]}" for i in points]
+    used = [
+        f"{_used(comparison, axis, i)}{' of the time' * (not n)} with {axis.at[i]}"
+        for n, i in enumerate(points)
+    ]
     mean = "Averaged over these rows, " * (len(axis.means) > 1)
-    return f"{text} {mean}GPUs compute {listed(used)}.".replace(" with", " of the time with", 1)
+    return f"{text} {mean}GPUs compute for {listed(used)}."
 
 
 def along(axis: Axis) -> str:

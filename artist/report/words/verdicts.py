@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from artist.report.words.axes import limit
+from artist.report.words.wording import in_cases, named
 from artist.results.compare import Comparison
 from artist.results.measures import Estimate, Metric, comparable, difference, is_level
-from artist.results.names import spoken
+from artist.results.names import listed, spoken
 from artist.results.scenarios import Contest, Scenario
 
 MAX_CLAUSES = 4
+_MAX_NAMED = 2  # scenarios that are named one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +71,27 @@ def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[V
     return ranked
 
 
-def at_scenarios(scenarios: Sequence[Scenario]) -> str:
-    """Return `with 64 machines: `, `with 96 and 133 machines: `, or an empty text for a single scenario."""
-    named = [scenario for scenario in scenarios if scenario.name]
-    if not named:
+def in_words(contest: Contest) -> Contest:
+    """Return a contest whose contenders have names for sentences."""
+    return replace(contest, contenders=tuple(map(named, contest.contenders)))
+
+
+def at_scenarios(scenarios: Sequence[Scenario], of: int) -> str:
+    """Return where something holds: `with 1 and 2 racks`, `in 5 of 9 cases`; empty if everywhere.
+
+    Parameters
+    ----------
+    of
+        Number of all scenarios.
+    """
+    if len(scenarios) == of:
         return ""
-    if (
-        all(len(scenario.parts) == 1 for scenario in named)
-        and len({scenario.parts[0][0] for scenario in named}) == 1
-    ):
-        return f"with {spoken(named[0].parts[0][0], [scenario.parts[0][1] for scenario in named])}: "
-    names = [scenario.name for scenario in named]
-    return f"with {'; with '.join(names)}: " if len(names) < 4 else f"in {len(names)} other cases: "
+    values: dict[str, dict[str, None]] = {}
+    for scenario in scenarios:
+        for key, value in scenario.parts:
+            values.setdefault(key, {})[value] = None
+    if len({scenario.parts for scenario in scenarios}) == math.prod(map(len, values.values())):
+        return f"with {listed([spoken(key, list(of_key)) for key, of_key in values.items()])}"
+    if len(scenarios) > _MAX_NAMED:
+        return in_cases(len(scenarios), of).strip()
+    return listed([f"with {listed(scenario.name.split(', '))}" for scenario in scenarios], ", and ")

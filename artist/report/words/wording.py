@@ -1,12 +1,15 @@
 """Times and parts in words. Pure."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+
+from artist.results.names import listed
 
 MINUS = "\u2212"
 _MAX_NAMES = 5
 MAX_ROWS = 4  # named one by one
-_WORDS = ("any", "choose", "in ", "jobs", "of ", "practically", "the ", "under ", "with ")
+_WORDS = ("any", "choose", "elsewhere", "in ", "jobs", "of ", "practically", "the ", "under ", "with ")
 _TIMES = ((3600.0, "h", 5400.0), (60.0, "min", 90.0), (1.0, "s", 0.0))  # seconds, unit, from how many on
 
 
@@ -49,6 +52,42 @@ def longer(parts: Sequence[float]) -> str:
     return f"up to {ends[1]} {unit}" if least < 0.01 else f"{ends[0]} to {ends[1]} {unit}"
 
 
+def named(label: str) -> str:
+    """Return a row's name as a part of a sentence.
+
+    >>> named("fifo, 2 racks, load 1.2"), named("fifo, without preemption"), named("fifo")
+    ('fifo with 2 racks and load 1.2', 'fifo without preemption', 'fifo')
+    """
+    name, *settings = label.split(", ")
+    if not settings:
+        return name
+    return f"{name} {'with ' * (not settings[0].startswith(('with ', 'without ')))}{listed(settings)}"
+
+
+def in_cases(count: int, of: int) -> str:
+    """Return in how many cases something holds, after a space; empty if there is one case.
+
+    >>> in_cases(2, 2), in_cases(6, 6), in_cases(2, 6), in_cases(1, 1)
+    (' in both cases', ' in all 6 cases', ' in 2 of 6 cases', '')
+    """
+    if of == 1:
+        return ""
+    every = "both" if of == 2 else f"all {of}"
+    return f" in {every if count == of else f'{count} of {of}'} cases"
+
+
+def of_variants(findings: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return findings with the preposition of changes instead of that of policies.
+
+    >>> of_variants([("", "12 % longer under 5 more machines, which takes under 0.1 s")])
+    [('', '12 % longer with 5 more machines, which takes under 0.1 s')]
+    """
+    return [
+        (topic, re.sub(r"\bunder (?!\d+\.\d+ s\b)", "with ", re.sub(r"\bUnder ", "With ", text)))
+        for topic, text in findings
+    ]
+
+
 def begun(text: str) -> str:
     """Return a sentence with a capital letter, unless it begins with somebody's name."""
     return capital(text) if text.startswith(_WORDS) else text
@@ -59,12 +98,11 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def often(counts: Mapping[str, int], of: int, cases: str) -> str:
+def often(counts: Mapping[str, int], of: int) -> str:
     """Return the names with the lowest mean JCT, or level with it, and their numbers of cases."""
     ranked = sorted(((-count, name) for name, count in counts.items() if count))
     (most, first), *others = ranked
-    text = f"{first} has the lowest mean JCT, or one within 1 % of it"
-    text += f", in {-most} of {of} {cases}" * (of > 1)
+    text = f"{first} has the lowest mean JCT, or one within 1 % of it,{in_cases(-most, of)}".rstrip(",")
     return ", ".join([text, *(f"{name} in {-count}" for count, name in others)])
 
 

@@ -84,8 +84,8 @@ class TraceReader:
 
     def describe(self) -> str:
         """Return the file, its format and the rows left out."""
-        name = type(self).__name__
-        text = f"{self.parameters.path.name}, read by {name.removesuffix('Trace') or name}"
+        form = type(self).__module__.rpartition(".")[2].replace("canonical", "CSV")
+        text = f"{self.parameters.path.name}, read as {form}"
         return "; ".join([text, *self._left_out])
 
     def _read(self) -> Table:

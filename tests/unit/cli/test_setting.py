@@ -40,7 +40,7 @@ def test_every_known_setting_is_described(described: Described) -> None:
     """Policy, trace, machines, network, and what costs nothing; 2 racks of 8 machines with 8 GPUs."""
     assert described("policy=tiresias") == (
         "Policy: Tiresias: discretised two-dimensional least-attained-service with placement by skew. "
-        "Workload: tiny.csv, read by CanonicalCsv; arrivals as in the source; models drawn evenly from "
+        "Workload: tiny.csv, read as CSV; arrivals as in the source; models drawn evenly from "
         "AlexNet, VGG11, MobileNetV3, ResNet18, ResNet50, BERT-large where jobs name none. "
         "Cluster: topology dgx_h100_3tier; 8 GPUs (H100) per machine, 8 machines per rack; 128 GPUs in all. "
         "Network model: analytical, collectives as NCCL's, parameters derived from data sheets. "
@@ -52,7 +52,7 @@ def test_every_known_setting_is_described(described: Described) -> None:
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (("workload=synthetic", "workload.preset=philly"), "Workload: synthetic jobs like those of philly;"),
+        (("workload=synthetic", "workload.preset=philly"), "Workload: synthetic jobs like those of Philly;"),
         (("workload=synergy", "workload.jobs=9"), "jobs drawn as in the Synergy paper; arrivals as in the"),
         (
             ("workload=coda", "workload.gpus=10", "workload.days=1", "topology=pcie_10g"),

@@ -59,7 +59,7 @@ def test_rows_that_are_not_whole_are_named(made: Made) -> None:
     """Of 3 jobs each, fifo finished 2 and 1 with its two seeds: 3 of 6 in its row."""
     runs = [made("fifo", 0, finished=2), made("fifo", 1, finished=1), made("srtf", 0), made("srtf", 1)]
     assert warned(runs)["Not compared"] == (
-        "Means cover only the jobs that had finished: fifo * (3 of 6 jobs); longer and later ones are "
+        "Means of fifo * (3 of 6 jobs) cover only the jobs that had finished: longer and later ones are "
         "missing, so these rows compare with no other."
     )
 
@@ -149,28 +149,29 @@ def test_missing_seeds_are_named(made: Made) -> None:
         made("srtf", racks=2),
     ]
     assert warned(runs)["Missing runs"] == (
-        "Rows that lack seeds or jobs of others (failed, or not run) are means over other jobs, so they are "
-        "not compared: fifo, 1 rack (1, 2)."
+        "fifo with 1 rack lacks seeds 1 and 2 (failed, or not run): rows without seeds or jobs that others "
+        "have are not compared."
     )
 
 
 def test_growing_queues_are_named(made: Made) -> None:
     """2 jobs wait in the first third of the arrivals, 51.7 in the last."""
     said = warned([made("fifo")], drift=Drift(2.0, 51.66, True))["Not steady"]
-    assert "fifo (from 2 to 51.7 waiting jobs)" in said
+    assert "growing under fifo, so" in said
+    assert "Waiting jobs in the first and the last third of the arrivals: 2 and 51.7 under fifo." in said
     assert said.endswith("Of one run alone it may be chance.")
 
 
 def test_many_waiting_jobs_are_counted_whole(made: Made) -> None:
     """Not 1.44e+03."""
     said = warned([made("fifo")], drift=Drift(0.0, 1436.4, True))["Not steady"]
-    assert "fifo (from 0 to 1,436 waiting jobs)" in said
+    assert "arrivals: 0 and 1,436 under fifo." in said
 
 
 def test_with_replicates_growth_is_not_called_chance(made: Made) -> None:
     """Two runs of one row."""
     said = warned([made("fifo", seed) for seed in (0, 1)], drift=Drift(2.0, 51.66, True))
-    assert said["Not steady"].endswith("do not rely on them (marked [growing] below).")
+    assert said["Not steady"].endswith("2 and 51.7 under fifo.")
 
 
 @pytest.mark.parametrize(
@@ -266,8 +267,8 @@ def test_a_row_that_lacks_jobs_of_a_seed_is_not_chosen(made: Made) -> None:
     said = dict(answers(comparison, competing, digests(comparison), []))
     assert said["Which policy"].startswith("Choose srtf")
     assert "las" not in said["Which policy"]
-    assert dict(cautions(comparison, competing, digests(comparison)))["Missing runs"].endswith(
-        "so they are not compared: las (fewer jobs)."
+    assert dict(cautions(comparison, competing, digests(comparison)))["Missing runs"].startswith(
+        "las lacks jobs (failed"
     )
 
 
@@ -286,8 +287,8 @@ def test_the_command_warns_on_stderr_and_on_the_page(
         run_folder(tmp_path / "s" / f"{policy}{seed}", {"policy": {"name": policy}, "seed": seed})
     assert main([str(tmp_path / "s")]) == 0
     warning = (
-        "Rows that lack seeds or jobs of others (failed, or not run) are means over other jobs, so they are "
-        "not compared: srtf (1)."
+        "srtf lacks seed 1 (failed, or not run): rows without seeds or jobs that others have are not "
+        "compared."
     )
     assert f"missing runs: {warning}" in capsys.readouterr().err
     page = (tmp_path / "s" / "report" / "report.html").read_text()

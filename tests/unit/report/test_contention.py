@@ -17,6 +17,7 @@ from artist.report.figures.drawing import Drawing
 from artist.report.page.grouped_tables import links_table
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest
+from artist.results.fairness import fairness_by_run
 from artist.results.folder import read_run
 from artist.results.links import read_slowdowns, top_contended
 from artist.results.run import Run
@@ -89,7 +90,8 @@ def drawn(comparison: Comparison) -> dict[str, Drawing]:
 
 def page(comparison: Comparison, tmp_path: Path) -> str:
     """Return the page of a comparison."""
-    files = report_files(comparison, contest(comparison), None, [], tmp_path, [])
+    fair = [fairness_by_run(group) for group in comparison.groups]
+    files = report_files(comparison, contest(comparison), None, [], tmp_path, [], fair)
     return files["report.html"].decode()
 
 

@@ -77,7 +77,7 @@ def test_the_sentence_names_who_gains_and_who_pays(run):
     """At most two groups each, owners before sizes."""
     _, competing, found = of(run("fifo", 4, 2), run("srtf", 1, 3.5))
     assert who_pays(found, competing) == (
-        "Compared with fifo: with srtf, account red waits 3.00 h less and jobs of 1 GPU wait 3.00 h less; "
+        "Compared with fifo: under srtf, account red waits 3.00 h less and jobs of 1 GPU wait 3.00 h less; "
         "account blue waits 1.50 h longer and jobs of 5-8 GPUs wait 1.50 h longer."
     )
 
@@ -88,7 +88,7 @@ def test_nobody_waits_longer_where_all_gain(run):
     assert who_pays(found, competing).endswith("jobs of 1 GPU wait 60.0 min less; nobody waits longer.")
     _, competing, found = of(run("las", 4, 2), run("sjf", 4, 2))
     assert who_pays(found, competing) == (
-        "Compared with las: with sjf, no group's mean wait changes by more than 1 %."
+        "Compared with las: under sjf, no group's mean wait changes by more than 1 %."
     )
 
 
@@ -103,10 +103,23 @@ def test_variants_are_in_their_order_and_named_without_their_policy(run):
     assert [group.label for group in comparison.groups] == ["b", "a", "c"]
     assert competing.baseline == (0, 0, 0)
     assert who_pays(found, competing) == (
-        "Compared with b: with a, nobody waits less; account blue waits 60.0 min longer and "
+        "Compared with b: under a, nobody waits less; account blue waits 60.0 min longer and "
         "account red waits 60.0 min longer (and 2 other groups). "
-        "With c, no group's mean wait changes by more than 1 %."
+        "Under c, no group's mean wait changes by more than 1 %."
     )
+
+
+def test_equal_changes_of_two_scenarios_are_said_once(run):
+    """Red waits 3 h less under srtf at both loads: one sentence, without a load."""
+    runs = []
+    for load in (1, 2):
+        for policy, wait_h in (("fifo", 4), ("srtf", 1)):
+            made = run(policy, wait_h, 2, seed=load)
+            runs.append(replace(made, config=made.config | {"workload": {"load": load}}))
+    _, competing, found = of(*runs)
+    text = who_pays(found, competing)
+    assert text.startswith("Compared with fifo: under srtf, account red waits 3.00 h less")
+    assert text.count("3.00 h less and") == 1
 
 
 def test_replicates_are_pooled(run):

@@ -206,7 +206,7 @@ def test_only_one_of_many_scenarios_is_drawn(kinds_run: Make) -> None:
     for name in NAMES:
         assert "Shown: 1 rack" in figures[name].caption
     assert said(runs)["Starved GPUs"].startswith("With 1 rack: 25 % of the GPUs starve")
-    assert "; with 2 racks: 25 % of" in said(runs)["Starved GPUs"]
+    assert ". With 2 racks: 25 % of" in said(runs)["Starved GPUs"]
 
 
 def test_damaged_tables_are_refused(kinds_run: Make) -> None:
@@ -427,7 +427,7 @@ def test_policies_without_waiting_gpu_jobs_are_named(kinds_run: Make) -> None:
     coda = kinds_run("coda", kinds=told(0.0, starved=0.0, gpu_active_queued=None))
     fifo = kinds_run("fifo", kinds=told(0.4, starved=0.2))
     assert said([coda, fifo])["Starved GPUs"].startswith(
-        "20 % of the GPUs starve while GPU jobs wait under fifo; no GPU job waits under coda. Starved GPUs"
+        "20 % of the GPUs starve while GPU jobs wait under fifo. No GPU job waits under coda. Starved GPUs"
     )
     assert "Starved GPUs" not in said([coda])
 

@@ -96,6 +96,20 @@ def test_panels_for_a_paper(
         (["--panel", "cdf", "--size", "3.3"], "--size: no size\n  found '3.3'; allowed: 1 to 40 inches"),
         (["--panel", "cdf", "--size", "0x9in"], "--size: no size"),
         (["--panel", "cdf", "--label", "srtf"], "--label: no label\n  found 'srtf'; allowed: NAME=TEXT"),
+        (["--panel", "cdf", "--label", "=A"], "--label: no label\n  found '=A'; allowed: NAME=TEXT"),
+        (
+            ["--panel", "cdf", "--label", "fairnet=FairNet"],
+            "--label: no row with this name\n  found 'fairnet'; allowed: a word of fifo; srtf",
+        ),
+        (["--panel", ""], "--panel: no such panel"),
+        (
+            ["--panel", "cdf", "--wide"],
+            "no use for an option\n  found '--wide'; allowed: without --panel alone",
+        ),
+        (
+            ["--size", "3.3x2.2cm"],
+            "no use for an option\n  found '--size'; allowed: with --panel NAME,... alone",
+        ),
         (["--panel", "cdf", "--figure", "muri 9"], "such a page holds nothing else"),
     ],
 )

@@ -54,8 +54,8 @@ def test_the_first_screen_answers_two_questions(comparison: Comparison) -> None:
     believe, what_if = seen_answers(held(comparison))
     assert believe == (
         "Can I believe it?",
-        "Yes (fifo, strict): users waited 7.08 min on average, and 7.08 min in the simulation, 1.00 times as "
-        "long (4 jobs). The mean is within 30 % for 2 of 2 virtual clusters and 1 of 1 sizes of jobs.",
+        "Yes (fifo, no backfill): users waited 7.08 min on average, and 7.08 min in the simulation, 1.00 "
+        "times as long (4 jobs). The mean is within 30 % for both virtual clusters.",
     )
     assert what_if == ("What if?", "Instead of 7.08 min on average, jobs wait 0 s with 1 more machine.")
 
@@ -74,7 +74,7 @@ def test_the_small_table_names_who_gains(comparison: Comparison) -> None:
     assert heads[1:4] == ("mean wait", "90 % wait up to", "wait over 10 min")
     assert rows == [
         ("met by users", "7.08 min", "14.5 min", "50 %", "", ""),
-        ("today: fifo, strict", "7.08 min", "14.5 min", "50 %", "", ""),
+        ("today: fifo, no backfill", "7.08 min", "14.5 min", "50 %", "", ""),
         ("1 more machine", "0 s", "0 s", "0.0 %", "100 % shorter", "less: both virtual clusters"),
         ("fifo, first fit", "3.75 min", "10.5 min", "25 %", "47 % shorter", "less: y"),
     ]
@@ -104,7 +104,7 @@ def test_the_first_picture_is_of_todays_queue(comparison: Comparison) -> None:
     assert [line.get_ydata()[0] for line in axes.lines] == pytest.approx([1700 / 3600] * 2)
     assert axes.get_title("left") == ""
     drawing = at_a_glance(held(comparison).today)
-    assert drawing.caption == "Waiting jobs by hour: on the site, and simulated (fifo, strict)."
+    assert drawing.caption == "Waiting jobs by hour: on the site, and simulated (fifo, no backfill)."
     assert drawing.draw(9.0).get_size_inches().tolist() == figure.get_size_inches().tolist()
 
 
@@ -138,7 +138,7 @@ def test_the_page_begins_with_answers_picture_and_table(
     assert "seed" not in first
     assert "=" not in first  # no dialect of settings
     assert (tmp_path / "seen_today.svg").exists()
-    assert "Can I believe it? Yes (fifo, strict)" in capsys.readouterr().out
+    assert "Can I believe it? Yes (fifo, no backfill)" in capsys.readouterr().out
 
 
 def test_the_user_names_the_row_of_today(runs: list[Run], tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_the_sentences_of_the_runs_are_printed_by_topic(said: Callable[..., str]
     """Two runs that differ in the policy alone: one sentence each for the policies, and the rest once."""
     srtf = {**SENTENCES, "Policy": {"policy": "jobs run by remaining time"}}
     assert said(CONFIG, CONFIG | {"policy": {"name": "srtf"}}, sentences=(SENTENCES, srtf)) == (
-        "fifo: jobs run by arrival. srtf: jobs run by remaining time. "
+        "fifo: Jobs run by arrival. srtf: Jobs run by remaining time. "
         "Workload: venus.csv, read by Helios; arrivals as in the source. "
         "Cluster: topology three; 64 GPUs in all."
     )
@@ -130,5 +130,5 @@ def test_older_runs_without_sentences_get_a_note(said: Callable[..., str]) -> No
         "config.yaml in their folders has the settings."
     )
     text = said(CONFIG, CONFIG | {"policy": {"name": "srtf"}}, sentences=(SENTENCES,))
-    assert text.startswith("fifo: jobs run by arrival. Workload: ")
+    assert text.startswith("fifo: Jobs run by arrival. Workload: ")
     assert " Older runs: made by a version " in text

@@ -53,11 +53,11 @@ def test_it_takes_the_least_number_within_5_per_cent(comparison: Callable[..., C
         {"fifo": (900.0, 184.0, 104.0, 100.0), "srtf": (400.0, 102.0, 100.0, 100.0)}, (32, 64, 96, 133)
     )
     assert size(compared) == (
-        "96 machines are enough: the mean JCT is at most 4.0 % above the lowest of all numbers run. With 32 "
-        "machines, it is 4.0 times as long under srtf (6.67 min) and 9.0 times as long under fifo (15.0 "
+        "96 machines are enough: the mean JCT is at most 4.0 % above the lowest with any other number. With "
+        "32 machines, it is 4.0 times as long under srtf (6.67 min) and 9.0 times as long under fifo (15.0 "
         "min). With 64 machines, it is 2.0 % longer under srtf (1.70 min) and 84 % longer under fifo (3.07 "
-        "min). Averaged over these rows, GPUs compute 76 % of the time with 32, 76 % with 96 and 76 % with "
-        "133."
+        "min). Averaged over these rows, GPUs compute for 76 % of the time with 32, 76 % with 96 and 76 % "
+        "with 133."
     )
 
 

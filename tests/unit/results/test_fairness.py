@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from artist.report.page.grouped_tables import fairness_table
@@ -12,6 +14,7 @@ from artist.results.compare import compare
 from artist.results.csv_tables import comparison_csv, seeds_csv
 from artist.results.fairness import fairness, fairness_by_run, finish_time_ratios, jain_index
 from artist.results.folder import read_run
+from artist.results.tables import compare_table
 
 
 def test_a_job_is_held_against_its_share_while_it_is_there() -> None:
@@ -63,3 +66,23 @@ def test_tables_for_programs_have_them(run_folder: Callable[..., Path], tmp_path
     (seed,) = csv.DictReader(seeds_csv(comparison, fair).splitlines())
     assert float(row["slowdown"]) == float(seed["slowdown"]) == pytest.approx(fair[0][0].slowdown)
     assert row["slowdown_low95"] == ""
+
+
+def test_the_terminal_has_slowdown_and_jains_index(run_folder: Callable[..., Path], tmp_path: Path) -> None:
+    """Jobs take 10, 21.5 and 4 s, alone 10, 10 and 4 s: 1, 2.15 and, of at least 10 s, 1, so 1.38.
+
+    Users p and q have means of (1 + 2.15) / 2 = 1.575 and 1: 2.575^2 / (2 x (1.575^2 + 1^2)) = 0.953.
+    """
+    folder = run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 0})
+    table = pq.read_table(folder / "jobs.parquet")
+    for name, values in (
+        ("jct_s", [10.0, 21.5, 4.0]),
+        ("ideal_s", [10.0, 10.0, 4.0]),
+        ("user", ["p", "p", "q"]),
+    ):
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    pq.write_table(table, folder / "jobs.parquet")
+    lines = [line.split() for line in compare_table([read_run(folder)]).splitlines()[:4]]
+    assert lines[0][-2:] == ["bounded", "Jain's"]
+    assert lines[1][-2:] == ["slowdown", "index"]
+    assert lines[3][-2:] == ["1.38", "0.95"]

@@ -47,7 +47,7 @@ def test_labels_say_what_a_row_changes() -> None:
     """In words, and nothing of machines as they are."""
     keys = ("policy", "cluster.more", "policy.backfill")
     rows = [("fifo", "0", "none"), ("fifo", "10", "easy")]
-    assert labels(keys, rows) == ["fifo, strict", "fifo, 10 more machines, EASY backfill"]
+    assert labels(keys, rows) == ["fifo, no backfill", "fifo, 10 more machines, EASY backfill"]
 
 
 def test_rows_that_come_again_have_the_same_brief_label() -> None:

@@ -31,14 +31,14 @@ def test_bad_rows_of_a_trace_are_counted_by_fault(write: Write, caplog: pytest.L
     )
     (note,) = [record for record in caplog.records if getattr(record, "note", False)]
     assert note.getMessage().endswith(counts)
-    assert source.describe() == f"trace.csv, read by Helios; {counts}"
+    assert source.describe() == f"trace.csv, read as helios; {counts}"
 
 
 def test_good_files_are_described_without_a_count(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing was left out, so nothing is said."""
     source = HeliosTrace(path=write(HEADER + GOOD))
     assert len(source.table()) == 2
-    assert source.describe() == "trace.csv, read by Helios"
+    assert source.describe() == "trace.csv, read as helios"
     assert not caplog.records
 
 
