@@ -89,8 +89,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _useless(options: Collection[str], allowed: str) -> InputError:
-    found = ", ".join(f"--{name}" for name in sorted(options))
-    return InputError("no use for an option", where="command line", found=found, allowed=allowed)
+    names = ", ".join(f"--{name}" for name in sorted(options))
+    return InputError("no use for an option", where="command line", found=names, allowed=allowed)
 
 
 def _place(error: Exception) -> str:

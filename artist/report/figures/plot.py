@@ -23,10 +23,11 @@ from matplotlib.figure import Figure
 
 from artist.drawing.looks import example_lines, look, style
 from artist.drawing.render import rendered
-from artist.drawing.time_axis import log_time_axis, time_unit
+from artist.drawing.time_axis import log_time_axis
 from artist.report.figures.distributions import cdf_line
 from artist.report.figures.glance import mean_dots
 from artist.report.figures.over_time import GAUGE_LABELS, draw_gauge
+from artist.report.figures.time_span import time_span
 from artist.results.compare import Comparison, compare
 from artist.results.digest import MIN_WAIT_S, Digest, digest
 from artist.results.run import Run
@@ -81,14 +82,14 @@ def over_time(
     if gauge not in GAUGE_LABELS:
         raise ValueError(f"no such gauge: {gauge!r}; there are {', '.join(GAUGE_LABELS)}")
     digests = _digests(runs)
-    end_s = max(of.end_s for of in digests) or 1.0
-    scale, unit = time_unit(end_s)
+    span = time_span(digests)
     with style():
         axes = _axes(axes)
         for number, of in enumerate(digests):
             if gauge in of.gauges:
-                draw_gauge(axes, of.gauges[gauge], scale, look(number) | {"linewidth": 1.1}, band=False)
-        axes.set(xlim=(0, end_s / scale), xlabel=f"time ({unit})", ylabel=GAUGE_LABELS[gauge])
+                draw_gauge(axes, of.gauges[gauge], span.scale, look(number) | {"linewidth": 1.1}, band=False)
+        axes.set(xlim=span.limits, xlabel=span.label, ylabel=GAUGE_LABELS[gauge])
+        span.mark(axes)
         axes.set_ylim(bottom=0)
         _legend(axes, digests, labels)
     return axes

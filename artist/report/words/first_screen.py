@@ -12,6 +12,7 @@ Finding = tuple[str, str]  # question and answer
 MAX_LINES = 6
 _MAX_CHARS = 230  # of a line's sentences after the first one
 _TOP = ("Careful", "Which policy", "What to choose", "Can I believe it?", "What if?", "How sure")
+_SIZE = "How many "
 _LEAST = ("What drives it", "Who gains, who pays")  # left to the folded part where lines are too many
 _MAX_ROWS = 8
 _SENTENCE = re.compile(r"(?<=[\w%)\]`])\. (?=[A-Z])")
@@ -24,8 +25,8 @@ _COLUMNS = {
 
 
 def first_screen(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding], list[Finding]]:
-    """Return the answer and its certainty, the lines below the table, and all findings that these shorten."""
-    top = [finding for finding in findings if finding[0] in _TOP]
+    """Return answer, size and certainty, the lines below the table, and all findings that these shorten."""
+    top = [finding for finding in findings if finding[0] in _TOP or finding[0].startswith(_SIZE)]
     lines = [finding for finding in findings if finding not in top]
     for question in _LEAST:
         if len(lines) > MAX_LINES:

@@ -86,7 +86,7 @@ def _across_racks(axis: Axis, runs: Collection[Run], digests: Sequence[Digest]) 
 
 
 def _slowed(axis: Axis, runs: Collection[Run], digests: Sequence[Digest]) -> str:
-    """Return by how little jobs slow each other on links."""
+    """Return the mean slowdown of jobs by others on their links."""
     slowdowns = [run.summary["contention"]["slowdown"] or 1.0 for run in runs if "contention" in run.summary]
     most = max(slowdowns, default=1.0) - 1
     if most < _EQUAL * LEVEL:
@@ -95,7 +95,7 @@ def _slowed(axis: Axis, runs: Collection[Run], digests: Sequence[Digest]) -> str
 
 
 def _stopped(axis: Axis, runs: Collection[Run], digests: Sequence[Digest]) -> str:
-    """Return how few jobs failures stop; empty if they are not few."""
+    """Return the number of jobs that failures stop; empty if it is large."""
     counts = [((run.summary.get(FAILURES) or {}).get("stops") or 0, run.summary["jobs"]) for run in runs]
     stops, jobs = max(counts, key=lambda pair: pair[0] / pair[1])
     return f"failures stop jobs at most {stops} times in a run of {jobs}" if stops <= SMALL * jobs else ""

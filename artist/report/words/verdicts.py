@@ -77,7 +77,7 @@ def in_words(contest: Contest) -> Contest:
 
 
 def at_scenarios(scenarios: Sequence[Scenario], of: int) -> str:
-    """Return where something holds: `with 1 and 2 racks`, `in 5 of 9 cases`; empty if everywhere.
+    """Return the scenarios of a finding: `with 1 and 2 racks`, `in 5 of 9 cases`; empty for all of them.
 
     Parameters
     ----------

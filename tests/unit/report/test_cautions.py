@@ -91,12 +91,14 @@ def test_reasons_and_the_lowest_leave_it_out(made: Made) -> None:
     said = dict(answers(comparison, competing, rows, []))
     assert "it is 2.0 times as long under las (1.67 min)." in said["Which policy"]
     assert said["What drives it"] == (
-        "The policy matters: mean JCTs are up to 2.0 times the lowest. Under srtf the mean JCT is 50.0 s "
+        "The policy matters: mean JCTs are up to 2.0 times the lowest. Under srtf, the mean JCT is 50.0 s "
         "shorter than under las: practically all of it because jobs compute for less time (on other GPUs, or "
         "more of them)."
     )
     assert "fifo" not in "".join(said.values())
-    assert dict(each_policy(comparison, competing, rows))["fifo"].startswith("unfinished jobs: not compared")
+    assert dict(each_policy(comparison, competing, rows))["fifo"].startswith(
+        "Not compared, as jobs are unfinished."
+    )
 
 
 def test_level_rows_beside_one_that_is_not_whole_have_no_next(made: Made) -> None:
@@ -242,7 +244,7 @@ def test_a_row_that_lacks_seeds_is_not_chosen(made: Made) -> None:
         "Choose srtf: the lowest mean JCT, 50.0 s; it is 2.0 times as long under fifo (1.67 min)."
     )
     assert dict(each_policy(comparison, competing, digests(comparison)))["las"].startswith(
-        "seeds or jobs missing: not compared"
+        "Not compared, as seeds or jobs are missing."
     )
     las = next(row for row, group in enumerate(comparison.groups) if group.label == "las")
     page = comparison_table(comparison, competing)

@@ -18,11 +18,16 @@ LONG = "A sentence of many words that go on. " * 9
 
 
 def test_at_most_six_lines_are_shown_and_all_findings_kept() -> None:
-    """Nine findings: two on top, six lines without the least wanted, and those cut in full below."""
+    """Ten findings: three on top, six lines without the least wanted, and those cut in full below."""
     names = ("What drives it", *(f"Line {i}" for i in range(6)))
-    findings = [("Which policy", f"One. {LONG}"), *((name, "One.") for name in names), ("How sure", "Very.")]
+    findings = [
+        ("Which policy", f"One. {LONG}"),
+        *((name, "One.") for name in names),
+        ("How many racks", "2."),
+        ("How sure", "Very."),
+    ]
     top, lines, whole = first_screen(findings)
-    assert [question for question, _ in top] == ["Which policy", "How sure"]
+    assert [question for question, _ in top] == ["Which policy", "How many racks", "How sure"]
     assert [question for question, _ in lines] == [f"Line {i}" for i in range(6)]
     assert len(lines) == MAX_LINES
     assert whole == [("Which policy", f"One. {LONG}"), ("What drives it", "One.")]
@@ -82,3 +87,6 @@ def test_no_sentence_names_a_setting_by_its_key(run_folder: Callable[..., Path],
             assert "=" not in words
             assert not re.search(r"\b(topology|performance|cluster|workload|policy|network)\.\w", words)
             assert not re.search(r"_(s|h|gpus|machines)\b", words)
+            assert not re.search(
+                r"\b(in|of) (0 of|\d+ of 1 |1 of 1 )|\b1 \w+s\b|with with|under under|\.\.", words
+            )

@@ -79,7 +79,7 @@ def test_heads_and_letters() -> None:
         ),
         ("cluster.more", ["-1", "10"], "1 fewer machine and 10 more machines"),
         ("cluster.more.vision", ["10"], "10 more machines of vision"),
-        ("policy.backfill", ["none", "easy"], "strict and EASY backfill"),
+        ("policy.backfill", ["none", "easy"], "no backfill and EASY backfill"),
         ("topology.oversubscription.rack", ["1", "4"], "1:1 and 4:1 oversubscription"),
         ("performance.contention", ["none", "mean_field"], "contention off and contention on"),
         ("cluster.failures", ["any 65"], "65 failures per 1,000 days"),
