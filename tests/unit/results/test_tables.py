@@ -135,7 +135,7 @@ def test_a_column_has_one_number_of_decimals(
 
 
 def test_counts_with_a_fraction_show_it_in_the_whole_column(replicates: list[Run], third: Run) -> None:
-    """Preemptions 1, 2, 1 are 1.3 in the mean, so the run without any beside them says 0.0; fairness follows."""
+    """Preemptions 1, 2, 1 are 1.3 in the mean, so the run without any beside them says 0.0."""
     for run, count in zip([*replicates, third], (1, 2, 0, 1), strict=True):
         run.summary["preemptions"] = count
     *_, fifo, tiresias, _ = lines_of(compare_table([*replicates, third]))
