@@ -1,6 +1,7 @@
 """Sentences around the tables of a report: the subject of the comparison, and notes on reading it. Pure."""
 
 import shlex
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from artist.report.words.gpus import machine_types
@@ -159,10 +160,6 @@ def about(comparison: Comparison) -> list[tuple[str, str]]:
     )
     settings = [run.summary.get("setting", {}) for run in runs]
     trace = joined(of.get("Workload", {}).get("source", "") for of in settings)
-    parts = [[of.get("Cluster", {}).get(part, "") for of in settings] for part in _CLUSTER]
-    clusters = [", ".join(filter(None, of)) for of in zip(*parts, strict=True)]
-    together = sum(len(set(of)) > 1 for of in parts) < 2
-    cluster = ", ".join(filter(None, map(joined, parts))) if together else joined(clusters)
     commands = list(dict.fromkeys(shlex.join(run.command) for run in runs if len(run.command) > 1))
     more = f" and {len(commands) - _MAX_COMMANDS} more" * (len(commands) > _MAX_COMMANDS)
     dates = sorted(
@@ -172,11 +169,19 @@ def about(comparison: Comparison) -> list[tuple[str, str]]:
     program = f"artist-sim {', '.join(versions[:_MAX_COMMANDS])}" if versions else "artist-sim"
     topics = (
         ("Trace", trace),
-        ("Cluster", cluster),
+        ("Cluster", _clusters([run.summary.get("setting", {}).get("Cluster", {}) for run in runs])),
         ("Made", f"by {program}" + f" on {on_dates}" * bool(on_dates)),
         ("Command", "; ".join(f"`{command}`" for command in commands[:_MAX_COMMANDS]) + more),
     )
     return [(topic, text) for topic, text in topics if text]
+
+
+def _clusters(settings: Sequence[Mapping[str, str]]) -> str:
+    """Return the clusters of runs, each as a whole where they differ in more than one part."""
+    parts = [[of.get(part, "") for of in settings] for part in _CLUSTER]
+    if sum(len(set(of)) > 1 for of in parts) > 1:
+        return joined(", ".join(filter(None, of)) for of in zip(*parts, strict=True))
+    return ", ".join(filter(None, map(joined, parts)))
 
 
 def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:

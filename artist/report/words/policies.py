@@ -1,7 +1,7 @@
 """Findings on policies: the best by metric and scenario, each one's distance, and the certainty. Pure."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from artist.report.words.axes import SMALL, mean_jct, ratios
@@ -13,6 +13,7 @@ from artist.results.interval import LEAST
 from artist.results.measures import BY_NAME, LEVEL, comparable, estimated
 from artist.results.names import listed
 from artist.results.scenarios import Contest
+from artist.results.steps import Floats
 
 _MEAN = BY_NAME["jct_mean_s"]
 _BY = {
@@ -71,29 +72,41 @@ def _apart(even: Sequence[Verdict]) -> str:
 
 
 def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Digest]) -> list[tuple[str, str]]:
-    """Return a sentence on each policy: how far from the lowest it is by each metric, and how much waits."""
-    by_title = {
-        title: verdicts(comparison, contest, metric) for title, metric in _BY.items() if title in _TOLD
-    }
-    sentences, contest = [], in_words(contest)
+    """Return sentences on each policy: its distance from the lowest by each metric, waiting, preemptions."""
+    by_title = {title: verdicts(comparison, contest, _BY[title]) for title in _TOLD}
+    contest = in_words(contest)
+    sentences = []
     for name in dict.fromkeys(contest.contenders):
         rows = [row for row, other in enumerate(contest.contenders) if other == name]
-        places = {title: place for title, of in by_title.items() if (place := _place(title, of, rows))}
-        first = [title for title, place in places.items() if place.always]
-        said = [f"Lowest, or within 1 % of it, in {listed(first)}."] if first else []
-        single = [place for place in places.values() if not place.always and place.cases == 1]
-        said += [f"Its {listed([place.text for place in single])}."] * bool(single)
-        said += [f"Its {place.text}." for place in places.values() if not place.always and place.cases > 1]
-        said += _left_out([comparison.groups[row] for row in rows])
+        groups = [comparison.groups[row] for row in rows]
         parts = [digests[row].parts_s for row in rows if row < len(digests)]
-        waits = [part[0] / part.sum() for part in parts if part.sum() > 0]
-        if waits:
-            said.append(f"Waiting makes {_span(waits)} of the mean JCT." if any(waits) else "No job waits.")
-        stops = [comparable(BY_NAME["preemptions"], comparison.groups[row]).mean or 0.0 for row in rows]
-        mean = f"{sum(stops) / len(stops):,.0f}"
-        said.append("No job is preempted." if not any(stops) else f"Preemptions per run: {mean}.")
+        said = [*_places(by_title, rows), *_left_out(groups), *_waiting(parts), _preemptions(groups)]
         sentences.append((name, " ".join(said)))
     return sentences
+
+
+def _places(by_title: Mapping[str, Sequence[Verdict]], rows: Sequence[int]) -> list[str]:
+    """Return sentences on a policy's distance from the lowest by each metric."""
+    places = {title: place for title, of in by_title.items() if (place := _place(title, of, rows))}
+    first = [title for title, place in places.items() if place.always]
+    others = [place for place in places.values() if not place.always]
+    single = [place.text for place in others if place.cases == 1]
+    return [
+        *[f"Lowest, or within 1 % of it, in {listed(first)}."] * bool(first),
+        *[f"Its {listed(single)}."] * bool(single),
+        *(f"Its {place.text}." for place in others if place.cases > 1),
+    ]
+
+
+def _waiting(parts_s: Sequence[Floats]) -> list[str]:
+    waits = [float(part[0] / part.sum()) for part in parts_s if part.sum() > 0]
+    text = f"Waiting makes {_span(waits)} of the mean JCT." if any(waits) else "No job waits."
+    return [text] * bool(waits)
+
+
+def _preemptions(groups: Sequence[Replicates]) -> str:
+    stops = [comparable(BY_NAME["preemptions"], group).mean or 0.0 for group in groups]
+    return f"Preemptions per run: {sum(stops) / len(stops):,.0f}." if any(stops) else "No job is preempted."
 
 
 def _left_out(groups: Sequence[Replicates]) -> list[str]:
