@@ -32,7 +32,7 @@ from artist.entry import BAD_INPUT, GOES_ON, INTERRUPTED, SOME_FAILED, SUCCESS
 from artist.errors import InputError
 from artist.run.folder import remove_if_empty
 from artist.run.key import run_key
-from artist.run.user_folder import check_shadows, put_on_path, python_files
+from artist.run.user_folder import as_arguments, check_shadows, put_on_path, python_files
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Point, Request
@@ -142,8 +142,8 @@ def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
     alone = settings.mode != hydra.types.RunMode.MULTIRUN
     resolved = with_topology(plain(config), str(settings.runtime.choices.get("topology")))
     overrides, user_folders = tuple(settings.overrides.task), tuple(_user_folders(settings))
-    named = fields(overrides)
-    return Request(resolved, _policy_name(settings), folder, user_folders, alone, named, overrides)
+    words = (*as_arguments(user_folders), *overrides)
+    return Request(resolved, _policy_name(settings), folder, user_folders, alone, fields(overrides), words)
 
 
 # --- the report at the end
@@ -292,17 +292,17 @@ def _key(*, _root_: DictConfig) -> str:
 
     settings = _root_.hydra
     config = without_hydra(_root_)
-    files: list[Path] = []
-    with suppress(OSError):
-        for folder in _user_folders(settings):
-            put_on_path(folder)
-            files += python_files(folder)
+    for folder in _user_folders(settings):
+        put_on_path(folder)
+    resolved: Any
     try:
         resolved = plain(config)
-        return run_key(resolved, policy=_policy_name(settings), files=[*files, *input_files(resolved)])
+        files = list(input_files(resolved))
     except OmegaConfBaseException:
-        raw: Any = OmegaConf.to_container(config, resolve=False)
-        return run_key(raw, policy=_policy_name(settings), files=files)
+        resolved, files = OmegaConf.to_container(config, resolve=False), []
+    with suppress(OSError):
+        files += python_files(_user_folders(settings), resolved)
+    return run_key(resolved, policy=_policy_name(settings), files=files)
 
 
 def _policy_name(settings: Any) -> str:

@@ -1,5 +1,7 @@
 """A sweep: its points, composed one after another, run by a launcher, each reported when it ends."""
 
+import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +22,8 @@ from artist.app.composing import SweepWanted, without_hydra
 from artist.app.launchers import Lost, launcher
 from artist.errors import InputError
 from artist.run.lock import LOCKS, remove_unheld
-from artist.run.point import Outcome, Point, Request
+from artist.run.point import Outcome, Point, Request, is_checked, run_point
+from artist.run.user_folder import as_arguments, python_files
 from artist.run.workers import held
 
 _AGAIN = "the same command tries it again, and repeats nothing that is finished"
@@ -98,18 +101,13 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], Request | 
     composer.check(points)
     folder = Path(config.hydra.sweep.dir)
     folder.mkdir(parents=True, exist_ok=True)
-    OmegaConf.save(config, folder / "multirun.yaml")
+    record = folder / "multirun.yaml"
+    before_s = record.stat().st_mtime if record.exists() else math.inf
+    OmegaConf.save(config, record)
     swept = {VARIANT, *(override.get_key_element() for override in overrides if override.is_sweep_override())}
     folders: dict[int, Path] = {}
-    ended: dict[int, Outcome] = {}
-    start_s = time.monotonic()
-
-    def end(number: int, outcome: Outcome, wall_s: float) -> None:
-        ended[number] = outcome
-        if config.output.progress is not False:
-            run_now = sum(outcome.status == "finished" for outcome in ended.values())
-            left = _left(time.monotonic() - start_s, run_now, len(points) - len(ended))
-            _print_line(f"{number + 1}/{len(points)}", points[number], swept, _ending(outcome, wall_s) + left)
+    modules: dict[int, list[Path]] = {}
+    progress = _Progress(points, swept, shown=config.output.progress is not False)
 
     def requests() -> Iterator[tuple[int, Request]]:
         for number, point in enumerate(points):
@@ -117,17 +115,77 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], Request | 
                 request = request_of(composer.composed(number, point))
             folders[number] = request.folder
             if isinstance(request, Outcome):
-                end(number, request, 0.0)
+                progress.end(number, request, 0.0)
+                continue
+            modules[number] = python_files(request.user_folders, request.config)
+            words = (*as_arguments(request.user_folders), *point)
+            request = replace(request, overrides=words)
+            if is_checked(request):
+                yield number, request
             else:
-                yield number, replace(request, overrides=points[number])
+                progress.end(number, run_point(request), 0.0)
 
     try:
-        with closing(launcher(config)(requests())) as results:
+        with closing(launcher(config)(_some_made_first(requests()))) as results:
             for number, (result, wall_s) in results:
-                end(number, _outcome(result, folders[number]), wall_s)
+                progress.end(number, _outcome(result, folders[number]), wall_s)
     finally:
         remove_unheld(Path(config.output.dir).expanduser() / LOCKS)
-    return [Point(point, ended[number]) for number, point in enumerate(points)]
+    progress.changed(modules, before_s)
+    return [Point(point, progress.ended[number]) for number, point in enumerate(points)]
+
+
+class _Progress:
+    """Outcomes of the points that have ended, each with its line on stderr."""
+
+    def __init__(self, points: Sequence[Sequence[str]], swept: set[str], *, shown: bool) -> None:
+        self.ended: dict[int, Outcome] = {}
+        self._points, self._swept, self._shown = points, swept, shown
+        self._causes: dict[str, str] = {}
+        self._start_s = time.monotonic()
+
+    def end(self, number: int, outcome: Outcome, wall_s: float) -> None:
+        """Take the outcome of a point, and print its line, with a cause of failure that is new."""
+        self.ended[number] = outcome
+        left = _left(
+            time.monotonic() - self._start_s, len(self._run_now), len(self._points) - len(self.ended)
+        )
+        ending, place = _ending(outcome, wall_s) + left, f"{number + 1}/{len(self._points)}"
+        if outcome.message:
+            first = self._causes.setdefault(outcome.message, place)
+            ending += f", as {first}" if first != place else f"\n{outcome.message}"
+        overrides = self._points[number]
+        shown = [text for text in overrides if text.partition("=")[0] in self._swept] or overrides
+        self._print(f"{place} {' '.join(shown)}: {ending}")
+
+    def changed(self, modules: Mapping[int, Sequence[Path]], before_s: float) -> None:
+        """Print the user's modules of the runs done now that are newer than the sweep before."""
+        with suppress(OSError):
+            used = {path for number in self._run_now for path in modules[number]}
+            names = [os.path.relpath(path) for path in sorted(used) if path.stat().st_mtime > before_s]
+            if names:
+                self._print(f"{', '.join(names)}: changed since the sweep before; runs that use it are new")
+
+    @property
+    def _run_now(self) -> list[int]:
+        return [number for number, outcome in self.ended.items() if outcome.status == "finished"]
+
+    def _print(self, text: str) -> None:
+        if self._shown:
+            with suppress(OSError):  # `artist -m ... 2>&1 | head`
+                print(text, file=sys.stderr, flush=True)
+
+
+def _some_made_first(todo: Iterator[tuple[int, Request]]) -> Iterator[tuple[int, Request]]:
+    """Yield points, the first once some seconds or all are composed: bad input shows first."""
+    end_s = time.monotonic() + _SOON_S
+    ahead = []
+    for point in todo:
+        ahead.append(point)
+        if time.monotonic() > end_s:
+            break
+    yield from ahead
+    yield from todo
 
 
 def with_variants(
@@ -273,10 +331,3 @@ def _left(passed_s: float, run_now: int, more: int) -> str:
         return ""
     unit, scale = ("s", 1) if left_s < 90 else ("min", 60) if left_s < 5400 else ("h", 3600)
     return f"; about {left_s / scale:.0f} {unit} left"
-
-
-def _print_line(point: str, overrides: Sequence[str], swept: set[str], ending: str) -> None:
-    """Print the line of a point: the values that the sweep varies, and how the point ended."""
-    shown = [override for override in overrides if override.partition("=")[0] in swept] or overrides
-    with suppress(OSError):  # `artist -m ... 2>&1 | head`
-        print(f"{point} {' '.join(shown)}: {ending}", file=sys.stderr, flush=True)

@@ -66,7 +66,7 @@ def from_validation(
     error: ValidationError,
     where: str = "",
     *,
-    model: type[BaseModel] | None = None,
+    model: type | None = None,
     names: tuple[str, ...] = (),
 ) -> InputError:
     """Explain the most specific problem that pydantic found.
@@ -103,7 +103,8 @@ def from_validation(
         return InputError(what, where=field, found=_concerned(_plain(chosen["input"]), text), allowed=mend)
     start = chosen["loc"][: len(path)]
     same = [d for d in details if (d["loc"][: len(path)], len(d["loc"])) == (start, deepest)]
-    allowed = " or ".join(dict.fromkeys(in_words(detail["type"], detail["msg"]) for detail in same))
+    words = [in_words(detail["type"], detail["msg"]) for detail in same]
+    allowed = " or ".join(dict.fromkeys([*words, *["null"] * _may_be_none(model, path)]))
     return InputError("wrong value", where=field, found=_plain(chosen["input"]), allowed=allowed)
 
 
@@ -144,7 +145,7 @@ def _from_hydra(error: BaseException) -> InputError | None:
     text = str(error)
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, option = error.missing_cfg_file.rpartition("/")
-        allowed = allowed_names(option, error.options)
+        allowed = f"{allowed_names(option, error.options)}; your own: --config-dir FOLDER"
         return InputError("no such choice", where=group, found=option, allowed=allowed)
     if isinstance(error, OverrideParseException):
         allowed = "key=value; quote a value with special characters: 'key=\"a, b\"'"
@@ -234,15 +235,27 @@ def _from_reading(error: BaseException) -> InputError | None:
     return None
 
 
-def _fields(model: type[BaseModel] | None, path: list[int | str]) -> tuple[str, ...]:
+def _fields(model: type | None, path: list[int | str]) -> tuple[str, ...]:
     """Return the field names of the record at a path inside a model; none if it is not a plain record."""
+    at = _annotation(model, path)
+    at = next((branch for branch in get_args(at) if isinstance(branch, type)), at)  # of `Power | None`
+    return tuple(at.model_fields) if isinstance(at, type) and issubclass(at, BaseModel) else ()
+
+
+def _may_be_none(model: type | None, path: list[int | str]) -> bool:
+    return bool(path) and type(None) in get_args(_annotation(model, path))
+
+
+def _annotation(model: type | None, path: list[int | str]) -> object:
+    """Return the annotation at a path inside a record; None if it is not that of a field."""
     at: object = model
     for part in path:
-        if not (isinstance(at, type) and issubclass(at, BaseModel) and part in at.model_fields):
-            return ()
-        at = at.model_fields[str(part)].annotation
-        at = next((branch for branch in get_args(at) if isinstance(branch, type)), at)  # of `Power | None`
-    return tuple(at.model_fields) if isinstance(at, type) and issubclass(at, BaseModel) else ()
+        at = next((branch for branch in get_args(at) if isinstance(branch, type)), at)
+        fields = getattr(at, "__pydantic_fields__", {})
+        if part not in fields:
+            return None
+        at = fields[part].annotation
+    return at
 
 
 def _plain(value: object) -> object:

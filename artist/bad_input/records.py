@@ -1,10 +1,11 @@
 """Checked parameter records: one error in words for every bad option."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -15,6 +16,10 @@ from pydantic_core import PydanticKnownError
 from artist.bad_input.explain import from_validation
 
 Model = TypeVar("Model", bound=BaseModel)
+Item = TypeVar("Item")
+
+NoneIfEmpty = Annotated[Item | None, BeforeValidator(lambda value: None if value in ([], ()) else value)]
+"""A list, or None, which an empty list means too."""
 
 
 class Strict(BaseModel):

@@ -32,7 +32,7 @@ PUBLISHED: dict[str, list[dict[str, Any]]] = {
 }
 
 _FORMS = (
-    f"{', '.join(PUBLISHED)}, 10*rsc1 for ten times its rate, "
+    f"null for no failures, {', '.join(PUBLISHED)}, 10*rsc1 for ten times its rate, "
     "or a list of these and of causes such as {cause: gpu, per_1000_days: 24, repair_h: 12}"
 )
 
@@ -126,7 +126,7 @@ def _causes(value: Any) -> Any:
     """Return a list of causes, published ones in place of their names."""
     if isinstance(value, str):
         return _published(value)
-    if not isinstance(value, list | tuple) or not value:
+    if not isinstance(value, list | tuple):
         raise ValueError(f"cluster.failures is a list of causes; {_FORMS}")
     mappings = [item for item in value if not isinstance(item, str | Cause)]
     if not all(isinstance(item, dict) and "cause" in item for item in mappings):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, NaiveDatetime, model_validator
 
-from artist.bad_input.records import Strict
+from artist.bad_input.records import NoneIfEmpty, Strict
 from artist.core.arrays import Ints
 from artist.datacenter.causes import Causes
 from artist.datacenter.costs import ByType, PowerOrName
@@ -106,7 +106,7 @@ class ClusterConfig(Strict):
     one_pool: bool = Field(default=False, strict=True)
     whole_machines: Literal["all"] | None = None
     events: Path | None = None
-    failures: Causes | None = None
+    failures: NoneIfEmpty[Causes] = None
     spares: int = Field(0, ge=0, le=MAX_MACHINES, strict=True)
     health_check_h: float = Field(0.0, ge=0, le=876_000)
     prices: ByType | None = None

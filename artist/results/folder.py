@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike
@@ -78,13 +78,22 @@ def _order(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...
         return (), (), ()
     overrides: tuple[str, ...] = ()
     try:
-        overrides = tuple(map(str, hydra["overrides"]["task"]))
+        overrides = (*_config_dirs(hydra["runtime"]), *map(str, hydra["overrides"]["task"]))
         pairs = [text.partition("=") for text in overrides]
         values = {name.lstrip("+"): value for name, _, value in pairs}
         text = values.get("policy") or hydra["sweeper"]["params"]["policy"]
     except (InputError, LookupError, TypeError, AttributeError):
         return (), variants, overrides
     return tuple(re.findall(r"[^\s,'\"()]+", str(text))), variants, overrides
+
+
+def _config_dirs(runtime: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the arguments that name the user's folders in a sweep's command."""
+    cwd = Path(runtime["cwd"])
+    for source in runtime["config_sources"]:
+        if source["schema"] == "file" and source["provider"] != "main":
+            path = Path(source["path"])
+            yield f"--config-dir={path.relative_to(cwd) if path.is_relative_to(cwd) else path}"
 
 
 def _read_summary(path: Path) -> dict[str, Any]:

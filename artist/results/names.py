@@ -201,7 +201,8 @@ def _short(key: str, value: str, parts: int) -> str:
         return _class_word(key, value) if parts == 1 else ".".join(value.split(".")[-parts:])
     if parts == 1 and key == "cluster.failures" and value.startswith("["):
         causes = literal_eval(value)
-        return ", ".join(c if isinstance(c, str) else f"{c['cause']} {c['per_1000_days']:g}" for c in causes)
+        texts = (c if isinstance(c, str) else f"{c['cause']} {c['per_1000_days']:g}" for c in causes)
+        return ", ".join(texts) or "none"
     if "/" in value and value[0] not in "[{":
         return "/".join(value.rstrip("/").split("/")[-parts:])
     return value[:-2] if re.fullmatch(r"-?\d+\.0", value) else value

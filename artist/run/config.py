@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from artist.bad_input.records import Strict
+from artist.bad_input.records import NoneIfEmpty, Strict
 from artist.datacenter.config import ClusterConfig
 from artist.performance.effects.compute import MixedTypes
 from artist.performance.effects.stages import NetworkStage
@@ -157,7 +157,7 @@ class StopConfig(Strict):
         End at this time.
     """
 
-    jobs: tuple[int, int] | None = None
+    jobs: NoneIfEmpty[tuple[int, int]] = None
     time_s: float | None = Field(default=None, gt=0, le=MAX_S)
 
     @model_validator(mode="after")

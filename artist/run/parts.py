@@ -101,7 +101,8 @@ def _in_words(error: Exception, node: Mapping[str, Any], field: str) -> InputErr
         if isinstance(link, InputError):
             return link
         if isinstance(link, ValidationError):
-            return from_validation(link, where, names=_parameters(target) or listed)
+            names = _parameters(target) or listed
+            return from_validation(link, where, model=locate(target), names=names)  # type: ignore[arg-type]
         if isinstance(link, TypeError):
             explained = from_call(link, where, _parameters(target))
             if explained is not None:

@@ -142,6 +142,15 @@ def run_point(request: Request) -> Outcome:
     return outcome
 
 
+def is_checked(request: Request) -> bool:
+    """Return whether the settings of a run are valid, as far as is known before its parts are made."""
+    try:
+        check_config(request.config)
+    except InputError:
+        return False
+    return True
+
+
 def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
     kept = folder.summary()
     if kept is not None:
@@ -197,7 +206,7 @@ def _above_port(network: CachedModel) -> dict[str, Any] | None:
 
 def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[str, Any]:
     config, network = simulation.config, simulation.network
-    modules = [path for folder in request.user_folders for path in python_files(folder)]
+    modules = python_files(request.user_folders, request.config)
     code = code_digest(request.config, files=[*modules, *simulation.input_files])
     started = perf_counter()
     log.info("network model: %s", getattr(network.model, "program", type(network.model).__name__))

@@ -129,7 +129,7 @@ def checked_quotas(quotas: Quotas, policy: object, by: str | None, cluster: Clus
     by
         Column that names the partition of a job, if machines are in partitions.
     """
-    if quotas == Quotas():
+    if not (quotas.conf or quotas.qos or quotas.associations):
         return None
     if f"{type(policy).__module__}.{type(policy).__qualname__}" == SLURM:
         what, allowed = "this policy has limits of its own", "policy.conf, policy.associations, policy.qos"

@@ -110,7 +110,8 @@ def load_table(
     table = with_units(table, unit, segment, machine_gpus)
     if step_time is not None:
         in_units, untimed = unit == segment == "none", int(np.isnan(work_s(table)).sum())
-        table = with_plans(table, origin(source), machine_gpus, step_time, in_units=in_units)
+        settings = dir(source.parameters) if isinstance(source, Generator) else ()
+        table = with_plans(table, origin(source), machine_gpus, step_time, settings, in_units=in_units)
         if untimed:
             _log.info(_UNTIMED, untimed, len(table), extra={"note": True})
     table = on_cluster_share(with_limits(table, source.parameters.limits), stretch, price)

@@ -7,7 +7,7 @@ groups, with their context-parallel ones where a machine holds these, too. A gro
 whole machines of one rack (`Demand.segment`). Elastic jobs grow and shrink by whole replicas.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -60,7 +60,13 @@ def _stated(table: Table) -> np.ndarray:
 
 
 def with_plans(
-    table: Table, where: str, machine_gpus: int, step_time: StepTime, *, in_units: bool = True
+    table: Table,
+    where: str,
+    machine_gpus: int,
+    step_time: StepTime,
+    settings: Collection[str] = (),
+    *,
+    in_units: bool = True,
 ) -> Table:
     """Return the table with models named with their plans, and with the iterations and units of these.
 
@@ -78,6 +84,8 @@ def with_plans(
         GPUs of the largest machine.
     step_time
         Checks a plan further, and returns the time of its step.
+    settings
+        Settings of the workload that give a column of their name to all jobs.
     in_units
         Whether plans determine units and segments of jobs for which the table has none.
 
@@ -100,8 +108,11 @@ def with_plans(
             try:
                 known[keys[row]] = _planned(dict(zip(names, keys[row], strict=True)), machine_gpus, step_time)
             except InputError as error:
-                place = f"{where}, {table.place(row)}, job {table['job_id'][row]}, {error.where}"
-                raise InputError(error.what, where=place, found=error.found, allowed=error.allowed) from None
+                job, setting = f"job {table['job_id'][row]}", f"workload.{error.where}"
+                drawn = error.where in settings
+                place = f"{setting}, {job}" if drawn else f"{where}, {table.place(row)}, {job}, {error.where}"
+                allowed = f"{setting}={error.allowed}" if drawn else error.allowed
+                raise InputError(error.what, where=place, found=error.found, allowed=allowed) from None
     of_rows = [known[keys[row]] for row in rows]
     sized = (*(_SIZES if in_units else ("step",)), *_GROUPS)
     model, compute_s = table["model"].copy(), table["compute_s"].copy()

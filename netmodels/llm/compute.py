@@ -128,7 +128,7 @@ def gpu_in(content: Mapping[str, Any], gpu_type: str, precision: str, software: 
     base = products.get(precision, products.get("bf16" if precision == "fp16" else ""))
     if base is None or precision not in entry["peak"]:
         what = f"no training was measured on {gpu_type} in this precision"
-        raise InputError(what, where="plan", found=precision, allowed=", ".join(products))
+        raise InputError(what, where="precision", found=precision, allowed=", ".join(products))
     factors = fitted.pop("software").get(software, {})
     half = entry["peak"].get("bf16", entry["peak"].get("fp16"))
     return Gpu(

@@ -13,6 +13,7 @@ from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
 from artist.datacenter.failures import Failures
 from artist.errors import InputError
+from artist.run.config import StopConfig
 from netmodels.api import Topology, load_topology
 
 HOUR_NS = 3_600 * 10**9
@@ -161,3 +162,9 @@ def test_failures_come_from_a_file_or_at_random(tmp_path: Path) -> None:
     """Both at once contradict each other."""
     with pytest.raises(ValueError, match="leave one of the two out"):
         ClusterConfig(events=tmp_path / "e.csv", failures="rsc1")
+
+
+def test_an_empty_list_of_causes_is_none() -> None:
+    """`[]` as null: no failures, and no window of jobs at which a run ends."""
+    assert ClusterConfig.model_validate({"failures": []}).failures is None
+    assert StopConfig.model_validate({"jobs": []}).jobs is None

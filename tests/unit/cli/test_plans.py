@@ -216,3 +216,10 @@ def test_a_description_asks_for_durations(capsys: pytest.CaptureFixture[str], tm
     path.write_text("job_id,submit_s,gpus,iterations,model,plan\na,0,16,10,Llama3-70B,tp8 pp2 zero1 gb32\n")
     assert describe(["workload=csv", f"workload.path={path}", *RAILS]) == 2
     assert "line 2: duration_s is missing" in capsys.readouterr().err
+
+
+def test_a_precision_of_drawn_jobs_is_refused_by_its_setting(refused: Callable[..., str]) -> None:
+    """The V100 of that topology has no bf16. One setting is for all jobs: no file or row is at fault."""
+    message = refused("workload=llm", "workload.jobs=5", "topology=cloud_ethernet", tiny=False)
+    assert message.startswith("workload.precision, job job-1: no training was measured on V100")
+    assert "found 'bf16'; allowed: workload.precision=fp16" in message

@@ -68,6 +68,12 @@ def test_limits_as_written(artist: Artist) -> None:
     assert ran()[0] == [0, 100, 1]
 
 
+def test_no_files_are_no_limits(artist: Artist) -> None:
+    """An empty list as null; and so under Slurm, which then has its defaults."""
+    assert artist("policy=fifo", "quotas.conf=[]", "quotas.qos=[]", "cluster.machines=3", *BY).code == 0
+    assert artist("policy=slurm", "policy.conf=[]", "cluster.machines=3", *BY).code == 0
+
+
 @pytest.mark.parametrize(
     ("settings", "first", "second"),
     [

@@ -150,7 +150,24 @@ def test_an_error_common_to_all_points_is_printed_once(artist: Artist) -> None:
     result = artist("-m", "policy=fifo,srtf", "workload.path=nowhere.csv")
     assert result.code == 2
     assert result.err.count("failed: ") == 2
-    assert result.err.count("nowhere.csv: no such file") == 1
+    assert result.err.count("nowhere.csv: no such file") == 2  # when the first fails, and at the end
+    assert "2/2 policy=srtf: bad input, as 1/2\n" in result.err
+
+
+def test_settings_of_all_points_are_checked_before_the_first_runs(artist: Artist) -> None:
+    """Points 2 and 4 of four are bad, and end first: the cause once, below the first of them; 1 and 3 run."""
+    lines = artist("-m", "policy=fifo,srtf", "cluster.racks=1,-1").err.splitlines()
+    assert lines[:4] == [
+        "2/4 policy=fifo cluster.racks=-1: bad input",
+        "cluster.racks: wrong value",
+        "  found -1; allowed: greater than 0 or null",
+        "4/4 policy=srtf cluster.racks=-1: bad input, as 2/4",
+    ]
+    assert [line.partition(":")[0] for line in lines[4:6]] == [
+        "1/4 policy=fifo cluster.racks=1",
+        "3/4 policy=srtf cluster.racks=1",
+    ]
+    assert lines[6].startswith("2 run now, 0 kept, 2 failed")
 
 
 def test_an_experiment_is_a_sweep_of_its_own_name(artist: Artist, mine: Path) -> None:
@@ -208,9 +225,9 @@ def test_a_field_that_only_the_swept_policies_have(artist: Artist) -> None:
 def test_each_finished_point_is_logged(artist: Artist) -> None:
     """A line a point, with what is swept over, and none of Hydra's own."""
     first = artist("-m", "policy=fifo", "cluster.racks=1,-1", "seed=3").err.splitlines()
-    assert re.fullmatch(r"1/2 cluster\.racks=1: done in \d+\.\d s", first[0])
-    assert first[1] == "2/2 cluster.racks=-1: bad input"
-    assert first[2] == "1 run now, 0 kept, 1 failed; written to runs/sweeps/sweep"
+    assert first[0] == "2/2 cluster.racks=-1: bad input"
+    assert re.fullmatch(r"1/2 cluster\.racks=1: done in \d+\.\d s", first[3])
+    assert first[4] == "1 run now, 0 kept, 1 failed; written to runs/sweeps/sweep"
     again = artist("-m", "policy=fifo", "cluster.racks=1", "seed=3").err.splitlines()
     assert again[0].startswith("1/1 ")
     assert again[0].endswith("policy=fifo cluster.racks=1 seed=3: kept")

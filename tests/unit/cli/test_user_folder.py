@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from artist.results.folder import read_run
+from artist.run.user_folder import python_files
+
 Artist = Callable[..., Any]
 Refused = Callable[..., str]
 
@@ -120,6 +123,74 @@ def test_a_preset_of_the_user_inherits_a_shipped_one(artist: Artist, mine: Path)
     assert "machine_timer_h: 20\nrack_timer_h: 24\n" in result.out
     result = artist(f"--config-dir={mine}", "policy=patient")
     assert result.out.splitlines()[-1].startswith("patient ")
+
+
+HELPED = """
+from helper import SIGN
+from least import Least
+
+
+class Helped(Least):
+    sign = SIGN
+"""
+
+
+def test_runs_depend_on_the_modules_of_the_user_that_they_use(artist: Artist, mine: Path) -> None:
+    """Neither another module nor a test changes a run; the module of a class does, and what that imports."""
+    (mine / "helper.py").write_text("SIGN = 1\n")
+    (mine / "helped.py").write_text(HELPED)
+    (mine / "policy" / "helped.yaml").write_text("defaults: [least]\n_target_: helped.Helped\n")
+    sweep = ("-m", f"--config-dir={mine}", "policy=helped,least,fifo", "cluster.machines=2")
+    assert "3 run now, 0 kept" in artist(*sweep).err
+    (mine / "unrelated.py").write_text("import helped\n")
+    (mine / "test_least.py").write_text("def test(): pass\n")
+    assert "0 run now, 3 kept" in artist(*sweep).err
+    (mine / "helper.py").write_text("SIGN = -1\n")
+    again = artist(*sweep).err
+    assert "mine/helper.py: changed since the sweep before; runs that use it are new\n" in again
+    assert "1 run now, 2 kept" in again
+
+
+@pytest.mark.parametrize(
+    ("source", "used"),
+    [
+        ("import a\nimport json\n", ["a.py", "mine.py"]),
+        ("from a import b\n", ["a.py", "mine.py"]),
+        ("def late():\n    import package.part\n", ["mine.py", "package/__init__.py", "package/part.py"]),
+        ("import bare.part\n", ["bare/part.py", "mine.py"]),
+        ("import circle\n", ["circle.py", "mine.py"]),
+        ("import importlib\n", None),
+        ("part = __import__('a')\n", None),
+        ("this is not Python\n", ["mine.py"]),
+        ("", ["mine.py"]),
+    ],
+)
+def test_the_modules_of_a_run_follow_imports(tmp_path: Path, source: str, used: list[str] | None) -> None:
+    """Packages whole, also without `__init__`; every module where a name may be computed (None)."""
+    others = ["a.py", "bare/part.py", "other.py", "package/__init__.py", "package/part.py"]
+    for name in others:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "circle.py").write_text("import mine\n")
+    (tmp_path / "mine.py").write_text(source)
+    files = python_files([tmp_path], {"policy": {"order": [{"_target_": "mine.Order"}]}})
+    found = [path.relative_to(tmp_path).as_posix() for path in files]
+    assert found == (sorted([*others, "circle.py", "mine.py"]) if used is None else used)
+
+
+def test_the_command_of_a_run_names_the_folder(artist: Artist, mine: Path) -> None:
+    """Of a sweep and of one run: without it, the command that a report prints ends in `no such choice`."""
+    assert artist(f"--config-dir={mine}", "policy=least").code == 0
+    (alone,) = (path.parent for path in Path("runs").rglob("summary.json"))
+    assert read_run(alone).command[:2] == ("artist", "--config-dir=mine")
+    assert artist("-m", f"--config-dir={mine}", "policy=least", "seed=1,2").code == 0
+    point = next(Path("runs/sweeps").rglob("summary.json")).parent
+    assert read_run(point).command[:3] == ("artist", "-m", "--config-dir=mine")
+
+
+def test_an_unknown_choice_names_the_option_for_ones_own(refused: Refused) -> None:
+    """`policy=least` without the folder that holds it."""
+    assert refused("policy=least").rstrip().endswith("your own: --config-dir FOLDER")
 
 
 READERS = """
