@@ -147,8 +147,8 @@ def report_files(
         title or TITLE,
         lead(comparison),
         about(comparison),
-        top,
-        held + lines,
+        held + top,
+        lines,
         glance,
         (
             ("Findings in full", whole),
@@ -184,9 +184,10 @@ def _if_known(comparison: Comparison, fair: Sequence[Sequence[Fairness]]) -> lis
 
 
 def _held(judged: Judged) -> list[Finding]:
-    """Return the claims that hold, by figure."""
-    told = " ".join(by_figure(judged)) or "None of its claims was run."
-    return [(f"What of {judged.file.paper} holds?", told)]
+    """Return the claims that hold, by figure, and how many were not run."""
+    absent = sum(not row.was_run for row in judged.rows)
+    told = [*by_figure(judged), *[f"{absent} of {len(judged.rows)} claims were not run."] * bool(absent)]
+    return [(f"What of {judged.file.paper} holds?", " ".join(told))]
 
 
 def _of_site(

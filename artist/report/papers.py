@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from artist.errors import InputError
-from artist.report.claims.bars import Bar, bars_of
+from artist.report.claims.bars import Bar, bars_of, near_bars
 from artist.report.claims.by_figure import by_figure
 from artist.report.claims.evidence import Evidence
 from artist.report.claims.judge import Judged, judge_each, summary
@@ -104,16 +104,17 @@ def figures_report(
     shown = [tuple(map(_shown, row)) for row in rows if row[-1]]
     files = {"figures.html": page.encode(), "figures.csv": csv_text([_HEADS, *rows]).encode()}
     head, _, _, *lines = Grid(tuple((head, "", "") for head in _HEADS), tuple(shown), 4).text().splitlines()
-    text = "\n".join([head, *lines])
+    text = "\n".join([head, *lines, *(_near(figure, bars) for _, _, figure, bars in ran)])
     return text, files | {name: content for _, images in drawn for name, content in images.items()}
 
 
 def paper_figure(name: str, file: ClaimFile, figure: PaperFigure, bars: Sequence[Sequence[Bar]]) -> Drawing:
     """Return the drawing of a figure, named after the paper's claims."""
+    sentences = [f"{figure.says}. Bars: {file.paper}, {figure.read}.", *[figure.ours] * bool(figure.ours)]
     return paper_drawing(
         f"{name}_{figure.name.lower().removeprefix('fig. ').replace(' ', '_')}",
         f"{_title(file).removeprefix('The ')}, {figure.name}",
-        f"{figure.says}. Bars: {file.paper}, {figure.read}.{f' {figure.ours}' * bool(figure.ours)}",
+        " ".join([*sentences, _near(figure, bars)]),
         [
             BarPanel(
                 f"{panel.says}{f' ({panel.unit})' * (panel.against is None and bool(panel.unit))}",
@@ -125,6 +126,11 @@ def paper_figure(name: str, file: ClaimFile, figure: PaperFigure, bars: Sequence
             for panel, of_panel in zip(figure.panels, bars, strict=True)
         ],
     )
+
+
+def _near(figure: PaperFigure, bars: Sequence[Sequence[Bar]]) -> str:
+    near, both = near_bars(bars)
+    return f"{figure.name}: {near} of {both} of our means lie within 25 % of the paper's numbers."
 
 
 def _policies(figure: PaperFigure) -> list[str]:
@@ -142,8 +148,10 @@ def _title(file: ClaimFile) -> str:
 
 
 def _summary(paper: Judged) -> str:
-    """Return the counts of a paper's claims, on each fabric on which they were run."""
-    counts = [line.removeprefix(paper.file.paper).lstrip(",: ") for line in summary(paper)]
+    """Return the counts of a paper's claims, on each fabric where they were run on several."""
+    of_one = f"{paper.fabrics[0]}: " if len(paper.fabrics) == 1 else ""
+    lines = [line.removeprefix(paper.file.paper).lstrip(",: ") for line in summary(paper)]
+    counts = [line.removeprefix(of_one) for line in lines]
     return " ".join(counts) or f"None of its {len(paper.file.claims)} claims was run."
 
 

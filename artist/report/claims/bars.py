@@ -73,6 +73,18 @@ def bars_of(figure: PaperFigure, evidence: Sequence[Evidence]) -> tuple[tuple[Ba
     return tuple(tuple(_bars(figure, panel, evidence)) for panel in figure.panels)
 
 
+def near_bars(bars: Sequence[Sequence[Bar]]) -> tuple[int, int]:
+    """Return the number of means of ours within 25 % of the paper's, and the number of bars of both."""
+    pairs = [
+        (bar.ours.mean, bar.paper)
+        for panel in bars
+        for bar in panel
+        if bar.ours.mean is not None and bar.paper is not None
+    ]
+    near = [round(abs(ours - paper) - 0.25 * abs(paper), 9) <= 0 for ours, paper in pairs]  # as in `nearness`
+    return sum(near), len(pairs)
+
+
 def _bars(figure: PaperFigure, panel: Panel, evidence: Sequence[Evidence]) -> list[Bar]:
     bars = []
     for at, (group, where) in enumerate(panel.groups.items()):

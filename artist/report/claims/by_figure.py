@@ -22,7 +22,9 @@ def by_figure(judged: Judged) -> tuple[str, ...]:
                     by_place.setdefault(place, []).append(row.result)
         lead = f"{fabric}, " if len(judged.fabrics) > 1 else ""
         for kind, number in sorted(by_place, key=_in_order):
-            sentences.append(f"{lead}{kind} {number}: {_of_figure(by_place[kind, number])}.")
+            near, bars = judged.near.get((fabric, f"{kind} {number}"), (0, 0))
+            drawn = f"; {near} of {bars} bars within 25 % of the paper's" * bool(bars)
+            sentences.append(f"{lead}{kind} {number}: {_of_figure(by_place[kind, number])}{drawn}.")
     return tuple(sentences)
 
 

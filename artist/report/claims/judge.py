@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from artist.errors import InputError
+from artist.report.claims.bars import bars_of, near_bars
 from artist.report.claims.evaluate import Result, evaluate
 from artist.report.claims.evidence import Evidence
-from artist.report.claims.schema import ClaimFile
-from artist.report.claims.verdict import BEYOND, NOT_RUN, SHOWN, VERDICTS, WITHIN
+from artist.report.claims.schema import ClaimFile, PaperFigure
+from artist.report.claims.verdict import BEYOND, IN_RANGE, NOT_RUN, SHOWN, VERDICTS, WITHIN
 from artist.results.names import listed
 from artist.results.run import Run
 
@@ -56,11 +58,14 @@ class Judged:
         Name of each fabric that the runs were made on.
     rows
         Claim by claim, a row for each fabric.
+    near
+        By fabric and figure, how many bars of ours lie within 25 % of the paper's, and of how many.
     """
 
     file: ClaimFile
     fabrics: tuple[str, ...]
     rows: tuple[Row, ...]
+    near: Mapping[tuple[str, str], tuple[int, int]]
 
     @property
     def readings(self) -> dict[str, int]:
@@ -106,7 +111,19 @@ def _judged(file: ClaimFile, by_fabric: Mapping[str, Sequence[Evidence]]) -> Jud
             )
             metrics = tuple(evaluate(decides.by(metric), evidence) for metric in claim.metric[1:])
             rows.append(Row(fabric, result, readings, metrics))
-    return Judged(file, tuple(sorted(by_fabric)), tuple(rows))
+    near = {
+        (fabric, figure.name): _near(figure, evidence)
+        for fabric, evidence in by_fabric.items()
+        for figure in file.figures
+    }
+    return Judged(file, tuple(sorted(by_fabric)), tuple(rows), near)
+
+
+def _near(figure: PaperFigure, evidence: Sequence[Evidence]) -> tuple[int, int]:
+    try:
+        return near_bars(bars_of(figure, evidence))
+    except InputError:  # runs of several studies fit one bar: no one number is ours
+        return 0, 0
 
 
 def summary(judged: Judged) -> tuple[str, ...]:
@@ -158,5 +175,6 @@ def _counted(results: Sequence[Result]) -> str:
     near = Counter(result.decisive.near for result in results)
     numbers = sum(r.claim.weakest is not None and r.decisive.ours.mean is not None for r in results)
     beside = [f"{near[WITHIN]} of {numbers} within 25 % of the paper's number"] * bool(numbers)
+    beside += [f"{near[IN_RANGE]} in its range"] * bool(near[IN_RANGE])
     beside += [f"{near[BEYOND]} beyond twice it"] * bool(near[BEYOND])
     return ", ".join([listed(words), *beside])

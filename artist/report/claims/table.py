@@ -90,8 +90,8 @@ def claim_notes(judged: Judged) -> tuple[str, ...]:
         "picked, one of k that hold together, after Bonferroni). Queueing: the mean of ours and of what it "
         "is compared with. A claim about the best of several values is judged where the mean is best, one "
         "about each of them where the verdict is worst, with the number of values at which it holds. The "
-        "paper's number: our mean is within 25 % of it (of two the nearer); else it is reached, beyond twice "
-        "it, or short of it. "
+        "paper's number: our mean is within 25 % of it (of both ends of a range), or in its range; else it "
+        "is reached, beyond twice it, or short of it. "
         f"Verdicts: {legend.format(within=f'{within} %')}. One trace: nothing is random, so the number "
         "decides; jobs come from a file, and runs of two seeds or more are equal."
     )

@@ -7,7 +7,8 @@ SEEDS = 5  # least number for a verdict
 SHOWN, SMALLER, OPEN, OPPOSITE = "shown", "smaller", "open", "opposite"
 NEAR, FITTED, OFF = "near", "fitted", "off"
 FEW, IDLE = "few seeds", "no queueing"
-WITHIN, REACHED, BEYOND, SHORT = "within 25 %", "reached", "beyond", "short"  # beside the paper's number
+WITHIN, IN_RANGE = "within 25 %", "in its range"  # our mean beside the paper's number
+REACHED, BEYOND, SHORT = "reached", "beyond", "short"
 NO_RATIO, UNFINISHED, NOT_RUN = "no ratio", "unfinished", "not run"  # of which there is no number
 VERDICTS = {
     SHOWN: "the whole interval lies at or beyond half of the paper's effect (of two numbers the weaker; on "
@@ -76,19 +77,22 @@ def in_words(claim: Claim, verdict: str) -> str:
 
 
 def nearness(claim: Claim, mean: float) -> str:
-    """Return the place of a mean beside the paper's number, or the nearer of two; empty if it gives none.
+    """Return the place of a mean beside the paper's number, or its range; empty if it gives none.
 
-    Within a quarter of it; else, of a change, short of it, past it (reached), or past twice it (beyond).
+    Within a quarter of it, or of both ends of a range; else in the range; else, of a change, short of it,
+    past it (reached), or past twice it (beyond).
     """
     if isinstance(claim.paper, str):
         return ""
     ends = claim.paper if isinstance(claim.paper, tuple) else (claim.paper,)
     weak, *_, strong = sorted(abs(end) for end in (*ends, *ends))
     size = claim.sign * mean
-    if round(size - 0.75 * weak, 9) >= 0 >= round(size - 1.25 * strong, 9):  # 0.75 x 0.4 > 0.3 in floats
+    if round(size - 0.75 * strong, 9) >= 0 >= round(size - 1.25 * weak, 9):  # 0.75 x 0.4 > 0.3 in floats
         return WITHIN
     if not claim.against:
         return ""
+    if weak <= size <= strong:
+        return IN_RANGE
     return SHORT if size < weak else REACHED if size <= 2 * strong else BEYOND
 
 

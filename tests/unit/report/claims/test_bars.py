@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from artist.errors import InputError
-from artist.report.claims.bars import Bar, bars_of, figures_asked
+from artist.report.claims.bars import Bar, bars_of, figures_asked, near_bars
 from artist.report.claims.evidence import Evidence
 from artist.report.claims.schema import PaperFigure, papers, read_claims
 from artist.report.papers import paper_figure
@@ -41,6 +41,15 @@ def test_a_ratio_is_taken_seed_by_seed(runs: Maker) -> None:
     assert (two.name, two.group, two.paper, two.seeds) == ("Old", "2", 2.0, 2)
     assert two.ours.mean == pytest.approx(3.0)
     assert (four.ours, four.seeds, eight.paper, eight.seeds) == (Estimate(), 0, 4.0, 0)
+
+
+@pytest.mark.parametrize(("paper", "near"), [(2.4, 1), (2.39, 0), (4.0, 1), (4.01, 0), (None, 0)])
+def test_a_mean_is_near_within_a_quarter_of_the_papers_bar(
+    paper: float | None, near: int, runs: Maker
+) -> None:
+    """Ours is 3: 1.25 x 2.4 and 0.75 x 4. Bars of which one has no number do not count."""
+    ran = bars(runs({("old", 2): 150.0, ("new", 2): 50.0}), paper={"Old": [paper, 3.0, 4.0]})
+    assert near_bars([ran]) == (near, int(paper is not None))
 
 
 def test_a_speedup_is_the_other_way_round(runs: Maker) -> None:
