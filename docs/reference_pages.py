@@ -6,13 +6,12 @@ from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import TextWrapper
 
 import pyarrow.parquet as pq
 import yaml
 
 from artist.api import simulate
-from artist.app.help import help_text
+from artist.app.help import help_text, narrow
 from artist.core import result
 from artist.data import data_path
 from artist.recording import columns
@@ -26,11 +25,10 @@ COMMANDS = {
 DOORS = {"artist.api": "Python: artist", "netmodels.api": "Python: networks"}
 TABLES = {"jobs": columns.job_tables, "events": columns.event_tables, "timeline": columns.timeline_tables}
 _COMMENT = re.compile(r'^    "(\w+)",  # (.+)$', re.MULTILINE)
-_WIDTH = 88
-_SETTING = re.compile(
-    r"^(?P<setting> *[^#\s].*?) +# (?P<comment>.+)(?P<more>(?:\n {12,}# .+)*)$", re.MULTILINE
-)
-_MORE = re.compile(r"^ +# (.+)$", re.MULTILINE)
+_WIDTH, _UNBOUNDED = 88, 10**6
+_AS = re.compile(r"^# as policy=(\w+)\n", re.MULTILINE)
+_ROW = re.compile(r"^(\w+): *(.*?)(?: +# (.+))?$", re.MULTILINE)
+_SOURCE = re.compile(r"^(?:Paper|Sources?): .+(?:\n.+)*", re.MULTILINE)
 _DERIVED = {
     "gpus": "asked for",
     "jct_ns": "from submission to finish",
@@ -89,14 +87,45 @@ def _group(group: str) -> str:
     folder = data_path("topologies") if group == "topology" else data_path("conf", group)
     parts = [f"# Settings: {group}\n\n`{group}=`: {_about(group)}.\n"]
     for path in sorted(folder.glob("*.yaml")):
-        text = _narrow(help_text([f"{group}={path.stem}"]))
-        parts.append(f"## {group}={path.stem}\n\n{_block('yaml', text)}")
+        shown = _preset(path) if group == "policy" else _yaml(f"{group}={path.stem}")
+        parts.append(f"## {group}={path.stem}\n\n{shown}")
     return "\n".join(parts)
+
+
+def _yaml(topic: str) -> str:
+    return _block("yaml", help_text([topic], width=_WIDTH))
+
+
+def _preset(path: Path) -> str:
+    """Return a preset of a policy: what it is, its paper, and a table of its settings with their comments."""
+    about, *settings = _AS.split(help_text([f"policy={path.stem}"], width=_UNBOUNDED).strip())
+    lines = about.splitlines()
+    head = [line.removeprefix("# ") for line in lines if line.startswith("#")]
+    docstring = str(import_module(_target(path).rpartition(".")[0]).__doc__)
+    source = " ".join(match[0].split()) if (match := _SOURCE.search(docstring)) else ""
+    parts = ["\n".join(map(_escaped, head)), _escaped(source.partition(", section")[0])]
+    own = "\n".join(line for line in lines if not line.startswith("#"))
+    for base, text in [("", own), *zip(settings[::2], settings[1::2], strict=True)]:
+        rows = [
+            f"| `{name}` | {f'`{value}`' if value else ''} | {_escaped(comment)} |"
+            for name, value, comment in _ROW.findall(text.replace("|", "\\|"))
+            if name != "_target_"
+        ]
+        if rows:
+            title = f"As `policy={base}`:\n\n" if base else ""
+            parts.append("\n".join([f"{title}| setting | default | meaning |", "|---|---|---|", *rows]))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _escaped(text: str) -> str:
+    """Return a text of YAML or reStructuredText without what Markdown would take for marks."""
+    return re.sub(r"([*_<>\[\]{}$])", r"\\\1", text.replace("`", ""))
 
 
 def _commands() -> str:
     files = {
-        command: _narrow(data_path("conf", f"{name}.yaml").read_text()) for command, name in COMMANDS.items()
+        command: narrow(data_path("conf", f"{name}.yaml").read_text(), _WIDTH)
+        for command, name in COMMANDS.items()
     }
     texts = [f"## {command}\n\n{_block('yaml', text)}" for command, text in files.items()]
     return "\n".join(["# Settings: commands\n", "The settings beside the groups, by command.\n", *texts])
@@ -162,20 +191,6 @@ def _doors() -> dict[str, str]:
         pages[door.partition(".")[0]] = _DOOR.format(title=title, door=door, elsewhere=elsewhere or "-")
         names |= set(import_module(door).__all__)
     return pages
-
-
-def _narrow(text: str) -> str:
-    """Return YAML with comments that reach beyond the page put above their settings."""
-
-    def above(match: re.Match[str]) -> str:
-        setting, *comments = match["setting"], match["comment"], *_MORE.findall(match["more"])
-        if not match["more"] and len(match[0]) <= _WIDTH:
-            return match[0]
-        margin = f"{setting[: len(setting) - len(setting.lstrip())]}# "
-        whole = TextWrapper(_WIDTH, margin, margin, break_long_words=False, break_on_hyphens=False)
-        return "\n".join([*whole.wrap(" ".join(comments)), setting])
-
-    return _SETTING.sub(above, text)
 
 
 def _block(language: str, text: str) -> str:

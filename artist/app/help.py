@@ -32,10 +32,15 @@ _PART = re.compile(r"^  - (\w+): (\S+)  # ([^;\n]+)", re.MULTILINE)
 _PARENTS = re.compile(r"^defaults: \[(.*)\]$", re.MULTILINE)
 _FIELD = re.compile(r"^(\w+):", re.MULTILINE)
 _SENTENCE = re.compile(r"(.+?)(?:\.(?=\s)|\.?$)")
+_SETTING = re.compile(
+    r"^(?P<setting> *[^#\s].*?) +# (?P<comment>.+)(?P<more>(?:\n {12,}# .+)*)$", re.MULTILINE
+)
+_MORE = re.compile(r"^ +# (.+)$", re.MULTILINE)
+_PROSE = re.compile(r"^(?P<margin> *# )[^\s@].*(?:\n(?P=margin)[^\s@].*)*$", re.MULTILINE)
 _WIDEST, _USUAL = 100, 80
 
 
-def help_text(topics: Sequence[str], folders: Sequence[Path] = ()) -> str:
+def help_text(topics: Sequence[str], folders: Sequence[Path] = (), width: int | None = None) -> str:
     """Return the help on some topics, or on the command.
 
     Parameters
@@ -44,6 +49,8 @@ def help_text(topics: Sequence[str], folders: Sequence[Path] = ()) -> str:
         Groups (`policy`), their choices (`policy=dally`), settings outside groups (`performance`).
     folders
         The user's, with choices of their own.
+    width
+        Characters of a line; None for the terminal's, or 80 without one.
 
     Raises
     ------
@@ -53,7 +60,8 @@ def help_text(topics: Sequence[str], folders: Sequence[Path] = ()) -> str:
     main = data_path("conf", "config.yaml").read_text(encoding="utf-8")
     parts = {group: (default, text) for group, default, text in _PART.findall(main)}
     fields = _fields(main)
-    texts = [_on(one, parts, fields, folders) for topic in topics for one in _each(topic)]
+    width = width or terminal_width() or _USUAL
+    texts = [_on(one, parts, fields, folders, width) for topic in topics for one in _each(topic)]
     return "\n".join(dict.fromkeys(texts)) or _overview(parts, fields)
 
 
@@ -65,19 +73,19 @@ def _each(topic: str) -> list[str]:
 
 
 def _on(
-    topic: str, parts: dict[str, tuple[str, str]], fields: dict[str, str], folders: Sequence[Path]
+    topic: str, parts: dict[str, tuple[str, str]], fields: dict[str, str], folders: Sequence[Path], width: int
 ) -> str:
     group, _, choice = topic.partition("=")
     group = group if group in parts else re.sub("ies$", "y", group).removesuffix("s")
     if group not in parts and topic in fields:
-        return fields[topic]
+        return narrow(fields[topic], width)
     files = _files(group, folders) if group in parts else {}
     known = [f"{group}={name}" for name in files] if files and choice else [*parts, *fields]
     if not files or (choice and choice not in files):
         near = get_close_matches(topic, known, 3) or known
         raise InputError("no such topic", where="--help", found=topic, allowed=", ".join(near))
     if choice:
-        return _settings(group, choice, files)
+        return narrow(_settings(group, choice, files), width)
     default, text = parts[group]
     rows = {name: _first_sentence(path) for name, path in sorted(files.items())}
     chosen = default.replace("null", "none")
@@ -105,6 +113,42 @@ def _settings(group: str, choice: str, files: dict[str, Path]) -> str:
         head = text[: begin.start()] if begin and name == choice else f"# as {group}={name}\n"
         texts.append(text + "\n" if group == "experiment" else head + "".join(kept.values()))
     return "\n".join(texts)
+
+
+def narrow(text: str, width: int) -> str:
+    """Return YAML with comments that reach beyond a width put above their settings, and wrapped.
+
+    >>> print(narrow("lease_s: 3600  # seconds after which GPUs are offered", 30))
+    # seconds after which GPUs are
+    # offered
+    lease_s: 3600
+    """
+
+    def wrapped(comments: str, margin: str) -> str:
+        return textwrap.fill(
+            comments,
+            width,
+            initial_indent=margin,
+            subsequent_indent=margin,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+    def above(match: re.Match[str]) -> str:
+        setting = match["setting"]
+        if all(len(line) <= width for line in match[0].split("\n")):
+            return match[0]
+        comments = " ".join([match["comment"], *_MORE.findall(match["more"])])
+        margin = setting[: len(setting) - len(setting.lstrip())]
+        return f"{wrapped(comments, margin + '# ')}\n{setting}"
+
+    def prose(match: re.Match[str]) -> str:
+        lines = match[0].split("\n")
+        if all(len(line) <= width for line in lines):
+            return match[0]
+        return wrapped(" ".join(line.removeprefix(match["margin"]) for line in lines), match["margin"])
+
+    return _SETTING.sub(above, _PROSE.sub(prose, text))
 
 
 def _fields(text: str) -> dict[str, str]:

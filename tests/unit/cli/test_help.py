@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from hydra._internal.hydra import Hydra
 
-from artist.app.help import help_text
+from artist.app.help import help_text, narrow
 from artist.data import data_path
 from tests.unit.cli.conftest import Artist
 
@@ -43,7 +44,7 @@ def test_every_choice_has_a_sentence() -> None:
 
 def test_a_choice_shows_its_settings_and_those_that_it_begins_from() -> None:
     """`tiresias_open` is `tiresias` with two thresholds: these once, the others below."""
-    own, parent = help_text(["policy=tiresias_open"]).split("\n# as policy=tiresias\n")
+    own, parent = help_text(["policy=tiresias_open"], width=200).split("\n# as policy=tiresias\n")
     assert own.endswith("thresholds_gpu_s: [3250, 7200]\n")
     assert "skew_threshold: 0.3 # largest tensor / model size" in parent
     assert "thresholds_gpu_s" not in parent
@@ -52,8 +53,34 @@ def test_a_choice_shows_its_settings_and_those_that_it_begins_from() -> None:
 
 def test_settings_outside_groups_and_of_a_command_line() -> None:
     """`performance` is no group; `cluster.racks=8` on a command line asks for the group."""
-    assert help_text(["performance"]).startswith("performance:\n  packing_interference: 0  # ")
+    assert help_text(["performance"], width=200).startswith("performance:\n  packing_interference: 0  # ")
     assert help_text(["cluster.racks=8"]) == help_text(["cluster"])
+
+
+FILES = sorted(path for path in data_path("conf").rglob("*.yaml") if "hydra" not in path.parts)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_comments_fit_the_width_and_settings_stay(width: int) -> None:
+    """Of every shipped file: what is wider is a value, a command or one word; the YAML is the same."""
+    for path in [*FILES, *data_path("topologies").glob("*.yaml")]:
+        text = path.read_text(encoding="utf-8")
+        shown = narrow(text, width)
+        assert yaml.safe_load(shown) == yaml.safe_load(text), path
+        wide = [line for line in shown.splitlines() if len(line) > width and not re.match(r" *#  ", line)]
+        prose = (line for line in wide if re.match(r" *# [^\s@]", line) or re.search(r"[^ #] +# ", line))
+        assert [line for line in prose if len(line.split()) > 2 and "_convert_" not in line] == [], path
+
+
+def test_settings_are_as_wide_as_the_terminal(artist: Artist, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 columns, 14 of these 18 lines were wider; at 200 a comment is beside its setting."""
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow_lines = artist("--help", "policy=dally", tiny=False).out.splitlines()
+    assert max(map(len, narrow_lines)) <= 80
+    monkeypatch.setenv("COLUMNS", "200")
+    wide = artist("--help", "policy=dally", tiny=False).out
+    assert len(wide.splitlines()) < len(narrow_lines)
+    assert re.search(r"^discard: age # waits that do not count: ", wide, re.MULTILINE)
 
 
 def test_own_parts_are_listed(artist: Artist, tmp_path: Path) -> None:
