@@ -56,6 +56,18 @@ def test_there_are_four_tutorials() -> None:
     assert [page.stem for page in PAGES] == ["my_policy", "network", "paper_figure", "sacct"]
 
 
+def test_files_are_named_above_their_blocks() -> None:
+    """A reader of the site does not see the comment that names a file for the tests."""
+    pages = sorted(PAGES[0].parents[1].glob("**/*.md"))
+    blocks = [
+        (page.name, name, above)
+        for page in pages
+        for above, name in re.findall(r"(.*)\n\n<!-- file: (\S+) -->", page.read_text(encoding="utf-8"))
+    ]
+    assert len(blocks) == sum(page.read_text(encoding="utf-8").count("<!-- file: ") for page in pages) > 0
+    assert [block for block in blocks if block[2] != f"`{block[1]}`:"] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_tutorial_runs_and_prints_what_it_says(page: Path, tmp_path: Path) -> None:
     """In order, in one folder, with a `sacct` that knows the made-up site; blanks do not count."""
