@@ -24,6 +24,7 @@ from artist.report.trace import traces
 from artist.report.words.notes import CODE_ALONE
 from artist.report.words.wording import few
 from artist.results.compare import CODE, Comparison, compare
+from artist.results.digest import digest, growing
 from artist.results.fairness import fairness_by_run
 from artist.results.folder import find_runs, read_run
 from artist.results.run import AGAIN
@@ -136,10 +137,12 @@ def report(
     folders_of_runs = find_runs(folders)
     comparison = _compared(folders_of_runs.runs, choose)
     competing = contest(comparison, baseline)
-    failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in folders_of_runs.failed]
+    failures = [(folder, _failure(folder / ERROR)) for folder in folders_of_runs.failed]
     new = _made(output)
     fair = [fairness_by_run(group) for group in comparison.groups]
-    print(comparison_grid(comparison, fair, letters=True).fitted(None if wide else terminal_width()).text())
+    digests = [digest(group) for group in comparison.groups]
+    grid = comparison_grid(comparison, fair, growing(digests), letters=True)
+    print(grid.fitted(None if wide else terminal_width()).text())
     judged = (
         None
         if claimed is None
@@ -147,8 +150,8 @@ def report(
     )
     if judged is not None:
         print(claims_text(judged))
-    for failure in failures:
-        print(printable(f"failed: {failure}"), file=sys.stderr)
+    for folder, text in failures:
+        print(printable(f"failed: {folder}: {' '.join(text.split())}"), file=sys.stderr)
     for run in comparison.older:
         print(printable(f"left out, older run of the same configuration: {run.folder}"), file=sys.stderr)
     if baseline is not None and any(len(rows) > 1 for rows in matching(comparison, competing, baseline)):
@@ -161,7 +164,9 @@ def report(
 
     with _written(output):
         timelines = traces(comparison) if trace else {}
-        files = report_files(comparison, competing, judged, failures, output, list(timelines), fair, title)
+        files = report_files(
+            comparison, competing, judged, failures, output, list(timelines), fair, digests, title
+        )
         for name in {CLAIMS, CHANGES} - files.keys():
             (output / name).unlink(missing_ok=True)  # of an earlier report
     _write(output, files | timelines, new)
@@ -298,7 +303,7 @@ def _written(output: Path) -> Iterator[None]:
 
 
 def _failure(path: Path) -> str:
-    """Return the message of a failed point, in one line."""
+    """Return the message of a failed point."""
     if not path.exists():
         return f"it has no {SUMMARY}, so it is not a finished run"
     try:
@@ -306,7 +311,7 @@ def _failure(path: Path) -> str:
         message = str(record["message"])
     except (OSError, ValueError, KeyError, TypeError):
         message = f"{ERROR} cannot be read"
-    return " ".join(message.split())
+    return message
 
 
 class _Parser(argparse.ArgumentParser):

@@ -56,7 +56,7 @@ from artist.report.words.setting import setting
 from artist.report.words.wording import of_variants
 from artist.results.compare import Comparison
 from artist.results.csv_tables import changes_csv, comparison_csv, seeds_csv
-from artist.results.digest import Digest, digest
+from artist.results.digest import Digest, growing
 from artist.results.fairness import Fairness
 from artist.results.gains import gains
 from artist.results.job_types import has_job_types, read_cpus_kept, read_interference, read_profiling
@@ -75,33 +75,39 @@ def report_files(
     comparison: Comparison,
     competing: Contest,
     judged: Judged | None,
-    failures: Sequence[str],
+    failures: Sequence[tuple[Path, str]],
     output: Path,
     traces: Sequence[str],
     fair: Sequence[Sequence[Fairness]],
+    digests: Sequence[Digest],
     title: str | None = None,
 ) -> dict[str, bytes]:
     """Return the files of a report by name, but for the traces, which its page links to.
 
     Parameters
     ----------
-    fair
-        Slowdown and fairness of the runs of each row.
+    failures
+        Folder and message of each point that failed.
+    fair, digests
+        Slowdown and fairness of the runs of each row, and their digest.
     """
-    groups = comparison.groups[: max_drawn(competing)]
-    left_out = len(comparison.groups) - len(groups)
+    drawn_rows = digests[: max_drawn(competing)]
+    left_out = len(digests) - len(drawn_rows)
     note = f" The last {left_out} of {len(comparison.groups)} rows are not drawn." if left_out else ""
     if note:
         print(note.strip(), "Give fewer folders to see them.", file=sys.stderr)
-    digests = [digest(group) for group in groups]
-    careful = cautions(comparison, competing, digests)
+    careful, overloaded = (
+        cautions(comparison, competing, digests, [of for _, of in failures]),
+        growing(digests),
+    )
     for topic, text in careful:
         print(printable(f"{topic.lower()}: {text}"), file=sys.stderr)
     files = {"table.csv": comparison_csv(comparison, fair).encode()}
     files["seeds.csv"] = seeds_csv(comparison, fair).encode()
     if competing.asked:
         files[CHANGES] = changes_csv(comparison, competing.baseline).encode()
-    table, notes = comparison_table(comparison, competing), comparison_notes(comparison, competing)
+    table = comparison_table(comparison, competing, overloaded)
+    notes = comparison_notes(comparison, competing, overloaded)
     tables = [Section("comparison", "Comparison", table, tuple(notes), (MORE_COLUMNS,))]
     tables += _if_known(comparison, fair)
     changes = gains(comparison, competing)
@@ -114,13 +120,13 @@ def report_files(
         files[CLAIMS] = claims_csv(judged).encode()
         held, absent = _held(judged), claims_not_run(judged)
     figures = []
-    for figure, images in all_drawn(drawings(digests, comparison, competing), note):
+    for figure, images in all_drawn(drawings(drawn_rows, comparison, competing), note):
         figures.append(figure)
         files |= images
     pairs = zip(traces, comparison.groups, strict=False)
     older = [_entry(run.summary["policy"], run, output) for run in comparison.older]
     lists = (
-        ("Failed", [(failure, "") for failure in failures]),
+        ("Failed", [(f"{folder}: {' '.join(text.split())}", "") for folder, text in failures]),
         ("Left out: older runs of the same configuration", older),
         ("Traces, to open in ui.perfetto.dev", [(f"{group.name}:", name) for name, group in pairs]),
         ("Runs", [_entry(group.name, run, output) for group in comparison.groups for run in group.runs]),
@@ -133,12 +139,12 @@ def report_files(
     findings = answers(comparison, competing, digests, careful, changes)
     folded = list[Finding]()
     if have_seen(comparison.groups):
-        cautious, folded = findings[: bool(careful)], findings[bool(careful) :]
+        cautious, folded = findings[: len(careful)], findings[len(careful) :]
         findings, glance, images = _of_site(comparison, competing)
         findings = findings + cautious
     else:
         figure, images = drawn(pictured(comparison.groups, competing), "", GLANCE_IN, GLANCE_IN)
-        glance = Glance(*glance_table(comparison, competing), "", figure)
+        glance = Glance(*glance_table(comparison, competing, overloaded), "", figure)
     top, lines, whole = first_screen(findings)
     policies = each_policy(comparison, competing, digests) if comparison.has_choice else []
     if VARIANT in comparison.keys:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 PARTIAL = "longer and later ones are missing, so these rows compare with no other"
+OVERLOADED = " [overloaded]"  # behind the name, or a time, of a row whose queue grows
+OVERLOADED_NOTE = "[overloaded]: the queue keeps growing, so times depend on how long the run lasted"
 _MOST = 4
 
 

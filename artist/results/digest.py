@@ -18,6 +18,8 @@ SPANS = 40  # of the use of resources, which changes often: lines of several row
 GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "unfinished_jobs")
 TIMELINE = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
 SHARE_GAUGES = {"gpus_held": "GPUs held", **SHARES}  # of the cluster's: title
+_MIN_WAITING, _MIN_SHARE = 5.0, 0.1
+_MAX_GROWTH = 3  # waiting jobs, last third of the arrivals / first third
 MIN_WAIT_S = 1.0  # a job that waited less did not wait
 
 
@@ -165,6 +167,21 @@ def digest(group: Replicates) -> Digest:
         users=_members([(jobs, jobs.user) for jobs in tables]),
         vcs=_members([(jobs, jobs.vc) for jobs in tables]),
     )
+
+
+def growing(digests: Sequence[Digest]) -> list[int]:
+    """Return the rows whose queue grows, so that mean times depend on how long the run is, the longest first.
+
+    At least 5 jobs wait in the last third of the arrivals, waiting makes 10 % of the mean JCT, and either
+    more than three times as many wait there as in the first third, or `Drift.grows`.
+    """
+    rows = []
+    for row, digest in enumerate(digests):
+        if digest.drift is not None and digest.drift.last >= _MIN_WAITING:
+            waits = digest.parts_s[0] >= _MIN_SHARE * digest.parts_s.sum()
+            if waits and (digest.drift.grows or digest.drift.last > _MAX_GROWTH * digest.drift.first):
+                rows.append((-digest.drift.last, row))
+    return [row for _, row in sorted(rows)]
 
 
 def distribution(times_s: Floats, total: int, min_s: float) -> Distribution:

@@ -1,10 +1,10 @@
 """Summaries as tables of aligned text, for people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from artist.results.compare import IDLE_SEEDS, POLICY, Comparison, along_note, compare, idle_seeds
-from artist.results.coverage import coverage_notes, mark
+from artist.results.coverage import OVERLOADED, OVERLOADED_NOTE, coverage_notes, mark
 from artist.results.measures import (
     METRICS,
     Estimate,
@@ -49,15 +49,22 @@ def compare_table(runs: Sequence[Run], width: int | None = None) -> str:
     Leading columns are the config keys that differ; replicates show their mean and, after +-, half
     the width of its 95 % interval.
     """
-    from artist.results.fairness import fairness_by_run  # with numpy, which the table of one run needs not
+    # With numpy, which the table of one run needs not.
+    from artist.results.digest import digest, growing
+    from artist.results.fairness import fairness_by_run
 
     comparison = compare(runs)
     fair = [fairness_by_run(group) for group in comparison.groups]
-    return comparison_grid(comparison, fair).fitted(width).text()
+    rows = growing([digest(group) for group in comparison.groups])
+    return comparison_grid(comparison, fair, rows).fitted(width).text()
 
 
 def comparison_grid(
-    comparison: Comparison, fair: Sequence[Sequence["Fairness"]] = (), *, letters: bool = False
+    comparison: Comparison,
+    fair: Sequence[Sequence["Fairness"]] = (),
+    growing: Collection[int] = (),
+    *,
+    letters: bool = False,
 ) -> Grid:
     """Return the table of a comparison.
 
@@ -65,19 +72,23 @@ def comparison_grid(
     ----------
     fair
         Slowdown and fairness of the runs of each row, for two further columns.
+    growing
+        Rows whose queue grows.
     letters
         Prefix labels with the letters that figures use for long labels.
     """
     groups = comparison.groups
     keys = [short_key(key) for key in comparison.keys]
-    leads = [group.shown for group in groups]
+    leads = [
+        (group.shown[0] + OVERLOADED * (row in growing), *group.shown[1:]) for row, group in enumerate(groups)
+    ]
     if letters and any(group.letter for group in groups):
         keys = ["", *keys]
         leads = [(group.letter, *lead) for group, lead in zip(groups, leads, strict=True)]
     summaries = [[run.summary for run in group.runs] for group in groups]
     names = [group.name for group in groups]
     notes = [note for note in (along_note(comparison), idle_seeds(comparison)) if note]
-    notes += seen_notes(comparison)
+    notes += [*seen_notes(comparison), *[OVERLOADED_NOTE] * bool(growing)]
     return _grid(keys, list(zip(leads, summaries, strict=True)), names, notes, fair)
 
 

@@ -1,11 +1,11 @@
 """The table of all metrics: absolute, and as difference to the baseline. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from artist.report.page.datatable import Cell, Column, DataTable
 from artist.results.compare import Comparison
-from artist.results.coverage import mark
+from artist.results.coverage import OVERLOADED, mark
 from artist.results.measures import (
     METRICS,
     MORE_METRICS,
@@ -28,10 +28,10 @@ _COUNTS = tuple(metric for metric in METRICS if metric.name in ("jobs", "finishe
 _FIRST = (*(metric for metric in METRICS if metric not in _COUNTS), *_COUNTS)
 
 
-def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
+def comparison_table(comparison: Comparison, contest: Contest, growing: Collection[int] = ()) -> DataTable:
     """Return the table of all metrics: absolute, and as difference to the baseline."""
     groups = comparison.groups
-    columns = [*_setting_columns(comparison)]
+    columns = [*_setting_columns(comparison, growing)]
     stood_in = stand_ins([run.summary for group in groups for run in group.runs])
     for metric in (*_FIRST, *stood_in, *MORE_METRICS):
         compared = metric not in (*_COUNTS, *stood_in)
@@ -49,13 +49,17 @@ def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
     return DataTable("comparison", tuple(column for column, _ in columns), rows, texts, breaks)
 
 
-def _setting_columns(comparison: Comparison) -> list[tuple[Column, list[Cell]]]:
+def _setting_columns(comparison: Comparison, growing: Collection[int]) -> list[tuple[Column, list[Cell]]]:
     """Return the columns of the settings, after that of the letters if there are any; cells by row."""
     groups = comparison.groups
     letters = [Cell(group.letter, f"{row:04}") for row, group in enumerate(groups)]
     columns = [(Column("row", "", word=True), letters)] * any(group.letter for group in groups)
     for i, key in enumerate(comparison.keys):
-        cells = [Cell(group.shown[i], group.values[i]) for group in groups]
+        marks = [OVERLOADED * (not i and row in growing) for row in range(len(groups))]
+        cells = [
+            Cell(f"{group.shown[i]}{mark}", group.values[i])
+            for group, mark in zip(groups, marks, strict=True)
+        ]
         columns.append((Column(key, short_key(key), word=True), cells))
     return columns
 

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 
 from artist.report.words.axes import SIZES, axes
-from artist.report.words.cautions import growing
 from artist.report.words.fabrics import fabrics
 from artist.report.words.gains import who_pays
 from artist.report.words.idle import idle
@@ -12,7 +11,7 @@ from artist.report.words.reasons import drivers
 from artist.report.words.sizes import along, sizes
 from artist.report.words.verdicts import Verdict, in_words, verdicts
 from artist.results.compare import POLICY, Comparison, of_policy
-from artist.results.digest import Digest
+from artist.results.digest import Digest, growing
 from artist.results.gains import Gain
 from artist.results.jobcolumns import COMMUNICATION, PARTS
 from artist.results.measures import BY_NAME
@@ -30,7 +29,7 @@ def answers(
     careful: Sequence[tuple[str, str]],
     gains: Sequence[Gain] = (),
 ) -> list[tuple[str, str]]:
-    """Return questions and answers, at most nine; the first are doubts about the rows.
+    """Return questions and answers, at most eight; before them cautions about the rows.
 
     Parameters
     ----------
@@ -48,7 +47,7 @@ def answers(
     gpus = [float(digest.gauges["capacity_gpus"].mean[0]) for digest in digests]
     shares = list(map(_communication, digests))
     lines = [
-        ("Careful", " ".join(text for _, text in careful)),
+        *(("Careful", text) for _, text in careful),
         _which(comparison, contest, ranked, doubted),
         ("Who gains, who pays", who_pays(gains, contest)),
         ("Which fabric", "" if fabric is None else fabrics(fabric, comparison, gpus, shares)),

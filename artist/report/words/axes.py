@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from artist.report.words.wording import duration, named
 from artist.results.compare import Comparison, Replicates, of_policy
+from artist.results.coverage import OVERLOADED
 from artist.results.measures import BY_NAME, LEVEL, changes, comparable
 from artist.results.names import is_number, labels, listed, natural, noun, spoken
 
@@ -88,7 +89,7 @@ def axes(comparison: Comparison, growing: Collection[int] = ()) -> list[Axis]:
 
 def mean_jct(seconds: float, growing: bool) -> str:
     """Return a mean JCT in words, marked if the queue grows."""
-    return f"{duration(seconds)}{' [growing]' * growing}"
+    return f"{duration(seconds)}{OVERLOADED * growing}"
 
 
 def limit(comparison: Comparison) -> float:

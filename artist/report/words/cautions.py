@@ -1,27 +1,52 @@
-"""Cautions about a comparison: unfinished jobs, missing seeds, queues that grow. Pure."""
+"""Cautions about a comparison: failed runs, unfinished jobs, missing seeds, queues that grow. Pure."""
 
+from collections import Counter
 from collections.abc import Sequence
+from textwrap import shorten
 
 from artist.report.words.wording import few, named
 from artist.results.compare import Comparison, Replicates
-from artist.results.coverage import PARTIAL
-from artist.results.digest import Digest
+from artist.results.coverage import OVERLOADED, PARTIAL
+from artist.results.digest import Digest, growing
 from artist.results.names import listed
 from artist.results.scenarios import Contest
 
-_MIN_WAITING, _MIN_SHARE = 5.0, 0.1
-_MAX_GROWTH = 3  # waiting jobs, last third of the arrivals / first third
+_MAX_CAUSES, _MAX_CHARS = 3, 160
 
 
-def cautions(comparison: Comparison, contest: Contest, digests: Sequence[Digest]) -> list[tuple[str, str]]:
-    """Return (topic, sentence) pairs; none where nothing forbids comparing the rows."""
+def cautions(
+    comparison: Comparison, contest: Contest, digests: Sequence[Digest], failures: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """Return (topic, sentences) pairs; none where nothing forbids comparing the rows.
+
+    Parameters
+    ----------
+    failures
+        Messages of the points that failed.
+    """
     sentences = (
+        ("Failed runs", _failed(failures, sum(len(group.runs) for group in comparison.groups))),
         ("Not compared", _partial(comparison.groups)),
         ("Missing runs", _missing(comparison, contest)),
-        ("Not steady", _growing(digests)),
+        ("Not steady", _growing(digests, len(comparison.groups))),
         ("Arrivals too short", _drained(digests)),
     )
     return [(topic, text) for topic, text in sentences if text]
+
+
+def _failed(failures: Sequence[str], finished: int) -> str:
+    """Return the number of runs that failed, and their causes, the most frequent first."""
+    if not failures:
+        return ""
+    first = [shorten((text.strip().splitlines() or ["no reason given"])[0], _MAX_CHARS) for text in failures]
+    counts = Counter(first).most_common()
+    causes = [f"{cause}{f' ({count})' * (len(counts) > 1)}" for cause, count in counts[:_MAX_CAUSES]]
+    causes += [f"{len(counts) - _MAX_CAUSES} other causes"] * (len(counts) > _MAX_CAUSES)
+    rest = f"other {finished}" if finished > 1 else "only other one"
+    return (
+        f"{len(failures)} of {len(failures) + finished} runs failed: {'; '.join(causes)}; "
+        f"the answers are of the {rest}."
+    )
 
 
 def _partial(groups: Sequence[Replicates]) -> str:
@@ -50,22 +75,7 @@ def _missing(comparison: Comparison, contest: Contest) -> str:
     return f"{listed(few(rows))} (failed, or not run): {why}."
 
 
-def growing(digests: Sequence[Digest]) -> list[int]:
-    """Return the rows whose queue grows, so that mean times depend on how long the run is, the longest first.
-
-    At least 5 jobs wait in the last third of the arrivals, waiting makes 10 % of the mean JCT, and either
-    more than three times as many wait there as in the first third, or `Drift.grows`.
-    """
-    rows = []
-    for row, digest in enumerate(digests):
-        if digest.drift is not None and digest.drift.last >= _MIN_WAITING:
-            waits = digest.parts_s[0] >= _MIN_SHARE * digest.parts_s.sum()
-            if waits and (digest.drift.grows or digest.drift.last > _MAX_GROWTH * digest.drift.first):
-                rows.append((-digest.drift.last, row))
-    return [row for _, row in sorted(rows)]
-
-
-def _growing(digests: Sequence[Digest]) -> str:
+def _growing(digests: Sequence[Digest], of: int) -> str:
     growing_rows = [digests[row] for row in growing(digests)]
     if not growing_rows:
         return ""
@@ -73,10 +83,13 @@ def _growing(digests: Sequence[Digest]) -> str:
     drifts = [digest.drift for digest in growing_rows if digest.drift is not None]
     counts = [f"{_jobs(drift.first)} and {_jobs(drift.last)}" for drift in drifts]
     under = [f"{count} under {name}" for count, name in zip(counts, names, strict=True)]
+    who = f"{'Both' if of == 2 else f'All {of}'} setups" if len(names) == of > 1 else listed(few(names))
+    are, their, keep = ("are", "their", "queues keep") if len(names) > 1 else ("is", "its", "queue keeps")
+    marked = f" (marked{OVERLOADED})" * (len(names) < of)
     alone = any(len(digest.group.runs) == 1 for digest in growing_rows)
     return (
-        f"The queue keeps growing under {listed(few(names))}, so a longer run would probably have longer "
-        "times: do not rely on those marked [growing]. Waiting jobs in the first and the last third of the "
+        f"{who} {are} overloaded{marked}: {their} {keep} growing, so {their} times depend on how long the "
+        "run lasted; do not rely on them. Waiting jobs in the first and the last third of the "
         f"arrivals: {'; '.join(few(under))}.{' Of one run alone it may be chance.' * alone}"
     )
 

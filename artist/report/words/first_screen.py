@@ -1,10 +1,11 @@
 """The first screen of a page: the answer in a sentence, a small table, and at most six lines. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from artist.report.words.wording import duration, per_cent
+from artist.report.words.wording import duration, in_cases, per_cent
 from artist.results.compare import Comparison
+from artist.results.coverage import OVERLOADED
 from artist.results.measures import BY_NAME, Metric, estimate
 from artist.results.scenarios import Contest
 
@@ -36,10 +37,12 @@ def first_screen(findings: Sequence[Finding]) -> tuple[list[Finding], list[Findi
     return shown[0], shown[1], whole
 
 
-def glance_table(comparison: Comparison, contest: Contest) -> tuple[list[str], list[list[str]]]:
+def glance_table(
+    comparison: Comparison, contest: Contest, growing: Collection[int] = ()
+) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of the small table: a contender per row, ranges over its scenarios.
 
-    Of one contender a scenario per row.
+    Of one contender a scenario per row. Names of rows whose queue grows are marked.
     """
     groups = comparison.groups
     names = list(dict.fromkeys(contest.contenders))
@@ -51,6 +54,8 @@ def glance_table(comparison: Comparison, contest: Contest) -> tuple[list[str], l
     cells = []
     for name, members in list(rows.items())[:_MAX_ROWS]:
         name = groups[members[0]].label if len(contest.scenarios) == 1 else name
+        marks = sum(row in growing for row in members)
+        name += f"{OVERLOADED[:-1]}{in_cases(marks, len(members))}]" * bool(marks)
         cells.append([name, *(_range(metric, comparison, members) for metric in metrics.values())])
     return ["", *metrics], cells
 

@@ -1,13 +1,13 @@
 """Sentences around the tables of a report: the subject of the comparison, and notes on reading it. Pure."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 from artist.report.words.gpus import machine_types
 from artist.report.words.setting import joined
 from artist.results.compare import CODE, Comparison, along_note, idle_seeds
-from artist.results.coverage import coverage_notes, window_sizes
+from artist.results.coverage import OVERLOADED_NOTE, coverage_notes, window_sizes
 from artist.results.names import spoken
 from artist.results.scenarios import Contest
 from artist.results.seen import have_seen
@@ -184,7 +184,7 @@ def _clusters(settings: Sequence[Mapping[str, str]]) -> str:
     return ", ".join(filter(None, map(joined, parts)))
 
 
-def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
+def comparison_notes(comparison: Comparison, competing: Contest, growing: Collection[int] = ()) -> list[str]:
     """Return the sentences below the comparison."""
     groups = comparison.groups
     summaries = [run.summary for group in groups for run in group.runs]
@@ -194,6 +194,7 @@ def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
     wanted = (
         *((note, True) for note in coverage_notes(summaries)),
         *((f"{note[0].upper()}{note[1:]}.", True) for note in stand_in_notes(summaries)),
+        (f"{OVERLOADED_NOTE}.", bool(growing)),
         (f"{along.capitalize()}.", bool(along)),
         (f"{idle[:1].upper()}{idle[1:]}.", bool(idle)),
         (_LETTERS, any(group.letter for group in groups)),

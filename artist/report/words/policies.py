@@ -169,13 +169,14 @@ def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growin
             rest.setdefault(contest.contenders[row], []).append((case, row))
     where = at_scenarios([case.scenario for case in cases], of)
     where += ", " * bool(where)
+    only = ", but only for runs as long as these" * any(case.best in growing for case in cases)
     if len(cases) > 1:
         alike = ", or one within 1 % of it," * any(len(case.level) > 1 for case in cases)
         every = in_cases(len(cases), len(cases))
-        text = f"{where}choose {name}: the lowest mean JCT{alike}{every}"
+        text = f"{where}choose {name}{only}: the lowest mean JCT{alike}{every}"
     else:
         lowest = mean_jct(first.of(first.best).mean or 0.0, first.best in growing)
-        text = f"{where}choose {name}: the lowest mean JCT, {lowest}"
+        text = f"{where}choose {name}{only}: the lowest mean JCT, {lowest}"
     ranked = sorted(rest.items(), key=lambda pair: max(verdict.above(row) for verdict, row in pair[1]))
     distances = []
     for other, at in ranked:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from artist.report.words.axes import Axis
 from artist.report.words.wording import above, capital, duration, named, per_cent
 from artist.results.compare import POLICY, Comparison
+from artist.results.coverage import OVERLOADED
 from artist.results.digest import Digest
 from artist.results.jobcolumns import COMMUNICATION, PARTS
 from artist.results.measures import LEVEL
@@ -55,7 +56,7 @@ def _between(
     gap, total = worse - best, float(worse.sum() - best.sum())
     if not total > 0:  # or NaN
         return ""
-    names = [f"{named(comparison.groups[row].label)}{' [growing]' * (row in growing)}" for row in pair]
+    names = [f"{named(comparison.groups[row].label)}{OVERLOADED * (row in growing)}" for row in pair]
     parts = sorted(_large(gap, total).items(), key=lambda pair: -pair[1])
     gains = [f"{duration(seconds)} because {_LESS[name]}" for name, seconds in parts if seconds > 0]
     if len(parts) == 1:

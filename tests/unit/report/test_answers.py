@@ -333,10 +333,10 @@ def test_there_are_at_most_eight_lines(comparison: Callable[..., Comparison], tm
     careful = [("Not compared", "One. More on it."), ("Missing runs", "Two.")]
     result = answers(compared, contest(compared), rows, careful)
     assert [question for question, _ in result] == [
-        "Careful", "Which policy", "Which fabric", "How many racks", "What load changes",
+        "Careful", "Careful", "Which policy", "Which fabric", "How many racks", "What load changes",
         "What drives it", "What does not matter", "How sure",
     ]  # fmt: skip
-    assert dict(result)["Careful"] == "One. More on it. Two."
+    assert [answer for question, answer in result if question == "Careful"] == ["One. More on it.", "Two."]
     assert max(len(answer) for _, answer in result) <= 700
 
 

@@ -12,14 +12,17 @@ from artist.report.command import main
 from artist.report.page.comparison_table import comparison_table
 from artist.report.words.answers import answers
 from artist.report.words.cautions import cautions
+from artist.report.words.first_screen import first_screen, glance_table
 from artist.report.words.notes import comparison_notes, lead
 from artist.report.words.policies import each_policy
 from artist.results.compare import Comparison, compare
-from artist.results.digest import Digest, digest
+from artist.results.coverage import OVERLOADED_NOTE
+from artist.results.digest import Digest, digest, growing
 from artist.results.drift import Drift
 from artist.results.folder import read_run
 from artist.results.run import Run
 from artist.results.scenarios import contest
+from artist.results.tables import comparison_grid
 
 Made = Callable[..., Run]
 
@@ -159,7 +162,10 @@ def test_missing_seeds_are_named(made: Made) -> None:
 def test_growing_queues_are_named(made: Made) -> None:
     """2 jobs wait in the first third of the arrivals, 51.7 in the last."""
     said = warned([made("fifo")], drift=Drift(2.0, 51.66, True))["Not steady"]
-    assert "growing under fifo, so" in said
+    assert said.startswith(
+        "fifo is overloaded: its queue keeps growing, so its times depend on how long the run lasted; do not "
+        "rely on them. "
+    )
     assert "Waiting jobs in the first and the last third of the arrivals: 2 and 51.7 under fifo." in said
     assert said.endswith("Of one run alone it may be chance.")
 
@@ -206,9 +212,64 @@ def test_figures_of_a_queue_that_grows_are_marked(made: Made) -> None:
     rows = [replace(rows[0], drift=Drift(2.0, 51.66, True)), replace(rows[1], parts_s=rows[1].parts_s / 2)]
     said = dict(answers(comparison, contest(comparison), rows, []))
     assert said["Which policy"] == (
-        "Choose srtf: the lowest mean JCT, 50.0 s; it is 2.0 times as long under fifo (1.67 min [growing])."
+        "Choose srtf: the lowest mean JCT, 50.0 s; it is 2.0 times as long under fifo (1.67 min "
+        "[overloaded])."
     )
-    assert "shorter than under fifo [growing]:" in said["What drives it"]
+    assert "shorter than under fifo [overloaded]:" in said["What drives it"]
+
+
+def test_the_consequence_of_an_overload_is_in_the_first_sentence_and_in_the_choice(made: Made) -> None:
+    """Fifo, 100 s, and srtf, 50 s, both grow: a choice only for runs as long; marks in both tables."""
+    comparison = compare([made("fifo", mean_s=100.0), made("srtf", mean_s=50.0)])
+    rows = digests(comparison, drift=Drift(2.0, 51.66, True))
+    competing = contest(comparison)
+    careful = cautions(comparison, competing, rows)
+    top, *_ = first_screen(answers(comparison, competing, rows, careful))
+    assert top[0][1].startswith(
+        "Both setups are overloaded: their queues keep growing, so their times depend on how long the run "
+        "lasted; do not rely on them."
+    )
+    assert top[1][1] == (
+        "Choose srtf, but only for runs as long as these: the lowest mean JCT, 50.0 s [overloaded]; it is "
+        "2.0 times as long under fifo (1.67 min [overloaded])."
+    )
+    _, small = glance_table(comparison, competing, growing(rows))
+    assert [row[0] for row in small] == ["fifo [overloaded]", "srtf [overloaded]"]
+    table = comparison_table(comparison, competing, growing(rows))
+    assert [row[0].text for row in table.rows] == ["fifo [overloaded]", "srtf [overloaded]"]
+    text = comparison_grid(comparison, growing=growing(rows)).text()
+    assert "srtf [overloaded] " in text
+    assert OVERLOADED_NOTE in text
+
+
+def test_the_small_table_counts_overloaded_cases(made: Made) -> None:
+    """Fifo is overloaded at 1 rack alone, 1 of its 2 cases; srtf nowhere."""
+    comparison = compare([made(policy, racks=racks) for policy in ("fifo", "srtf") for racks in (1, 2)])
+    _, small = glance_table(comparison, contest(comparison), [0])
+    assert [row[0] for row in small] == ["fifo [overloaded in 1 of 2 cases]", "srtf"]
+
+
+@pytest.mark.parametrize(
+    ("failures", "text"),
+    [
+        ([], None),
+        (
+            ["racks: too many\n  found 9; allowed: 1 to 8", "racks: too many\n  found 10; allowed: 1 to 8"],
+            "2 of 4 runs failed: racks: too many; the answers are of the other 2.",
+        ),
+        (
+            ["b: bad", "a: bad", "a: bad"],
+            "3 of 5 runs failed: a: bad (2); b: bad (1); the answers are of the other 2.",
+        ),
+        (["", *"abcd"], "5 of 7 runs failed: no reason given (1); a (1); b (1); 2 other causes; "),
+    ],
+)
+def test_failed_runs_come_first(made: Made, failures: Sequence[str], text: str | None) -> None:
+    """Beside two finished runs, one of which is overloaded."""
+    comparison = compare([made("fifo"), made("srtf")])
+    rows = digests(comparison, drift=Drift(2.0, 51.66, True))
+    topic, said = cautions(comparison, contest(comparison), rows, failures)[0]
+    assert said.startswith(text) if text else topic == "Not steady"
 
 
 def test_no_unfinished_run_is_best(made: Made) -> None:

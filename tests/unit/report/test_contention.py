@@ -91,7 +91,9 @@ def drawn(comparison: Comparison) -> dict[str, Drawing]:
 def page(comparison: Comparison, tmp_path: Path) -> str:
     """Return the page of a comparison."""
     fair = [fairness_by_run(group) for group in comparison.groups]
-    files = report_files(comparison, contest(comparison), None, [], tmp_path, [], fair)
+    files = report_files(
+        comparison, contest(comparison), None, [], tmp_path, [], fair, list(map(digest, comparison.groups))
+    )
     return files["report.html"].decode()
 
 

@@ -14,6 +14,7 @@ from artist.report.figures.policy_series import policy_series, with_series
 from artist.report.page.datatable import DataTable
 from artist.report.page.grouped_tables import steps_table
 from artist.results.compare import compare
+from artist.results.digest import digest
 from artist.results.fairness import fairness_by_run
 from artist.results.folder import read_run
 from artist.results.job_types import read_cpus_kept, read_profiling
@@ -93,7 +94,9 @@ def test_the_page_has_cpus_kept_and_time_lost(
     pq.write_table(pa.table(noted), run.folder / "policy.parquet")
     comparison = compare([run])
     fair = [fairness_by_run(group) for group in comparison.groups]
-    page = report_files(comparison, contest(comparison), None, (), tmp_path, (), fair)["report.html"].decode()
+    rows = list(map(digest, comparison.groups))
+    files = report_files(comparison, contest(comparison), None, (), tmp_path, (), fair, rows)
+    page = files["report.html"].decode()
     assert "GPU kept" in page
     assert "takes 25&nbsp;% of the time of GPU jobs under coda" in page
 
