@@ -105,10 +105,16 @@ def _preset(path: Path) -> str:
     source = " ".join(match[0].split()) if (match := _SOURCE.search(docstring)) else ""
     parts = ["\n".join(map(_escaped, head)), _escaped(source.partition(", section")[0])]
     own = "\n".join(line for line in lines if not line.startswith("#"))
+    meanings = {
+        name: comment
+        for base in reversed([path.stem, *settings[::2]])
+        for name, _, comment in _ROW.findall(path.with_name(f"{base}.yaml").read_text(encoding="utf-8"))
+        if comment
+    }
     for base, text in [("", own), *zip(settings[::2], settings[1::2], strict=True)]:
         rows = [
-            f"| `{name}` | {f'`{value}`' if value else ''} | {_escaped(comment)} |"
-            for name, value, comment in _ROW.findall(text.replace("|", "\\|"))
+            f"| `{name}` | {f'`{value}`' if value else ''} | {_escaped(meanings.get(name, ''))} |"
+            for name, value, _ in _ROW.findall(text)
             if name != "_target_"
         ]
         if rows:
@@ -119,7 +125,7 @@ def _preset(path: Path) -> str:
 
 def _escaped(text: str) -> str:
     """Return a text of YAML or reStructuredText without what Markdown would take for marks."""
-    return re.sub(r"([*_<>\[\]{}$])", r"\\\1", text.replace("`", ""))
+    return re.sub(r"([*_<>\[\]{}$|])", r"\\\1", text.replace("`", ""))
 
 
 def _commands() -> str:
