@@ -69,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             configure_log(wanted.config.hydra.job_logging, wanted.config.hydra.verbose)
             task.points, task.is_sweep = run_sweep(wanted, request_of_point), True
+            task.logged = wanted.config.output.progress is not False
     except KeyboardInterrupt:
         print(f"interrupted; {GOES_ON}", file=sys.stderr)
         return INTERRUPTED
@@ -87,6 +88,7 @@ class _Task:
 
     points: Sequence["Point"] = ()
     is_sweep = False
+    logged = False
     wide = False
 
     def __call__(self, config: DictConfig) -> None:
@@ -176,7 +178,7 @@ def _report(task: _Task) -> int:
         return SUCCESS
     if good:
         print(compare_table([read_run(folder) for folder in good], width).rstrip(), flush=True)
-    return _report_points(task.points, outcomes)
+    return _report_points(task.points, outcomes, logged=task.logged)
 
 
 def _print_notes(outcomes: Sequence["Outcome"]) -> None:
@@ -189,7 +191,7 @@ def _print_notes(outcomes: Sequence["Outcome"]) -> None:
         print("\n".join(first) + more, file=sys.stderr)
 
 
-def _report_points(points: Sequence["Point"], outcomes: Sequence["Outcome"]) -> int:
+def _report_points(points: Sequence["Point"], outcomes: Sequence["Outcome"], *, logged: bool) -> int:
     kept = sum(outcome.status == "kept" for outcome in outcomes)
     done = sum(outcome.status == "finished" for outcome in outcomes)
     failed = [point for point in points if point.outcome.message]
@@ -202,7 +204,8 @@ def _report_points(points: Sequence["Point"], outcomes: Sequence["Outcome"]) -> 
         labels_of.setdefault(point.outcome.message, []).append(label)
     for message, labels in labels_of.items():
         more = [f"... and {len(labels) - _FEW} more"] * (len(labels) > _FEW)
-        shown = [*(f"failed: {label}" for label in labels[:_FEW]), *more, message]
+        just_said = logged and len(failed) == len(points)  # with nothing but failures since
+        shown = [*(f"failed: {label}" for label in labels[:_FEW]), *more, *[message] * (not just_said)]
         print("\n".join(shown), file=sys.stderr)
     if all(outcome.status == "bad_input" for outcome in outcomes):
         return BAD_INPUT

@@ -15,6 +15,7 @@ import pytest
 from hydra.core.config_store import ConfigStore
 
 from artist.app import launchers
+from artist.app.composing import prefer_our_defaults
 from artist.data import data_path
 from artist.errors import InputError
 
@@ -147,7 +148,7 @@ def test_the_pickles_of_submitit_are_kept_beside_the_sweeps() -> None:
 def test_plug_ins_that_are_installed_change_nothing() -> None:
     """Hydra would take the configuration of one for the schema of ours: its store is a dict of groups."""
     ConfigStore.instance().store(group="hydra/launcher", name="joblib", node={"backend": None})
-    launchers.prefer_our_defaults()
+    prefer_our_defaults()
     assert "joblib.yaml" not in ConfigStore.instance().repo["hydra"]["launcher"]
 
 

@@ -150,8 +150,10 @@ def test_an_error_common_to_all_points_is_printed_once(artist: Artist) -> None:
     result = artist("-m", "policy=fifo,srtf", "workload.path=nowhere.csv")
     assert result.code == 2
     assert result.err.count("failed: ") == 2
-    assert result.err.count("nowhere.csv: no such file") == 2  # when the first fails, and at the end
+    assert result.err.count("nowhere.csv: no such file") == 1
     assert "2/2 policy=srtf: bad input, as 1/2\n" in result.err
+    silent = artist("-m", "policy=fifo,srtf", "workload.path=nowhere.csv", "output.progress=false")
+    assert silent.err.count("nowhere.csv: no such file") == 1
 
 
 def test_settings_of_all_points_are_checked_before_the_first_runs(artist: Artist) -> None:
