@@ -58,6 +58,8 @@ def spoken(key: str, values: Sequence[str], between: str = " and ") -> str:
     others = [label.value.format(value) if is_number(value) else value for value, words in pairs if not words]
     name = label.noun.removeprefix("the ")
     phrase = f"{name} {{}}" if others in (["none"], [""]) else label.phrase or f"{name} {{}}"
+    if len(others) > 1:
+        others = ["unset" if value in ("none", "") else value for value in others]
     phrases = [phrase.format(listed(others, between))] * bool(others) + list(filter(None, known))
     return listed(phrases, between)
 

@@ -62,7 +62,9 @@ _SORTING = (
 )
 _REPLICATES = (
     "Where a row has several runs, they are equal but for the seed: mean, and after \u00b1 half the width of "
-    "its 95 % interval (Student's t; both ends: table.csv, each seed: seeds.csv). Fewer than 3 have none."
+    "its 95 % interval (Student's t; both ends: table.csv, each seed: seeds.csv). Fewer than 3 have none. "
+    "Policies are compared by the ratios of their mean JCTs, seed by seed and on a log scale, so their own "
+    "intervals may overlap."
 )
 _LETTERS = "Letters stand for the rows in the figures."
 CODE_ALONE = (

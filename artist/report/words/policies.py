@@ -10,7 +10,7 @@ from artist.report.words.wording import at_most, begun, duration, few, in_cases,
 from artist.results.compare import Comparison, Replicates
 from artist.results.digest import Digest
 from artist.results.interval import LEAST
-from artist.results.measures import BY_NAME, LEVEL, comparable, estimated
+from artist.results.measures import BY_NAME, LEVEL, Estimate, comparable, estimated
 from artist.results.names import listed
 from artist.results.scenarios import Contest
 from artist.results.steps import Floats
@@ -38,6 +38,8 @@ def which(
     """
     clear = [verdict for verdict in contested if not verdict.even]
     even = [verdict for verdict in contested if verdict.even]
+    if contested and not clear and (little := _little_waiting(comparison)):
+        return little
     groups = _by_leaders(clear, contest)
     ranked = sorted(groups.items(), key=lambda pair: -len(pair[1]))[:MAX_CLAUSES]
     of = len(contest.scenarios)
@@ -51,14 +53,35 @@ def which(
     return f"{'. '.join(map(begun, clauses))}.{doubt}"
 
 
+def _little_waiting(comparison: Comparison) -> str:
+    """Return that all policies are as good, where waiting makes at most 5 % of every mean JCT; else ""."""
+    runs = [run.summary for group in comparison.groups for run in group.runs]
+    waits = [run["queueing_s"]["mean"] or 0.0 for run in runs]
+    if any(wait > SMALL * (run["jct_s"]["mean"] or 0.0) for wait, run in zip(waits, runs, strict=True)):
+        return ""
+    used = [run["gpu_utilization"] for run in runs]
+    wait, busy = (
+        listed(list(dict.fromkeys((text(min(of)), text(max(of))))), " to ")
+        for text, of in ((duration, waits), (per_cent, used))
+    )
+    return (
+        f"This study cannot tell the policies apart: hardly any job waits (mean wait {wait}, {busy} of GPUs "
+        "used); raise the load or use fewer machines."
+    )
+
+
 def _by_leaders(clear: Sequence[Verdict], contest: Contest) -> dict[str, list[Verdict]]:
     """Return verdicts by the names of their leaders, of those that lead everywhere if there are any."""
     leaders = [[contest.contenders[row] for row in _leaders(verdict)] for verdict in clear]
     always = [name for name in leaders[0] if all(name in names for names in leaders)] if clear else []
     groups: dict[str, list[Verdict]] = {}
     for verdict, names in zip(clear, leaders, strict=True):
-        groups.setdefault(listed(few(always or names)), []).append(verdict)
+        groups.setdefault(_either(always or names), []).append(verdict)
     return groups
+
+
+def _either(names: Sequence[str]) -> str:
+    return f"{'either ' * (len(names) == 2)}{listed(few(names), ' or ')}"
 
 
 def _apart(even: Sequence[Verdict]) -> str:
@@ -126,38 +149,62 @@ def how_sure(comparison: Comparison, contest: Contest, ranked: Sequence[Verdict]
             "5 % apart may be chance. Repeat with other workloads before relying on it."
         )
     if counts[-1] < 2:
-        rows_alone = "each row is one run with one seed, so what is less than 5 % apart may be chance"
-        only = "it is one run with one seed"
-        what = rows_alone if len(comparison.groups) > 1 else only
-        return f"Not very: {what}. Repeat with several seeds before relying on it."
-    seeds = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-    text = f"Not very: each row is the mean of only {seeds}. "
-    text = text if counts[-1] < LEAST else f"Rows are means over {seeds}. "
-    clear = [verdict for verdict in ranked if not verdict.even]
-    if not clear or not comparison.has_choice:
-        return text.strip() if ranked or len(comparison.groups) == 1 else ""
-    how = "with 95 % confidence (Student's t, seed by seed)" if counts[0] >= LEAST else "in every seed"
-    return text + _settled(comparison, contest, clear, how)
-
-
-def _settled(comparison: Comparison, contest: Contest, clear: Sequence[Verdict], how: str) -> str:
-    """Return that the leaders came first, or the policies against which that is open."""
-    others = [contest.contenders[row] for verdict in clear for row in _rest(verdict)]
-    rivals = [contest.contenders[row] for verdict in clear for row in _rivals(verdict, comparison)]
-    if not rivals:
-        leaders = {listed(few([contest.contenders[row] for row in _leaders(verdict)])) for verdict in clear}
-        where = at_scenarios([verdict.scenario for verdict in clear], len(contest.scenarios))
-        first = leaders.pop() if len(leaders) == 1 else "the policy with the lowest mean JCT"
-        return f"{begun(where + ', ' * bool(where) + first)} came first {how}."
-    cases = {name: others.count(name) for name in sorted(set(rivals), key=others.index)}
-    against = [
-        f"{name}{f' ({where})' * bool(where)}"
-        for name, where in (
-            (name, in_cases(rivals.count(name), count).strip()) for name, count in cases.items()
+        runs = "each row is one run" if len(comparison.groups) > 1 else "it is one run"
+        return (
+            f"Unknown: {runs}, and one seed says nothing about chance (less than 5 % apart counts as equal "
+            "here). Repeat with several seeds before relying on it."
         )
-    ]
-    means = "their mean JCTs are" if len(against) > 1 else "its mean JCT is"
-    return f"Not settled against {listed(few(against))}: {means} not above the lowest {how}."
+    seeds = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    text = f"Not very: each row is the mean of only {seeds}. " * (counts[-1] < LEAST)
+    clear = [verdict for verdict in ranked if not verdict.even]
+    if comparison.has_choice and clear:
+        return text + _settled(comparison, contest, clear, seeds)
+    if comparison.has_choice and not ranked:
+        return ""
+    even = (
+        f"No policy is ahead over {seeds}: mean JCTs are {_apart(ranked)}. " if comparison.has_choice else ""
+    )
+    return f"{text}{even}{_uncertainty(comparison, seeds)}".strip()
+
+
+def _uncertainty(comparison: Comparison, seeds: str) -> str:
+    """Return the widest 95 % interval of a mean JCT; empty where none has an interval."""
+    numbers = [comparable(_MEAN, group) for group in comparison.groups]
+    halves = [number.half / number.mean for number in numbers if number.mean and number.half is not None]
+    if not halves:
+        return ""
+    which = "The mean JCT is" if len(numbers) == 1 else "Mean JCTs are"
+    return f"{which} certain to \u00b1 {per_cent(max(halves))} (95 % interval over {seeds})."
+
+
+def _settled(comparison: Comparison, contest: Contest, clear: Sequence[Verdict], seeds: str) -> str:
+    """Return that the leaders came first, and how far ahead, or the policies against which that is open."""
+    names, of = contest.contenders, len(contest.scenarios)
+    rest = {(verdict, row): _ratio(verdict, row, comparison) for verdict in clear for row in _rest(verdict)}
+    rivals = [(verdict, row) for verdict in clear for row in _rivals(verdict, comparison)]
+    if not rivals:
+        leaders = {listed(few([names[row] for row in _leaders(verdict)])) for verdict in clear}
+        where = at_scenarios([verdict.scenario for verdict in clear], of)
+        first = leaders.pop() if len(leaders) == 1 else "the policy with the lowest mean JCT"
+        (_, row), least = min(rest.items(), key=lambda pair: pair[1].low or 0.0)
+        closest = ", the closest," * (len(rest) > 1)
+        ahead = " in every seed"
+        if least.low is not None:
+            ahead = f"; the mean JCT under {names[row]}{closest} is {_times_as_long(least, seeds)}"
+        return f"{begun(where + ', ' * bool(where) + first)} came first{ahead}."
+    against = []
+    for name in dict.fromkeys(names[row] for _, row in rivals):
+        at = [rest[pair] for pair in rivals if names[pair[1]] == name]
+        least = min(at, key=lambda ratio: ratio.low or 0.0)
+        far = "not longer in every seed" if least.low is None else _times_as_long(least, seeds)
+        against.append(f"{name}: {', '.join(filter(None, (in_cases(len(at), of).strip(), far)))}")
+    return f"Not settled against {'; '.join(few(against))}."
+
+
+def _times_as_long(ratio: Estimate, seeds: str) -> str:
+    """Return the ratio of two mean JCTs, and its interval."""
+    mean, low, high = (f"{of:.{(of < 1.995) + (of < 9.95)}f}" for of in ratio if of is not None)
+    return f"{mean} times as long ({low} to {high} with 95 % confidence over {seeds})"
 
 
 def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growing: Collection[int]) -> str:
@@ -242,19 +289,33 @@ def _span(parts: Sequence[float]) -> str:
     return least if least == most else f"{least.removesuffix(' %')} to {most}"
 
 
+def _ratio(verdict: Verdict, row: int, comparison: Comparison) -> Estimate:
+    """Return the ratio of a row's mean JCT to the lowest, and its 95 % interval from three seeds on.
+
+    Seed by seed, and of its logarithm (Student's t), since ratios of a wide gap differ widely.
+    """
+    times = _ratios(verdict, row, comparison)
+    if len(times) < LEAST or min(times) <= 0:
+        return Estimate()
+    return Estimate(*(None if of is None else math.exp(of) for of in estimated(list(map(math.log, times)))))
+
+
+def _ratios(verdict: Verdict, row: int, comparison: Comparison) -> list[float]:
+    pair = (comparison.groups[row], comparison.groups[verdict.best])
+    return ratios(*pair)[: max(group.samples for group in pair)]
+
+
 def _rivals(verdict: Verdict, comparison: Comparison) -> list[int]:
     """Return the rows that the lowest is not clearly below, those that are level with it left out.
 
-    With three seeds it is if the 95 % interval (Student's t) of their ratio, seed by seed, is above 1: of
-    its logarithm, since ratios of a wide gap differ widely. With two if both agree; with one from 5 % on, and
-    where the seed changes nothing.
+    With three seeds it is if the interval of their ratio is above 1. With two if both agree; with one from
+    5 % on, and where the seed changes nothing.
     """
     rivals = []
     for row in _rest(verdict):
-        pair = (comparison.groups[row], comparison.groups[verdict.best])
-        times = ratios(*pair)[: max(group.samples for group in pair)]
-        low = min(times, default=0.0) - SMALL * (len(times) == 1)
-        if len(times) >= LEAST and low > 0:
-            low = math.exp(estimated([math.log(ratio) for ratio in times]).low or 0.0)
+        times = _ratios(verdict, row, comparison)
+        low = _ratio(verdict, row, comparison).low
+        if low is None:
+            low = min(times, default=0.0) - SMALL * (len(times) == 1)
         rivals += [row] * (low <= 1)
     return rivals

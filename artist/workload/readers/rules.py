@@ -64,7 +64,7 @@ def drop(table: Table, bad: np.ndarray, path: Path, reason: str, priced: Table |
     if not count:
         return table
     text = f"left out {count} of {len(table)} jobs: {reason}{_price(priced or table, bad)}"
-    log.warning("%s: %s", path, text, extra={"left_out": text})
+    log.warning("%s: %s", path, text)
     if count == len(table):
         raise InputError(
             "no jobs", where=str(path), found=f"all {count}: {reason}", allowed="at least one job"

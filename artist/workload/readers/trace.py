@@ -44,7 +44,7 @@ class TraceReader:
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
-        self._left_out: list[str] = []
+        self._changes: list[str] = []
 
     def table(self) -> Table:
         """Return all jobs as a canonical table."""
@@ -70,7 +70,9 @@ class TraceReader:
         for note in notes:
             log.handle(note)
         bad_rows = _in_words(faults)
-        self._left_out = [*(note.left_out for note in notes if hasattr(note, "left_out")), *bad_rows]
+        changes = [note for note in notes if note.levelno >= logging.WARNING or hasattr(note, "note")]
+        told = [note.getMessage().removeprefix(f"{self.parameters.path}: ") for note in changes]
+        self._changes = [*told, *bad_rows]
         for text in bad_rows:
             log.warning("%s: %s", self.parameters.path, text, extra={"note": True})
         return table
@@ -83,10 +85,10 @@ class TraceReader:
         return bad.rest
 
     def describe(self) -> str:
-        """Return the file, its format and the rows left out."""
+        """Return the file, its format, and what its reader left out and changed."""
         form = type(self).__module__.rpartition(".")[2].replace("canonical", "CSV")
         text = f"{self.parameters.path.name}, read as {form}"
-        return "; ".join([text, *self._left_out])
+        return "; ".join([text, *self._changes])
 
     def _read(self) -> Table:
         """Return the rows of the file as they are."""

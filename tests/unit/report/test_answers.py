@@ -44,6 +44,13 @@ def said(comparison: Comparison, topic: str) -> str:
     return dict(answers(comparison, contest(comparison), rows, []))[topic]
 
 
+def waiting(comparison: Comparison, mean_s: float) -> Comparison:
+    """Return the comparison with other mean waits in its summaries."""
+    for run in (run for group in comparison.groups for run in group.runs):
+        run.summary["queueing_s"]["mean"] = mean_s
+    return comparison
+
+
 WHICH, DRIVES, SURE = "Which policy", "What drives it", "How sure"
 
 
@@ -53,6 +60,33 @@ def test_the_best_is_named_with_its_distance(comparison: Callable[..., Compariso
     assert said(comparison(points), WHICH) == (
         "Choose srtf: the lowest mean JCT, 60.0 s; it is 25 % longer under las (75.0 s) and 67 % longer "
         "under fifo (1.67 min)."
+    )
+
+
+@pytest.mark.parametrize(("wait_s", "tells"), [(0.0, False), (3.0, False), (3.1, True)])
+def test_a_study_in_which_nobody_waits_cannot_tell_policies_apart(
+    comparison: Callable[..., Comparison], tmp_path: Path, wait_s: float, tells: bool
+) -> None:
+    """Of 60 s each: waiting is at most 5 % of it up to 3 s. With srtf of 30 s they are told apart."""
+    points = [("fifo", 1, 0, 60.0), ("srtf", 1, 0, 60.0)]
+    text = said(waiting(comparison(points), wait_s), WHICH)
+    wait = "0 s" if not wait_s else "3.00 s"
+    assert text == (
+        "Any, as mean JCTs are equal."
+        if tells
+        else "This study cannot tell the policies apart: hardly any job waits (mean wait "
+        f"{wait}, 76 % of GPUs used); raise the load or use fewer machines."
+    )
+    points[1] = ("srtf", 1, 0, 30.0)
+    assert "Choose srtf" in said(waiting(comparison(points, tmp_path / "far"), 0.0), WHICH)
+
+
+def test_seeds_that_agree_on_no_winner_are_an_answer(comparison: Callable[..., Comparison]) -> None:
+    """100, 101 and 102 s under both policies: 101 +- 4.303 x 1 / sqrt(3) = 2.48 s, 2.5 %."""
+    points = [(policy, 1, seed, 100.0 + seed) for policy in ("fifo", "srtf") for seed in range(3)]
+    assert said(comparison(points), SURE) == (
+        "No policy is ahead over 3 seeds: mean JCTs are equal. Mean JCTs are certain to \u00b1 2.5 % (95 % "
+        "interval over 3 seeds)."
     )
 
 
@@ -73,7 +107,7 @@ def test_level_policies_are_not_ranked(comparison: Callable[..., Comparison]) ->
     """60 s and 60.5 s differ by 0.8 %: both are named, neither is called better than the other."""
     points = [("fifo", 1, 0, 100.0), ("las", 1, 0, 60.5), ("srtf", 1, 0, 60.0)]
     assert said(comparison(points), WHICH) == (
-        "Choose srtf and las: the lowest mean JCT, 60.0 s; it is 67 % longer under fifo (1.67 min)."
+        "Choose either srtf or las: the lowest mean JCT, 60.0 s; it is 67 % longer under fifo (1.67 min)."
     )
 
 
@@ -82,15 +116,15 @@ def test_level_policies_are_not_ranked(comparison: Callable[..., Comparison]) ->
     [
         (
             (10.0, 10.5, 11.0),
-            "srtf came first",
+            "srtf came first; the mean JCT under fifo is 14 times as long (6.5 to 29",
         ),
         (
             (90.0, 140.0, 190.0),
-            "srtf came first",
+            "srtf came first; the mean JCT under fifo is 1.08 times as long (1.01 to 1.15",
         ),
         (
             (90.0, 150.0, 180.0),
-            "Not settled against fifo: its mean JCT is not above the lowest",
+            "Not settled against fifo: 1.07 times as long (0.92 to 1.25 with 95 % confidence over 3 seeds).",
         ),
     ],
 )
@@ -101,6 +135,9 @@ def test_a_lowest_policy_is_certain_seed_by_seed(
 
     Of 90, 140 and 190 s this is 11.1, 7.1 and 5.3 % more: 7.8 +- 7.4 %. Of 90, 150, 180 s: 11.1, 0 and
     11.1 %, 7.4 +- 15.9 %, which may be none.
+
+    As ratios on a log scale: 1.111, 1.071 and 1.053 have logarithms of 0.0752 +- 4.303 x 0.0276 / sqrt(3) =
+    0.0685, so 1.078 (1.007 to 1.155); 10, 14.3 and 18.2 of 2.621 +- 0.747, so 13.7 (6.5 to 29).
     """
     points = [
         (policy, 1, seed, mean)
@@ -108,14 +145,14 @@ def test_a_lowest_policy_is_certain_seed_by_seed(
         for seed, mean in enumerate(means)
     ]
     compared = comparison(points)
-    assert said(compared, SURE).startswith(f"Rows are means over 3 seeds. {words} with 95 % confidence")
+    assert said(compared, SURE).startswith(words)
     assert ("Not certain against fifo: see How sure." in said(compared, WHICH)) == ("Not settled" in words)
 
 
 def test_one_seed_is_called_one_seed(comparison: Callable[..., Comparison]) -> None:
     """Nothing is claimed to be certain from single runs."""
     points = [("fifo", 1, 0, 100.0), ("srtf", 1, 0, 60.0)]
-    assert "may be chance" in said(comparison(points), SURE)
+    assert "one seed says nothing about chance" in said(comparison(points), SURE)
 
 
 @pytest.mark.parametrize(
@@ -402,7 +439,7 @@ def test_a_difference_is_not_that_of_rounded_figures(run_folder: Callable[..., P
 
 def test_from_one_seed_five_per_cent_count_as_equal(comparison: Callable[..., Comparison]) -> None:
     """104 s and 100 s are 4 % apart: any policy will do, and it drives nothing; 106 s and 100 s are 6 %."""
-    near = comparison([("fifo", 1, 0, 104.0), ("srtf", 1, 0, 100.0)])
+    near = waiting(comparison([("fifo", 1, 0, 104.0), ("srtf", 1, 0, 100.0)]), 6.0)
     assert said(near, WHICH) == "Any, as mean JCTs are at most 4.0 % apart, too little to tell from one seed."
     assert said(near, DRIVES).startswith(
         "Nothing that was varied makes a clear difference. Jobs wait longest under fifo: 3.00 s on average"
@@ -505,7 +542,7 @@ def test_seeds_that_change_nothing_are_no_samples(comparison: Callable[..., Comp
     points = [
         (policy, 1, seed, mean) for policy, mean in (("fifo", 100.0), ("srtf", 97.0)) for seed in range(3)
     ]
-    compared = comparison(points)
+    compared = waiting(comparison(points), 6.0)
     assert (
         said(compared, WHICH)
         == "Any, as mean JCTs are at most 3.1 % apart, too little to tell from one seed."
@@ -683,7 +720,7 @@ def test_scenarios_are_named_as_people_do(chosen: Sequence[int], text: str) -> N
 def test_of_one_policy_nothing_is_unsettled(comparison: Callable[..., Comparison]) -> None:
     """Fifo on 1 and 2 racks, three seeds: there is no choice to be sure of, only the number of seeds."""
     compared = comparison([("fifo", racks, seed, 100.0 + seed) for racks in (1, 2) for seed in range(3)])
-    assert said(compared, SURE) == "Rows are means over 3 seeds."
+    assert said(compared, SURE) == "Mean JCTs are certain to \u00b1 2.5 % (95 % interval over 3 seeds)."
 
 
 def test_one_case_is_not_counted() -> None:

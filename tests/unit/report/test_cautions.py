@@ -109,7 +109,7 @@ def test_level_rows_beside_one_that_is_not_whole_have_no_next(made: Made) -> Non
     runs = [made("fifo", mean_s=1.0, finished=1), made("las", mean_s=50.1), made("srtf", mean_s=50.0)]
     comparison = compare(runs)
     said = dict(answers(comparison, contest(comparison), digests(comparison), []))
-    assert said["Which policy"] == "Choose srtf and las: the lowest mean JCT, 50.0 s."
+    assert said["Which policy"] == "Choose either srtf or las: the lowest mean JCT, 50.0 s."
 
 
 def test_no_difference_is_shown_to_or_of_it(made: Made) -> None:

@@ -154,11 +154,16 @@ def test_the_tail_restores_the_gpu_time_of_venus(traces: Path) -> None:
 
 
 def test_waits_on_venus_are_noted_as_a_what_if(traces: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """One line of each run."""
+    """One line of each run, and on the page's line of the trace."""
+    source = HeliosTrace(path=traces / "helios-venus/venus_gpu_jobs_2020-06-01_1week.csv")
     with caplog.at_level("INFO"):
-        HeliosTrace(path=traces / "helios-venus/venus_gpu_jobs_2020-06-01_1week.csv").table()
+        source.table()
     (note,) = [record.getMessage() for record in caplog.records if getattr(record, "note", False)]
     assert "cut at 48 h (28 % of the GPU time; see workload.tail): its waits are a what-if" in note
+    assert source.describe() == (
+        "venus_gpu_jobs_2020-06-01_1week.csv, read as helios; no virtual clusters, and 64 run times cut at "
+        "48 h (28 % of the GPU time; see workload.tail): its waits are a what-if, not those of Venus"
+    )
 
 
 def test_the_venus_week_is_a_window_of_the_whole(traces: Path) -> None:
