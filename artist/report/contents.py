@@ -157,7 +157,7 @@ def report_files(
         lines,
         glance,
         (
-            ("Findings in full", whole),
+            ("More on these findings", whole),
             (f"Claims that were not run: {len(absent)}", absent),
             ("Findings on completion times", folded),
             ("Every policy in a sentence", policies),

@@ -50,6 +50,23 @@ _Backfill = Annotated[
     Literal["none", "first_fit", "easy", "conservative"],
     BeforeValidator(lambda value: _WORDS[value] if isinstance(value, bool) else value),
 ]
+# In the words of a report.
+_ORDERS = {
+    "sjf": "shortest job", "srtf": "shortest remaining time", "srsf": "shortest remaining time x GPUs",
+    "las": "least attained time", "las2d": "least attained time x GPUs", "ftf": "worst finish-time fairness",
+    "drf": "least dominant share", "tetris": "least work left", "sensitivity": "most slowed by the network",
+}  # fmt: skip
+_BACKFILLS = {
+    "none": "no job overtakes one that does not fit", "first_fit": "jobs that fit overtake",
+    "easy": "jobs overtake unless they delay the first",
+    "conservative": "jobs overtake unless they delay any",
+}  # fmt: skip
+_PLACEMENTS = {
+    "consolidate": "as few machines per job as possible", "random": "machines at random",
+    "consolidate_machine": "in one machine or wait", "consolidate_rack": "in one rack or wait",
+    "first_fit": "the first machines with room", "best_fit": "the machines with least room",
+    "spread": "as many machines per job as possible",
+}  # fmt: skip
 
 
 @dataclass(config=STRICT)
@@ -139,12 +156,16 @@ class Ordered:
         return backfill
 
     def describe(self) -> str:
-        """Return order and placement in a clause, for a report."""
+        """Return order, backfill, placement and preemption in clauses, for a report."""
         order, placement = (
             part if isinstance(part, str) else type(part).__name__ for part in (self.order, self.placement)
         )
-        stops = "running jobs are stopped for those before them" if self.preemptive else "none is stopped"
-        return f"jobs run in the order {order}, with placement {placement}; {stops}"
+        stops = "running jobs are stopped for those before them" if self.preemptive else "no job is stopped"
+        first = f"{_ORDERS[order]} first" if order in _ORDERS else f"jobs in the order {order}"
+        first = "first come, first served" if order == "fifo" else first
+        return "; ".join(
+            (first, _BACKFILLS[self.backfill], _PLACEMENTS.get(placement, f"placement {placement}"), stops)
+        )
 
     def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> list[str]:
         """Return notes for the log: reservations need limits."""

@@ -114,8 +114,8 @@ def _painted(shares: npt.NDArray[np.float64], lines: int) -> Pixels:
 
 
 _CAPTION = (
-    "Each machine is a band with one line per GPU where there is room; its colour says how many GPUs the job "
-    "that holds them had asked for, large jobs at the bottom of the band. White is idle. Spans of time are "
+    "Each machine is a band, with one line per GPU where there is room. Colour: the GPUs that the job asked "
+    "for, large jobs at the bottom of the band. White is idle. Spans of time are "
     "averaged."
 )
 _WITHOUT_GPUS = " Machines without GPUs are left out."

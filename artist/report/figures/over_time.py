@@ -39,7 +39,7 @@ GAUGE_LABELS = {
     BLOCKING: "blocking index (times)",
 }
 _CAPTIONS = {
-    "busy_gpus": "GPUs that jobs hold, over time. Dashed grey: GPUs that there are.",
+    "busy_gpus": "GPUs that jobs hold, over time. Dashed grey: all GPUs of the cluster.",
     "queue_length": "Jobs that wait, over time.",
     "unfinished_jobs": "Jobs that wait or run, over time.",
     BLOCKING: (

@@ -26,15 +26,18 @@ _COLUMNS = {
 
 
 def first_screen(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding], list[Finding]]:
-    """Return answer, size and certainty, the lines below the table, and all findings that these shorten."""
+    """Return answer, size and certainty, the lines below the table, and the rest of the findings."""
     top = [finding for finding in findings if finding[0] in _TOP or finding[0].startswith(_SIZE)]
     lines = [finding for finding in findings if finding not in top]
     for question in _LEAST:
         if len(lines) > MAX_LINES:
             lines = [finding for finding in lines if finding[0] != question]
     shown = [[(question, _short(text)) for question, text in part] for part in (top, lines[:MAX_LINES])]
-    whole = [finding for finding in findings if finding not in [*shown[0], *shown[1]]]
-    return shown[0], shown[1], whole
+    rest = []
+    for question, text in findings:
+        told = (begun for part in shown for of, begun in part if of == question and text.startswith(begun))
+        rest.append((question, text.removeprefix(next(told, "")).strip()))
+    return shown[0], shown[1], [(question, text) for question, text in rest if text]
 
 
 def glance_table(

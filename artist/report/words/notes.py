@@ -19,9 +19,8 @@ _USED = (
     "therefore lowers it."
 )
 _OVERHEAD = (
-    "Comm. overhead: exposed communication over compute, the unweighted mean over jobs that ran; a short "
-    "job counts as much as a long one. By GPU time: exposed communication x GPUs held over compute x GPUs "
-    "held, both summed over jobs."
+    "Comm. overhead: communication that computing does not hide, divided by computing time; each job that "
+    "ran counts once, short or long. By GPU time: the same, of sums over jobs of time x GPUs held."
 )
 _JCT = "JCT: the time from a job's submission to its finish."
 MORE_COLUMNS = (

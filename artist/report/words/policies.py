@@ -115,7 +115,7 @@ def _places(by_title: Mapping[str, Sequence[Verdict]], rows: Sequence[int]) -> l
     others = [place for place in places.values() if not place.always]
     single = [place.text for place in others if place.cases == 1]
     return [
-        *[f"Lowest, or within 1 % of it, in {listed(first)}."] * bool(first),
+        *[f"It has the lowest {listed(first)}, or one within 1 % of it."] * bool(first),
         *[f"Its {listed(single)}."] * bool(single),
         *(f"Its {place.text}." for place in others if place.cases > 1),
     ]

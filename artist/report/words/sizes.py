@@ -24,7 +24,8 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
         under = f"the mean JCT is at most {at_most(worst[need])} above the lowest with any other number"
         text = f"{spoken(axis.key, [axis.at[need]])} {are} enough: {under}."
     else:
-        text = f"Only {spoken(axis.key, axis.at)} were run, and more than these may be better still."
+        are = "is" if axis.at[need] == "1" else "are"
+        text = f"Even {spoken(axis.key, [axis.at[need]])} {are} too few, as the mean JCT still falls there."
     for i in sorted({0, max(need - 1, 0)} - {need}):
         ranked = sorted(above, key=lambda name: above[name][i])
         ends = [

@@ -85,7 +85,7 @@ class TraceReader:
         return bad.rest
 
     def describe(self) -> str:
-        """Return the file, its format, and what its reader left out and changed."""
+        """Return the file, its format, and the rows left out or changed."""
         form = type(self).__module__.rpartition(".")[2].replace("canonical", "CSV")
         text = f"{self.parameters.path.name}, read as {form}"
         return "; ".join([text, *self._changes])

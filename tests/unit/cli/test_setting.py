@@ -117,7 +117,8 @@ def test_every_known_setting_is_described(described: Described) -> None:
         (("cluster.failures=rsc2",), "in all; machines fail at random."),
         (
             ("policy=srtf",),
-            "jobs run in the order srtf, with placement consolidate; running jobs are stopped",
+            "shortest remaining time first; jobs that fit overtake; as few machines per job as possible; "
+            "running jobs are stopped",
         ),
     ],
 )

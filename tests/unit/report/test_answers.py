@@ -483,11 +483,11 @@ def test_the_cost_of_the_best_policy_for_the_slowest_jobs_is_named(
     compared = compare(runs)
     said = dict(each_policy(compared, contest(compared), [digest(group) for group in compared.groups]))
     assert said == {
-        "fifo": "Lowest, or within 1 % of it, in 95th percentile of JCT, 99th percentile of JCT and "
-        "makespan. Its mean JCT is 1.67 min (the lowest: 60.0 s). Waiting makes 25 % of the mean JCT. "
-        "No job is preempted.",
-        "srtf": "Lowest, or within 1 % of it, in mean JCT, 95th percentile of JCT and makespan. Its 99th "
-        "percentile of JCT is 3.33 min (the lowest: 2.67 min). Waiting makes 25 % of the mean JCT. "
+        "fifo": "It has the lowest 95th percentile of JCT, 99th percentile of JCT and makespan, or one "
+        "within 1 % of it. Its mean JCT is 1.67 min (the lowest: 60.0 s). Waiting makes 25 % of the mean "
+        "JCT. No job is preempted.",
+        "srtf": "It has the lowest mean JCT, 95th percentile of JCT and makespan, or one within 1 % of it. "
+        "Its 99th percentile of JCT is 3.33 min (the lowest: 2.67 min). Waiting makes 25 % of the mean JCT. "
         "No job is preempted.",
     }
 

@@ -102,7 +102,7 @@ def test_page_explains_its_numbers(sweep: Path) -> None:
     assert ">makespan<" in page
     assert ">preemptions<" in page
     assert "whole run" in page
-    assert "unweighted mean over jobs" in page
+    assert "each job that ran counts once, short or long" in page
     assert "half the width" in page
 
 
