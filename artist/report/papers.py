@@ -130,7 +130,7 @@ def paper_figure(name: str, file: ClaimFile, figure: PaperFigure, bars: Sequence
 
 def _near(figure: PaperFigure, bars: Sequence[Sequence[Bar]]) -> str:
     near, both = near_bars(bars)
-    return f"{figure.name}: {near} of {both} of our means lie within 25 % of the paper's numbers."
+    return f"{figure.name}: within 25 % of the paper's numbers lie {near} of our {both} means."
 
 
 def _policies(figure: PaperFigure) -> list[str]:
