@@ -65,7 +65,7 @@ def _little_waiting(comparison: Comparison) -> str:
         for text, of in ((duration, waits), (per_cent, used))
     )
     return (
-        f"This study cannot tell the policies apart: hardly any job waits (mean wait {wait}, {busy} of GPUs "
+        f"This study cannot tell which is best: hardly any job waits (mean wait {wait}, {busy} of GPUs "
         "used); raise the load or use fewer machines."
     )
 

@@ -74,7 +74,7 @@ def test_a_study_in_which_nobody_waits_cannot_tell_policies_apart(
     assert text == (
         "Any, as mean JCTs are equal."
         if tells
-        else "This study cannot tell the policies apart: hardly any job waits (mean wait "
+        else "This study cannot tell which is best: hardly any job waits (mean wait "
         f"{wait}, 76 % of GPUs used); raise the load or use fewer machines."
     )
     points[1] = ("srtf", 1, 0, 30.0)

@@ -71,7 +71,7 @@ def test_heads_and_letters() -> None:
         ("cluster.machines", ["none"], "number of machines none"),
         ("workload.load", ["0.5", "1"], "load 0.5 and 1"),
         ("arrivals.first_s", ["none", "0"], "first arrival at 0 s and first arrival as in the source"),
-        ("stop.jobs", ["none", "[248, 1240]"], "all jobs measured and jobs 248 to 1240 measured"),
+        ("stop.jobs", ["none", "[248, 1240]"], "all jobs measured and jobs 248 up to 1240 measured"),
         ("policy.skew_threshold", ["none", "0.3"], "skew threshold unset and 0.3"),
         ("network.model._target_", ["zero"], "no communication time"),
         ("cluster.one_pool", ["True", "False"], "one pool and partitions"),
