@@ -80,7 +80,10 @@ def mean_queue_length(run: Run) -> float | None:
 
 def _grew_on_site(run: Run) -> bool:
     """Return whether the site's own queue grew, so that a growing one is right."""
-    first, middle, last = (part.mean() for part in np.array_split(run.numbers("seen", ["queue_seen"])[0], 3))
+    (queue,) = run.numbers("seen", ["queue_seen"])
+    if len(queue) < 3:
+        return False
+    first, middle, last = (part.mean() for part in np.array_split(queue, 3))
     return bool(last - first > GROWTH_ALONE * (first + middle + last) / 3)
 
 

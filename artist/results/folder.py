@@ -78,7 +78,7 @@ def _order(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...
         return (), (), ()
     overrides: tuple[str, ...] = ()
     try:
-        overrides = (*_config_dirs(hydra["runtime"]), *map(str, hydra["overrides"]["task"]))
+        overrides = (*_config_dirs(hydra.get("runtime") or {}), *map(str, hydra["overrides"]["task"]))
         pairs = [text.partition("=") for text in overrides]
         values = {name.lstrip("+"): value for name, _, value in pairs}
         text = values.get("policy") or hydra["sweeper"]["params"]["policy"]
@@ -89,10 +89,9 @@ def _order(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...
 
 def _config_dirs(runtime: Mapping[str, Any]) -> Iterator[str]:
     """Yield the arguments that name the user's folders in a sweep's command."""
-    cwd = Path(runtime["cwd"])
-    for source in runtime["config_sources"]:
+    for source in runtime.get("config_sources") or ():
         if source["schema"] == "file" and source["provider"] != "main":
-            path = Path(source["path"])
+            path, cwd = Path(source["path"]), Path(runtime["cwd"])
             yield f"--config-dir={path.relative_to(cwd) if path.is_relative_to(cwd) else path}"
 
 

@@ -70,7 +70,7 @@ def test_a_published_name_may_have_a_factor_and_stand_among_causes():
 
 
 @pytest.mark.parametrize(
-    "wrong", ["rsc3", "rsc1*10", "x*rsc1", {"rsc1": 10}, [{"rsc1": 10}], [["rsc1"]], [3], [], 3, ""]
+    "wrong", ["rsc3", "rsc1*10", "x*rsc1", {"rsc1": 10}, [{"rsc1": 10}], [["rsc1"]], [3], 3, ""]
 )
 def test_what_is_no_cause_is_refused_with_what_to_write(wrong):
     """The form with a factor, and a list of names and causes."""

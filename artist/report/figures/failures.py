@@ -22,8 +22,8 @@ from artist.results.scenarios import Contest
 
 _CAPTION = (
     "The time of all GPUs by cause, over the whole run; at the end of each bar, the part that is useful "
-    "work. Numbers are in table.csv. Waiting for a replacement: free GPUs, while jobs wait that a failure "
-    "stopped."
+    "work. Numbers are in table.csv. Waiting for a replacement: GPUs that are free while a job waits "
+    "that a failure stopped."
 )
 _BARE = " Rows whose machines do not fail have no bar."
 _MEANS = " Means over replicates."

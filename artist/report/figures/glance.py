@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,7 +20,8 @@ WIDTH_IN = 5.6
 _MAX_LINES = 10
 _ROW_IN = 0.24
 _FAR = 10.0  # means farther apart need a logarithmic axis
-_CHARS = 42  # of a line's name
+_CHARS = 60  # of a line's name, in two lines
+_WHISKER = 2.0  # times the largest mean: intervals that are longer run out of the picture
 _CAPTION = "Mean completion time of jobs (JCT: from submission to finish)"
 _WHISKERS = "; lines are 95 % intervals over seeds"
 
@@ -62,13 +64,14 @@ def mean_dots(axes: Axes, groups: Sequence[Replicates], contest: Contest) -> Axe
         for row in set(rows) & known.keys():
             number = names.index(contest.contenders[row]) if len(names) > 1 else 0
             _dot(axes, known[row], y, scale, points(number))
-    axes.set_yticks(range(len(lines)), [clip(name, _CHARS) for name, _ in lines])
+    axes.set_yticks(range(len(lines)), [fill(clip(name, _CHARS), _CHARS // 2 + 4) for name, _ in lines])
     axes.set_ylim(len(lines) - 0.5, -0.5)
     if far:
         log_time_axis(axes, min(values) / 1.2, max(values) * 1.2)
         axes.set_xlabel("mean JCT")
     else:
-        axes.set_xlim(0, 1.08 * max([*values, *(number.high or 0.0 for number in known.values())]) / scale)
+        highest = max([*values, *(number.high or 0.0 for number in known.values())])
+        axes.set_xlim(0, 1.08 * min(highest, _WHISKER * max(values)) / scale)
         axes.set_xlabel(f"mean JCT ({unit})")
     return axes
 

@@ -22,7 +22,7 @@ _PARTS = (
     "computing does not hide"
 )
 _MORE_PARTS = {
-    "contention": "; contention is what jobs that share links take longer to communicate",
+    "contention": "; contention is the time that shared links add to it",
     "stalls and sharing": "; stalls and sharing is waiting for input and for other jobs of the machine",
     "overheads": "; overheads are delays of starts, moves and measurements, and finishes not yet noticed",
     "lost work": "; lost work was done again after a preemption (taken from the other parts in proportion)",

@@ -216,8 +216,8 @@ def _image(figure: PageFigure) -> str:
 
 def _list(title: str, entries: Sequence[Entry]) -> str:
     items = "".join(f"<li>{_entry(*entry)}</li>" for entry in entries)
-    links = ' class="links"' * any(place for _, place in entries)
-    return f"<section{links}><h2>{escape(title)}</h2><ul>{items}</ul></section>"
+    mark = ' class="to-runs"' * any(place for _, place in entries)
+    return f"<section{mark}><h2>{escape(title)}</h2><ul>{items}</ul></section>"
 
 
 def _entry(text: str, place: str) -> str:

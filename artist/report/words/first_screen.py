@@ -68,16 +68,16 @@ def _range(metric: Metric, comparison: Comparison, rows: Sequence[int]) -> str:
     means = [number.mean for number in estimates if number.mean is not None]
     if not means:
         return "-"
-    texts = [_text(metric.quantity, value) for value in (min(means), max(means))]
+    texts = [_text(metric.quantity, value, max(means)) for value in (min(means), max(means))]
     if texts[0] == texts[1]:
         return texts[1]
     unit = texts[1].rpartition(" ")[1:]
     return f"{texts[0].removesuffix(''.join(unit))} to {texts[1]}"
 
 
-def _text(quantity: str, value: float) -> str:
+def _text(quantity: str, value: float, largest: float) -> str:
     return (
-        duration(value)
+        duration(value, largest)
         if quantity == "time"
         else per_cent(value)
         if quantity == "fraction"

@@ -45,9 +45,9 @@ _CONTENTION = (
     "an unweighted mean over jobs that ran."
 )
 LINKS = (
-    "Ports of machines and uplinks of racks that jobs could overload at times, if all sent their most at "
-    "once: for how much of the run, and the part of their capacity in use over the whole run. Of replicates, "
-    "means."
+    "Links (ports of machines, uplinks of racks) that would be overloaded if all of their jobs sent their "
+    "most at once: the part of the run in which they could be, and the part of their capacity in use over "
+    "the whole run. Of replicates, means."
 )
 _KINDS = (
     "GPU jobs and CPU jobs: finished jobs with and without GPUs, by how long they waited in all. GPUs held "
@@ -88,9 +88,9 @@ CAUSES = (
 )
 JOB_SIZES = (
     "By the GPUs that jobs ask for; all jobs first. JCT is over finished jobs. MTTF: time for which jobs "
-    "hold GPUs, per failure that stopped one. Effective: useful work, of the GPU time held. An evicted large "
-    "job may wait while small ones pass, so the mean over all jobs can fall as failures grow. Replicates are "
-    "pooled; jobs and stops are means over them."
+    "hold GPUs, per failure that stopped one. Effective: the part of held GPU time that was useful work. An "
+    "evicted large job may wait while small ones pass, so the mean over all jobs can fall as failures grow. "
+    "Replicates are pooled; jobs and stops are means over them."
 )
 FAIRNESS_NOTE = (
     "Of finished GPU jobs; of replicates, means. Slowdown: completion time / ideal time, which has no "
@@ -150,7 +150,7 @@ def _subject(comparison: Comparison) -> str:
     return f": {'; '.join(varied)}. {_JCT}"
 
 
-FOOTER = "This page needs no network and may be moved with its folder."
+FOOTER = "This page needs no network; keep its folder beside those of its runs."
 
 
 def about(comparison: Comparison) -> list[tuple[str, str]]:
@@ -236,8 +236,8 @@ def _baseline_note(comparison: Comparison, competing: Contest) -> str:
     return (
         f"In blue: difference {against}, relative even for percentages; = where it is less than 1 s or 0.1 "
         "percentage points. The option --baseline of artist-report chooses another. Marked: the lowest of "
-        "its scenario and what is level with it (within 1 %, or 1 s, or 0.1 percentage points), unless all "
-        "are."
+        "its scenario and what is level with it (within 1 %, or 1 s, or 0.1 percentage points); nothing "
+        "where all are level."
     )
 
 

@@ -43,8 +43,8 @@ def seen_glance(rows: Held) -> tuple[_Line, list[_Line]]:
     today = seen_of(rows.today)
     others = [(row.label, row) for row in rows.rules if row is not rows.today]
     lines: list[_Line] = [
-        ("met by users", *_waits(today["queueing_s"]), "", ""),
-        (": ".join(dict.fromkeys(("today", rows.today.label))), *_waits(today["simulated_s"]), "", ""),
+        ("met by users", *_waits(today["queueing_s"], today), "", ""),
+        (": ".join(dict.fromkeys(("today", rows.today.label))), *_waits(today["simulated_s"], today), "", ""),
     ]
     lines += [_line(name, row, today) for name, row in (*rows.variants, *others)[:_MOST]]
     return _HEADS, lines
@@ -58,13 +58,15 @@ def seen_note(rows: Held) -> str:
 
 def _line(name: str, row: Replicates, today: Record) -> _Line:
     seen = seen_of(row)
-    return name, *_waits(seen["simulated_s"]), _against(seen, today), _gains(seen, today)
+    return name, *_waits(seen["simulated_s"], today), _against(seen, today), _gains(seen, today)
 
 
-def _waits(waits_s: Record) -> list[str]:
+def _waits(waits_s: Record, today: Record) -> list[str]:
     if waits_s["mean"] is None:
         return ["-", "-", "-"]
-    return [duration(waits_s["mean"]), duration(waits_s["p90"]), per_cent(waits_s["over_10min"])]
+    beside = [today["simulated_s"][name] or 0.0 for name in ("mean", "p90")]
+    mean, most = (duration(waits_s[name], now) for name, now in zip(("mean", "p90"), beside, strict=True))
+    return [mean, most, per_cent(waits_s["over_10min"])]
 
 
 def _against(seen: Record, today: Record) -> str:

@@ -13,11 +13,12 @@ _WORDS = ("any", "choose", "elsewhere", "in ", "jobs", "of ", "practically", "th
 _TIMES = ((3600.0, "h", 5400.0), (60.0, "min", 90.0), (1.0, "s", 0.0))  # seconds, unit, from how many on
 
 
-def duration(seconds: float) -> str:
-    """Return a time in words."""
+def duration(seconds: float, beside_s: float = 0.0) -> str:
+    """Return a time in words, in the unit of a longer one beside it unless it is much shorter."""
     if abs(seconds) < 0.1:
         return "0 s" if not seconds else "under 0.1 s"
-    scale, unit = next((scale, unit) for scale, unit, least in _TIMES if abs(seconds) >= least)
+    size = abs(seconds) if abs(seconds) < 0.1 * beside_s else max(abs(seconds), beside_s)
+    scale, unit = next((scale, unit) for scale, unit, least in _TIMES if size >= least)
     value = abs(seconds) / scale
     return f"{seconds / scale:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
 
