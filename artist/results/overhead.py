@@ -33,8 +33,8 @@ def overhead_by_gpu_time(rows: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]
     clauses: dict[tuple[str, int], str] = {}
     for added, name, seed, part in sorted(runs, key=lambda run: -run[0]):
         where = f" under {name}" * bool(name) + f" (seed {seed})" * (seed is not None)
-        most = f"{_per_cent(part['share'])} of it in {_jobs(**part)}"
-        clause = f"{_per_cent(added)}{' to the GPU time of computing' * (not clauses)}{where}, {most}"
+        most = f"and {100 * part['share']:.0f} % of that comes from {_jobs(**part)}"
+        clause = f"{_per_cent(added)}{' to computing time' * (not clauses)}{where}, {most}"
         clauses.setdefault((part["model"], part["gpus"]), clause)
     text = "; ".join(list(clauses.values())[:_MAX_CLAUSES])
     return f"communication adds {text}" if text else ""

@@ -47,7 +47,7 @@ _CONTENTION = (
 LINKS = (
     "Links (ports of machines, uplinks of racks) that would be overloaded if all of their jobs sent their "
     "most at once: the part of the run in which they could be, and the part of their capacity in use over "
-    "the whole run. Of replicates, means."
+    "the whole run. Several seeds are averaged."
 )
 _KINDS = (
     "GPU jobs and CPU jobs: finished jobs with and without GPUs, by how long they waited in all. GPUs held "
@@ -93,12 +93,12 @@ JOB_SIZES = (
     "Replicates are pooled; jobs and stops are means over them."
 )
 FAIRNESS_NOTE = (
-    "Of finished GPU jobs; of replicates, means. Slowdown: completion time / ideal time, which has no "
-    "waiting, communication and interference; bounded: with an ideal time of at least 10 s, and at least 1. "
-    "Jain's index of users' mean bounded slowdowns: 1 if all are equal, 1 / users if one has all. "
-    "Finish-time fairness: completion time / (ideal time x contention), where contention is the GPUs that "
-    "unfinished jobs ask for / all GPUs, a mean over the job's life and at least 1; a job above 1 got less "
-    "than its share."
+    "Only finished GPU jobs count; several seeds are averaged. Slowdown: completion time / ideal time, "
+    "which has no waiting, communication and interference; bounded: with an ideal time of at least 10 s, "
+    "and at least 1. Jain's index of users' mean bounded slowdowns: 1 if all are equal, 1 / users if one "
+    "has all. Finish-time fairness: completion time / (ideal time x contention), where contention is the "
+    "GPUs that unfinished jobs ask for / all GPUs, a mean over the job's life and at least 1; a job above 1 "
+    "got less than its share."
 )
 COST_NOTE = (
     "Of all GPUs that are there: the causes sum to the first line, users to what jobs hold. A GPU draws its "

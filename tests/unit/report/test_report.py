@@ -65,9 +65,7 @@ def test_report_of_a_sweep(sweep: Path, capsys: pytest.CaptureFixture[str]) -> N
     *_, fifo, srtf, note, by_gpu_time = _lines(printed.out)
     assert [fifo.split()[:2], srtf.split()[:2]] == [["fifo", "2"], ["srtf", "2"]]
     assert note.startswith("+-: ")
-    assert by_gpu_time.startswith(
-        "by GPU time: communication adds 14.7 % to the GPU time of computing under "
-    )
+    assert by_gpu_time.startswith("by GPU time: communication adds 14.7 % to computing time under ")
     assert f"failed: {sweep / 'broken'}: no luck" in printed.err
     assert (sweep / "report" / "jct_cdf.png").read_bytes().startswith(b"\x89PNG")
 
@@ -195,7 +193,7 @@ def test_who_waits_for_the_network_is_named_and_older_runs_lack_it(
     """14.7 % by GPU time, all by job b; of earlier code the mean over jobs alone, 8.33 %."""
     folder = run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 0})
     assert main([str(folder), "--output", str(tmp_path / "new")]) == 0
-    text = "adds 14.7 % to the GPU time of computing, 100.0 % of it in 1 job of bert_large on 4 GPUs"
+    text = "adds 14.7 % to computing time, and 100 % of that comes from 1 job of bert_large on 4 GPUs"
     assert f"by GPU time: communication {text}" in capsys.readouterr().out
     page = (tmp_path / "new" / "report.html").read_text().replace("&nbsp;", " ")
     assert f"Communication {text}." in page

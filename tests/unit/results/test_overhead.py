@@ -14,7 +14,7 @@ def summary(added: float | None, model: str = "VGG16", jobs: int = 5, seed: int 
 def test_model_and_gpus_of_the_largest_part_are_named() -> None:
     """17.7 % of the GPU time, half of it by five jobs; the name of a lone row is not repeated."""
     assert overhead_by_gpu_time([("fifo", [summary(0.177)])]) == (
-        "communication adds 17.7 % to the GPU time of computing, 50.0 % of it in 5 jobs of VGG16 on 160 GPUs"
+        "communication adds 17.7 % to computing time, and 50 % of that comes from 5 jobs of VGG16 on 160 GPUs"
     )
 
 
@@ -34,6 +34,6 @@ def test_equal_jobs_are_named_once_with_the_highest_overhead() -> None:
         ("srtf", [summary(0.15), summary(0.2, seed=1)]),
     ]
     assert overhead_by_gpu_time(rows) == (
-        "communication adds 20.0 % to the GPU time of computing under srtf (seed 1), 50.0 % of it in 5 jobs "
-        "of VGG16 on 160 GPUs; 5.0 % under las, 50.0 % of it in 1 job on 160 GPUs"
+        "communication adds 20.0 % to computing time under srtf (seed 1), and 50 % of that comes from 5 jobs "
+        "of VGG16 on 160 GPUs; 5.0 % under las, and 50 % of that comes from 1 job on 160 GPUs"
     )

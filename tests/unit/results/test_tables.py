@@ -38,7 +38,7 @@ def test_table_of_the_run_on_paper(summary: dict[str, Any]) -> None:
         "policy  jobs  done   mean  median    p95    p99   mean  makespan  used  overhead    time    tions",
         "                        s       s      s      s      s         s     %         %       %",
         "fifo       3     3  11.83   10.00  20.35  21.27  3.000     22.50  75.6      8.33    14.7        0",
-        "by GPU time: communication adds 14.7 % to the GPU time of computing, 100.0 % of it in 1 job of "
+        "by GPU time: communication adds 14.7 % to computing time, and 100 % of that comes from 1 job of "
         "bert_large on 4 GPUs",
     ]
 
