@@ -11,9 +11,9 @@ from artist.results.measures import column_unit, difference, number_texts
 NOTE = (
     f"Mean wait and bounded slowdown of groups of at least {MIN_JOBS} jobs, in the baseline and in each row; "
     "the group that pays most is first. Bounded slowdown: completion time / time without waiting and "
-    f"communication, the latter at least {MIN_IDEAL_S:.0f} s, and at least 1. Groups overlap: every job has "
-    "an owner, a size and, where the trace has them, a partition and a QOS. On a trace with real starts only "
-    "jobs count whose wait is known: seen is their mean wait on the site."
+    f"communication, the latter at least {MIN_IDEAL_S:.0f} s, and at least 1. A job counts in "
+    "several groups: its owner's, its size's and, where the trace has them, its partition's and its QOS's. "
+    "On a trace with real starts only jobs count whose wait is known: seen is their mean wait on the site."
 )
 
 

@@ -112,10 +112,11 @@ def _places(by_title: Mapping[str, Sequence[Verdict]], rows: Sequence[int]) -> l
     """Return sentences on a policy's distance from the lowest by each metric."""
     places = {title: place for title, of in by_title.items() if (place := _place(title, of, rows))}
     first = [title for title, place in places.items() if place.always]
+    are = "are" if len(first) > 1 else "is"
     others = [place for place in places.values() if not place.always]
     single = [place.text for place in others if place.cases == 1]
     return [
-        *[f"It has the lowest {listed(first)}, or one within 1 % of it."] * bool(first),
+        *[f"Its {listed(first)} {are} the lowest, or within 1 % of it."] * bool(first),
         *[f"Its {listed(single)}."] * bool(single),
         *(f"Its {place.text}." for place in others if place.cases > 1),
     ]

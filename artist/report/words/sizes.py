@@ -19,7 +19,8 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
     above = {name: [mean / max(min(means), 1e-9) - 1 for mean in means] for name, means in axis.means.items()}
     worst = [max(parts[i] for parts in above.values()) for i in range(len(axis.at))]
     need = next((i for i, part in enumerate(worst) if part <= SMALL + 1e-9), worst.index(min(worst)))
-    if need < len(axis.at) - 1:
+    enough = need < len(axis.at) - 1
+    if enough:
         are = "is" if axis.at[need] == "1" else "are"
         under = f"the mean JCT is at most {at_most(worst[need])} above the lowest with any other number"
         text = f"{spoken(axis.key, [axis.at[need]])} {are} enough: {under}."
@@ -32,9 +33,9 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
             f"{longer([above[name][i]])} under {name} ({axis.said(name, i)})"
             for name in dict.fromkeys([ranked[0], ranked[-1]])
         ]
-        text += f" With {spoken(axis.key, [axis.at[i]])}, it is {listed(ends)}."
-    if need == len(axis.at) - 1:
-        text = text.replace(", it is ", ", the mean JCT is ", 1)
+        at = spoken(axis.key, [axis.at[i]])
+        than = f"With {at}, it is" if enough else f"Compared with the best number, the mean JCT with {at} is"
+        text += f" {than} {listed(ends)}."
     points = sorted({0, need, len(axis.at) - 1})
     used = [
         f"{_used(comparison, axis, i)}{' of the time' * (not n)} with {axis.at[i]}"

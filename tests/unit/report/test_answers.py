@@ -310,7 +310,9 @@ def test_with_one_policy_no_policy_is_recommended(comparison: Callable[..., Comp
     """Under fifo alone, 1 and 2 racks: the racks are compared, not called policies."""
     compared = comparison([("fifo", 1, 0, 100.0), ("fifo", 2, 0, 50.0)])
     assert said(compared, WHICH) == "Only fifo was run, so there is none to choose."
-    assert "With 1 rack, the mean JCT is 2.0 times as long under fifo" in said(compared, "How many racks")
+    assert "Compared with the best number, the mean JCT with 1 rack is 2.0 times as long" in said(
+        compared, "How many racks"
+    )
 
 
 def test_settings_without_effect_are_named(comparison: Callable[..., Comparison]) -> None:
@@ -483,10 +485,10 @@ def test_the_cost_of_the_best_policy_for_the_slowest_jobs_is_named(
     compared = compare(runs)
     said = dict(each_policy(compared, contest(compared), [digest(group) for group in compared.groups]))
     assert said == {
-        "fifo": "It has the lowest 95th percentile of JCT, 99th percentile of JCT and makespan, or one "
+        "fifo": "Its 95th percentile of JCT, 99th percentile of JCT and makespan are the lowest, or "
         "within 1 % of it. Its mean JCT is 1.67 min (the lowest: 60.0 s). Waiting makes 25 % of the mean "
         "JCT. No job is preempted.",
-        "srtf": "It has the lowest mean JCT, 95th percentile of JCT and makespan, or one within 1 % of it. "
+        "srtf": "Its mean JCT, 95th percentile of JCT and makespan are the lowest, or within 1 % of it. "
         "Its 99th percentile of JCT is 3.33 min (the lowest: 2.67 min). Waiting makes 25 % of the mean JCT. "
         "No job is preempted.",
     }
