@@ -21,7 +21,6 @@ _MAX_LINES = 10
 _ROW_IN = 0.24
 _FAR = 10.0  # means farther apart need a logarithmic axis
 _CHARS = 60  # of a line's name, in two lines
-_WHISKER = 2.0  # times the largest mean: intervals that are longer run out of the picture
 _CAPTION = "Mean completion time of jobs (JCT: from submission to finish)"
 _WHISKERS = "; lines are 95 % intervals over seeds"
 
@@ -70,8 +69,7 @@ def mean_dots(axes: Axes, groups: Sequence[Replicates], contest: Contest) -> Axe
         log_time_axis(axes, min(values) / 1.2, max(values) * 1.2)
         axes.set_xlabel("mean JCT")
     else:
-        highest = max([*values, *(number.high or 0.0 for number in known.values())])
-        axes.set_xlim(0, 1.08 * min(highest, _WHISKER * max(values)) / scale)
+        axes.set_xlim(0, 1.08 * max([*values, *(number.high or 0.0 for number in known.values())]) / scale)
         axes.set_xlabel(f"mean JCT ({unit})")
     return axes
 
