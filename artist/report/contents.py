@@ -96,10 +96,8 @@ def report_files(
     note = f" The last {left_out} of {len(comparison.groups)} rows are not drawn." if left_out else ""
     if note:
         print(note.strip(), "Give fewer folders to see them.", file=sys.stderr)
-    careful, overloaded = (
-        cautions(comparison, competing, digests, [of for _, of in failures]),
-        growing(digests),
-    )
+    careful = cautions(comparison, competing, digests, [text for _, text in failures])
+    overloaded = growing(digests)
     for topic, text in careful:
         print(printable(f"{topic.lower()}: {text}"), file=sys.stderr)
     files = {"table.csv": comparison_csv(comparison, fair).encode()}

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike
@@ -57,8 +57,9 @@ def read_run(folder: str | PathLike[str]) -> Run:
     summary = _read_summary(folder / SUMMARY)
     config, written_ns = _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns
     policies, variants, command = _order(folder.parent / _SWEEP)
-    overrides = command or tuple(map(str, summary.get("run", {}).get("overrides") or ()))
-    command = ("artist", *["-m"] * bool(command), *overrides)
+    words = tuple(map(str, summary.get("run", {}).get("overrides") or ()))
+    folders = [word for word in words if word.startswith("--config-dir=")] if command else []
+    command = ("artist", *["-m"] * bool(command), *folders, *(command or words))
     return Run(folder, summary, config, written_ns, policies, variants, command)
 
 
@@ -78,21 +79,13 @@ def _order(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...
         return (), (), ()
     overrides: tuple[str, ...] = ()
     try:
-        overrides = (*_config_dirs(hydra.get("runtime") or {}), *map(str, hydra["overrides"]["task"]))
+        overrides = tuple(map(str, hydra["overrides"]["task"]))
         pairs = [text.partition("=") for text in overrides]
         values = {name.lstrip("+"): value for name, _, value in pairs}
         text = values.get("policy") or hydra["sweeper"]["params"]["policy"]
     except (InputError, LookupError, TypeError, AttributeError):
         return (), variants, overrides
     return tuple(re.findall(r"[^\s,'\"()]+", str(text))), variants, overrides
-
-
-def _config_dirs(runtime: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the arguments that name the user's folders in a sweep's command."""
-    for source in runtime.get("config_sources") or ():
-        if source["schema"] == "file" and source["provider"] != "main":
-            path, cwd = Path(source["path"]), Path(runtime["cwd"])
-            yield f"--config-dir={path.relative_to(cwd) if path.is_relative_to(cwd) else path}"
 
 
 def _read_summary(path: Path) -> dict[str, Any]:

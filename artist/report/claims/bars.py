@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from artist.errors import InputError
 from artist.report.claims.evidence import Evidence, fits, is_of, several
 from artist.report.claims.schema import ClaimFile, Panel, PaperFigure, Where, Who, papers, read_claims
+from artist.report.claims.verdict import is_within
 from artist.results.measures import Estimate, estimated
 from netmodels.inputs.naming import allowed_names
 
@@ -81,8 +82,7 @@ def near_bars(bars: Sequence[Sequence[Bar]]) -> tuple[int, int]:
         for bar in panel
         if bar.ours.mean is not None and bar.paper is not None
     ]
-    near = [round(abs(ours - paper) - 0.25 * abs(paper), 9) <= 0 for ours, paper in pairs]  # as in `nearness`
-    return sum(near), len(pairs)
+    return sum(is_within(*pair) for pair in pairs), len(pairs)
 
 
 def _bars(figure: PaperFigure, panel: Panel, evidence: Sequence[Evidence]) -> list[Bar]:

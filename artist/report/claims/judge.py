@@ -120,9 +120,10 @@ def _judged(file: ClaimFile, by_fabric: Mapping[str, Sequence[Evidence]]) -> Jud
 
 
 def _near(figure: PaperFigure, evidence: Sequence[Evidence]) -> tuple[int, int]:
+    """Return the number of near bars and of all; none where runs of several studies fit one bar."""
     try:
         return near_bars(bars_of(figure, evidence))
-    except InputError:  # runs of several studies fit one bar: no one number is ours
+    except InputError:
         return 0, 0
 
 

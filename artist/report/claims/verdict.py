@@ -76,6 +76,11 @@ def in_words(claim: Claim, verdict: str) -> str:
     return f"{verdict} within {100 * claim.within:.0f} %" if none and verdict == SHOWN else verdict
 
 
+def is_within(ours: float, paper: float) -> bool:
+    """Return whether the difference is at most a quarter of the paper's number."""
+    return round(abs(ours - paper) - 0.25 * abs(paper), 9) <= 0  # 0.75 x 0.4 > 0.3 in floats
+
+
 def nearness(claim: Claim, mean: float) -> str:
     """Return the place of a mean beside the paper's number, or its range; empty if it gives none.
 
@@ -87,7 +92,7 @@ def nearness(claim: Claim, mean: float) -> str:
     ends = claim.paper if isinstance(claim.paper, tuple) else (claim.paper,)
     weak, *_, strong = sorted(abs(end) for end in (*ends, *ends))
     size = claim.sign * mean
-    if round(size - 0.75 * strong, 9) >= 0 >= round(size - 1.25 * weak, 9):  # 0.75 x 0.4 > 0.3 in floats
+    if is_within(size, weak) and is_within(size, strong):
         return WITHIN
     if not claim.against:
         return ""

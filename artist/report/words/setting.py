@@ -49,8 +49,10 @@ def joined(texts: Iterable[str]) -> str:
     ('128 or 192 GPUs in all', 'a, of 2; or b, of 3')
     """
     different = list(dict.fromkeys(filter(None, texts)))
-    if not 1 < len(different) <= _MAX_TEXTS:
-        return "".join(different[: len(different) == 1])
+    if len(different) > _MAX_TEXTS:
+        return ""
+    if len(different) < 2:
+        return "".join(different)
     words = [re.findall(r"\w+|\W", text) for text in different]
     same = _common(words)
     rest = [of[same:] for of in words]

@@ -20,12 +20,11 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
     worst = [max(parts[i] for parts in above.values()) for i in range(len(axis.at))]
     need = next((i for i, part in enumerate(worst) if part <= SMALL + 1e-9), worst.index(min(worst)))
     enough = need < len(axis.at) - 1
+    are = "is" if axis.at[need] == "1" else "are"
     if enough:
-        are = "is" if axis.at[need] == "1" else "are"
         under = f"the mean JCT is at most {at_most(worst[need])} above the lowest with any other number"
         text = f"{spoken(axis.key, [axis.at[need]])} {are} enough: {under}."
     else:
-        are = "is" if axis.at[need] == "1" else "are"
         text = f"Even {spoken(axis.key, [axis.at[need]])} {are} too few, as the mean JCT still falls there."
     for i in sorted({0, max(need - 1, 0)} - {need}):
         ranked = sorted(above, key=lambda name: above[name][i])
