@@ -158,7 +158,9 @@ def slowdown_beside(run: Simulation, model: str, gpus: int, other: str) -> float
 def models_table(run: Simulation) -> Iterator[str]:
     """Yield a Markdown table, a row per model."""
     best = " | ".join(CONFIGURATIONS)
-    yield f"| model | needed a GPU | best: {best} | start | steps | paper | GB/s | speed at 100 % |"
+    steps_heads = "allocator's start | its steps | paper's steps"
+    bandwidth_heads = "GB/s drawn per GPU | speed where memory bandwidth is used up"
+    yield f"| model | CPUs needed per GPU | best CPUs: {best} | {steps_heads} | {bandwidth_heads} |"
     yield f"|---|--:|{'--:|' * len(CONFIGURATIONS)}--:|--:|--:|--:|--:|"
     for model, steps in STEPS.items():
         known, (start, _, end) = of(run, model), core_search(run, model)
@@ -182,21 +184,22 @@ def words_table(run: Simulation) -> Iterator[str]:
         f"{model} {configuration}" for (model, configuration), gap in gaps.items() if gap < 1.001
     )
     faster = [gap for gap in gaps.values() if gap > 1.001]
-    text = f"all but {never}; {100 * (min(faster) - 1):.0f} % to {max(faster):.1f}X"
-    yield f"| no model is at its best with 2 CPUs but Transformer 1N1G; the gap is 10 % to over 5X | {text} |"
+    text = f"no model but {never}; {100 * (min(faster) - 1):.0f} % to {max(faster):.1f}X"
+    sentence = "with 2 CPUs no model but Transformer 1N1G is at its best"
+    yield f"| {sentence}, and the best is 10 % to over 5X faster | {text} |"
     most = [1 - seconds(run, at_best(run, m, "1N1G")) / seconds(run, Placed(m, 1, 28)) for m in STEPS]
-    yield f"| more CPUs than the best: slightly slower | up to {100 * max(most):.1f} % |"
+    yield f"| more CPUs than the best make a job slightly slower | by at most {100 * max(most):.1f} % |"
     across = max(best_cpus(run, model, configuration) for model in STEPS for configuration in ACROSS)
-    yield f"| on several machines no more than two CPUs | {across} |"
+    yield f"| on several machines, no job needs more than two CPUs on each | {across} |"
     lost = {model: 100 * (1 - beside(run, model, 1.0)) for model in STEPS}
     sentences = (
-        ("only AlexNet of the vision models", CV),
-        ("text: at least half", NLP),
-        ("sound: DeepSpeech more", SPEECH),
+        ("where memory bandwidth is used up, only AlexNet of the vision models is slower", CV),
+        ("where it is used up, models of text lose at least half", NLP),
+        ("where it is used up, DeepSpeech loses more than WaveNet", SPEECH),
     )
     for words, models in sentences:
         losses = ", ".join(f"{model} {lost[model]:.0f} %" for model in models)
-        yield f"| memory bandwidth used up, {words} | {losses} |"
+        yield f"| {words} | {losses} |"
     pairs = ("AlexNet", 1, "ResNet50"), ("BAT", 2, "AlexNet"), ("BAT", 2, "VGG16")
     for model, gpus, other in pairs:
         percent = 100 * slowdown_beside(run, model, gpus, other)
@@ -204,8 +207,10 @@ def words_table(run: Simulation) -> Iterator[str]:
 
 
 def _sentence_beside(gpus: int, other: str) -> str:
-    said = "never" if gpus == 1 else "5 to 10 % longer" if other in ("AlexNet", "ResNet50") else "nothing"
-    return f"PCIe, 1N{gpus}G beside {other} 1N1G: {said}"
+    if gpus == 1:
+        return f"jobs of 1N1G never slow each other on PCIe (beside {other} 1N1G)"
+    takes = "takes 5 to 10 % longer" if other in ("AlexNet", "ResNet50") else "takes no longer"
+    return f"1N{gpus}G beside {other} 1N1G {takes}"
 
 
 class Apart(NamedTuple):
@@ -242,7 +247,8 @@ def apart(run: Simulation, model: str, configuration: str) -> Apart:
 
 def network_table(run: Simulation) -> Iterator[str]:
     """Yield a Markdown table of jobs on two machines, a row per model."""
-    yield "| model | 2N4G longer than 1N4G, % | unhidden, % | CPUs | 2N8G longer, % | unhidden, % | CPUs |"
+    heads = (f"{name} longer than 1N4G, % | unhidden, % | CPUs needed" for name in ACROSS)
+    yield f"| model | {' | '.join(heads)} |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for model in STEPS:
         cells = [
