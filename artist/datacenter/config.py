@@ -84,7 +84,7 @@ class ClusterConfig(Strict):
     failures
         Causes of random failures, or the name of published ones, instead of a file.
     spares
-        Machines of each rack that serve only in place of others that failed.
+        Machines of each rack that serve only in place of others that failed; kept free without failures, too.
     health_check_h
         Time in hours for which a machine that was out of service is checked, after its repair.
     prices
@@ -119,11 +119,12 @@ class ClusterConfig(Strict):
                 "cluster.events names a file, so cluster.failures cannot hold too; "
                 "leave one of the two out (null)"
             )
-        for name in ("spares", "health_check_h"):
-            if getattr(self, name) and self.failures is None:
-                raise ValueError(
-                    f"cluster.{name} is for machines that fail at random; cluster.failures, or {name}=0"
-                )
+        if self.spares and (self.events or isinstance(self.shares, Path)):
+            file = "events" if self.events else "shares"
+            raise ValueError(
+                f"cluster.{file} names a file, whose events no spare answers; "
+                "cluster.failures instead, or cluster.spares=0"
+            )
         names = [cause.cause for cause in self.failures or ()]
         if len(set(names)) < len(names):
             raise ValueError("cluster.failures has two causes of one name; a name for each cause")

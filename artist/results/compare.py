@@ -1,11 +1,11 @@
 """Comparison of runs: the settings that differ, and the groups of replicates. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from artist.errors import InputError
-from artist.results.names import VARIANT, labels, letter, natural, short_key, short_values
+from artist.results.names import VARIANT, is_number, labels, letter, natural, short_key, short_values
 from artist.results.run import Run
 
 POLICY = "policy"  # the policy's name represents all keys that it determines
@@ -191,10 +191,10 @@ def _lacking(scenarios: Sequence[Sequence[int]], members: Sequence[Sequence[Run]
 
 
 def compare(runs: Sequence[Run], choose: Sequence[str] = ()) -> Comparison:
-    """Sort runs into groups of replicates, in natural order of the keys that distinguish them.
+    """Sort runs into groups of replicates, in the order of the keys that distinguish them.
 
-    Variants and policies are in the order in which their sweep was given them. A variant represents the
-    settings that it changes.
+    Values are in the order in which their sweep names them, numbers ascending; those that no sweep names are
+    in natural order, after the others. A variant represents the settings that it changes.
 
     Of runs equal in config and seed the newest counts. Runs of different code (the program, a user's
     modules, the contents of input files) are never replicates of each other.
@@ -223,8 +223,8 @@ def compare(runs: Sequence[Run], choose: Sequence[str] = ()) -> Comparison:
         facts = [fact | {CODE: code} for fact, (_, code) in zip(facts, groups, strict=True)]
     values = [tuple(fact.get(key, "") for key in keys) for fact in facts]
     members = [tuple(group) for group in groups.values()]
-    given = [_each_once(run.variants for run in runs), _each_once(run.policies for run in runs)]
-    order = sorted(range(len(members)), key=lambda i: _place(keys, values[i], members[i], given))
+    ranks = _ranks(keys, values, runs)
+    order = sorted(range(len(members)), key=lambda i: (ranks[i], -max(run.written_ns for run in members[i])))
     groups_named = _named(keys, [values[i] for i in order], [members[i] for i in order])
     choices = _choices(keys, choose)
     return Comparison(tuple(keys), _marked(keys, groups_named, choices), along, older, choices)
@@ -238,10 +238,6 @@ def _keys(facts: Sequence[_Facts]) -> list[str]:
     telling = (key for part in variants.values() for key in _telling_keys(part, _varied(part)))
     conditions = [key for key in CONDITIONS if len({fact.get(key) for fact in facts}) > 1]
     return list(dict.fromkeys([POLICY, *[VARIANT] * (len(variants) > 1), *conditions, *telling]))
-
-
-def _each_once(names: Iterable[Sequence[str]]) -> list[str]:
-    return list(dict.fromkeys(name for part in names for name in part))
 
 
 def _varied(facts: Sequence[_Facts]) -> list[str]:
@@ -269,22 +265,26 @@ def _code(run: Run) -> str:
     return str(made_by.get("code") or made_by.get("version", ""))
 
 
-def _place(
-    keys: Sequence[str], values: Sequence[str], runs: Sequence[Run], given: Sequence[Sequence[str]]
-) -> tuple[object, ...]:
-    """Order groups by their settings; of equal ones made by different code, the newest is first.
+def _ranks(keys: Sequence[str], values: Sequence[tuple[str, ...]], runs: Sequence[Run]) -> list[list[object]]:
+    """Return sort keys of groups by their settings, the variant first; the code is none of them."""
+    of_groups: list[list[object]] = [[] for _ in values]
+    for at in sorted(range(len(keys)), key=lambda at: keys[at] != VARIANT):
+        if keys[at] == CODE:
+            continue
+        column = [value[at] for value in values]
+        named = [] if all(map(is_number, column)) else _named_values(keys[at], runs)
+        for of_group, text in zip(of_groups, column, strict=True):
+            place = natural(text)
+            of_group.append((named.index(place) if place in named else len(named), place))
+    return of_groups
 
-    Parameters
-    ----------
-    given
-        Variants, and policies, in the order of their sweeps.
-    """
-    mine = runs[0].config.get(VARIANT), runs[0].summary["policy"]
-    rank = [
-        names.index(name) if name in names else len(names) for name, names in zip(mine, given, strict=True)
-    ]
-    config = [natural(value) for key, value in zip(keys, values, strict=True) if key != CODE]
-    return rank, config, -max(run.written_ns for run in runs)
+
+def _named_values(key: str, runs: Sequence[Run]) -> list[object]:
+    """Return the values of a setting in the order in which sweeps name them, as `natural` has them."""
+    section, _, last = short_key(key).rpartition(".")
+    group = section if last in ("name", "preset") else key
+    texts = dict.fromkeys(text for run in runs for text in run.order.get(key, run.order.get(group, ())))
+    return [natural(text) for text in texts]
 
 
 def _named(

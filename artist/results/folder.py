@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike
@@ -12,6 +12,7 @@ from typing import Any
 
 from artist.errors import InputError, regular
 from artist.recording.names import CONFIG, ERROR, JOBS, SUMMARY
+from artist.results.names import VARIANT
 from artist.results.run import AGAIN, Run, damaged
 
 _SWEEP = "multirun.yaml"
@@ -56,16 +57,16 @@ def read_run(folder: str | PathLike[str]) -> Run:
     folder = Path(folder)
     summary = _read_summary(folder / SUMMARY)
     config, written_ns = _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns
-    policies, variants, command = _order(folder.parent / _SWEEP)
+    order, command = _order(folder.parent / _SWEEP)
     words = tuple(map(str, summary.get("run", {}).get("overrides") or ()))
     folders = [word for word in words if word.startswith("--config-dir=")] if command else []
     command = ("artist", *["-m"] * bool(command), *folders, *(command or words))
-    return Run(folder, summary, config, written_ns, policies, variants, command)
+    return Run(folder, summary, config, written_ns, order, command)
 
 
 @lru_cache(maxsize=16)
-def _order(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return policies and variants of a sweep in the order of its command or experiment, and its overrides.
+def _order(path: Path) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
+    """Return the values of a sweep's settings in the order of its command or experiment, and its overrides.
 
     Parameters
     ----------
@@ -75,17 +76,39 @@ def _order(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...
     try:
         config = _read_config(path)
         hydra, variants = config["hydra"], tuple(map(str, config.get("variant") or ()))
-    except (InputError, LookupError, TypeError, AttributeError):
-        return (), (), ()
-    overrides: tuple[str, ...] = ()
-    try:
         overrides = tuple(map(str, hydra["overrides"]["task"]))
-        pairs = [text.partition("=") for text in overrides]
-        values = {name.lstrip("+"): value for name, _, value in pairs}
-        text = values.get("policy") or hydra["sweeper"]["params"]["policy"]
-    except (InputError, LookupError, TypeError, AttributeError):
-        return (), variants, overrides
-    return tuple(re.findall(r"[^\s,'\"()]+", str(text))), variants, overrides
+        params = (hydra.get("sweeper") or {}).get("params") or {}
+        pairs = [*params.items(), *(text.partition("=")[::2] for text in overrides)]
+        order = {str(name).lstrip("+"): _listed(str(text)) for name, text in pairs}
+    except (InputError, LookupError, TypeError, AttributeError, ValueError):
+        return {}, ()
+    return order | ({VARIANT: variants} if variants else {}), overrides
+
+
+_ITEM = re.compile(r"""(?:[^][(){},'"]|\[[^]]*\]|\{[^}]*\}|'[^']*'|"[^"]*")+""")
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Return the values of an override, as a comparison has them.
+
+    >>> _listed("null,rsc1,[{cause: gpu, per_1000_days: 2}]")
+    ('none', 'rsc1', "[{'cause': 'gpu', 'per_1000_days': 2}]")
+    >>> _listed("choice(fifo, srtf)")
+    ('choice', 'fifo', 'srtf')
+    """
+    values = (_value(item) for item in _ITEM.findall(text))
+    return tuple("none" if value is None else str(value) for value in values)
+
+
+def _value(text: str) -> object:
+    import yaml
+
+    from netmodels.inputs.schema import FastLoader
+
+    try:
+        return yaml.load(text, Loader=FastLoader)
+    except yaml.YAMLError:
+        return text.strip()
 
 
 def _read_summary(path: Path) -> dict[str, Any]:

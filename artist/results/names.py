@@ -121,11 +121,16 @@ def is_number(text: str) -> bool:
 
 
 def natural(text: str) -> list[tuple[int, float, str]]:
-    """Return a sort key under which `racks=8` is before `racks=16`."""
+    """Return a sort key: numbers, `none`, then texts, `racks=8` before `racks=16`, `x` before `20*x`."""
+    if text == "none":
+        return [(2, -1.0, "")]
     try:
         return [(0, float(text), "")]
     except ValueError:
-        parts = re.split(r"(\d+)", text)
+        times, _, base = text.rpartition("*")
+    if is_number(times):
+        return [*natural(base), (1, float(times), "")]
+    parts = re.split(r"(\d+)", text)
     return [(1, float(part), "") if i % 2 else (2, 0.0, part) for i, part in enumerate(parts)]
 
 

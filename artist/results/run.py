@@ -1,7 +1,7 @@
 """A finished run on disk, read back for tables and plots."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,10 +75,8 @@ class Run(Frames):
         The resolved config; empty if the folder holds none.
     written_ns
         When the summary was written, in ns since 1970; 0 if unknown.
-    policies
-        Those of its sweep, in the order given; empty without a sweep.
-    variants
-        Those of its sweep's `variant`, in the order given.
+    order
+        Values of its sweep's settings as texts, by key, in the order given; empty without a sweep.
     command
         Words of the command that made it, or its sweep; empty if unknown.
     """
@@ -87,8 +85,7 @@ class Run(Frames):
     summary: dict[str, Any]
     config: dict[str, Any]
     written_ns: int = 0
-    policies: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
+    order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     command: tuple[str, ...] = ()
 
     def _shown(self) -> tuple[str, Grid]:

@@ -229,10 +229,11 @@ def build(config: Config, named: Collection[str] = ()) -> Simulation:
     network, system = build_network(config.network, topology, named)
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
-    causes = config.cluster.failures
-    check_s = 3600 * config.cluster.health_check_h
-    failures = Failures(causes, cluster, config.seed, check_s) if causes else None
-    if failures is not None and isinstance(overheads, Overheads):
+    causes, check_s = config.cluster.failures or (), 3600 * config.cluster.health_check_h
+    failures = None
+    if causes or config.cluster.spares:  # these are kept, and counted, without failures, too
+        failures = Failures(causes, cluster, config.seed, check_s)
+    if causes and failures is not None and isinstance(overheads, Overheads):
         overheads = overheads.under(failures.of_gpus_per_s)
     estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))
     warn_without_needs(config.performance, policy, estimates)

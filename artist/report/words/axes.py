@@ -26,7 +26,8 @@ class Axis:
     key
         Of the config; POLICY for the policy with its settings.
     at
-        Its values, numbers ascending. A value at which no run finished all jobs is left out.
+        Its values, numbers ascending, others in the order of the rows. A value at which no run finished all
+        jobs is left out.
     rows
         Of the comparison, one per value, by the name of their common settings. Where a value is
         missing, so is the entry.
@@ -111,8 +112,7 @@ def _axis(comparison: Comparison, columns: Sequence[int], growing: Collection[in
     rest = [i for i in range(len(comparison.keys)) if i not in columns]
     known = [row for row, mean in enumerate(means) if mean is not None]
     by_rest = _rows_by_value(comparison, known, columns, rest)
-    values = {value for line in by_rest.values() for value in line}
-    at = sorted(values, key=lambda value: [*map(natural, value)])
+    at = _in_order(dict.fromkeys(value for line in by_rest.values() for value in line))
     whole = {
         common: line
         for common, line in by_rest.items()
@@ -129,6 +129,13 @@ def _axis(comparison: Comparison, columns: Sequence[int], growing: Collection[in
     chance = min(shown, default=0.0) <= 1 + LEVEL
     key = comparison.keys[columns[0]]
     return Axis(key, tuple(of), rows, mean_jcts, growing, limit(comparison), chance)
+
+
+def _in_order(values: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return values in their order, but those of several keys, and numbers, in natural order."""
+    if any(len(value) == 1 and not is_number(*value) for value in values):
+        return list(values)
+    return sorted(values, key=lambda value: [*map(natural, value)])
 
 
 def _same_seeds(comparison: Comparison, rows: Collection[int]) -> bool:

@@ -13,8 +13,10 @@ from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
 from artist.datacenter.failures import Failures
 from artist.errors import InputError
+from artist.results.sweep import read_sweep
 from artist.run.config import StopConfig
 from netmodels.api import Topology, load_topology
+from tests.unit.cli.conftest import Artist
 
 HOUR_NS = 3_600 * 10**9
 HEADER = "time_s,kind,machine,deadline_s\n"
@@ -162,6 +164,24 @@ def test_failures_come_from_a_file_or_at_random(tmp_path: Path) -> None:
     """Both at once contradict each other."""
     with pytest.raises(ValueError, match="leave one of the two out"):
         ClusterConfig(events=tmp_path / "e.csv", failures="rsc1")
+
+
+def test_spares_without_failures_are_kept_free_and_counted(artist: Artist) -> None:
+    """One of 3 machines, a third of all GPU time; as with failures where none happens in two minutes."""
+    given = ("cluster.machines=3", "cluster.spares=1", "cluster.health_check_h=2", "output.name=spares")
+    assert artist("-m", "cluster.failures=null,rsc1", *given).code == 0
+    never, rarely = (run.summary["failures"] for run in read_sweep("runs/sweeps/spares").runs)
+    assert never["gpu_h"]["spare"] == pytest.approx(sum(never["gpu_h"].values()) / 3)
+    assert (never["causes"], never["per_machine_h"]) == ({}, 0)
+    assert never["gpu_ns"] == rarely["gpu_ns"]
+    assert rarely["per_machine_h"] > 0
+
+
+def test_spares_answer_no_file(tmp_path: Path) -> None:
+    """A file says which machines join, so a spare would never take the place of one."""
+    for files in ({"events": tmp_path / "e.csv"}, {"shares": tmp_path / "s.csv"}):
+        with pytest.raises(ValueError, match="whose events no spare answers"):
+            ClusterConfig(spares=1, **files)
 
 
 def test_an_empty_list_of_causes_is_none() -> None:

@@ -97,7 +97,7 @@ def test_variants_are_in_their_order_and_named_without_their_policy(run):
     runs = []
     for name, policy, wait_h in (("b", "fifo", 4), ("a", "srtf", 5), ("c", "las", 4)):
         made = run(policy, wait_h, wait_h)
-        runs.append(replace(made, config=made.config | {"variant": name}, variants=("b", "a", "c")))
+        runs.append(replace(made, config=made.config | {"variant": name}, order={"variant": ("b", "a", "c")}))
     comparison, competing, found = of(*reversed(runs))
     assert comparison.keys == ("policy", "variant")
     assert [group.label for group in comparison.groups] == ["b", "a", "c"]

@@ -1,12 +1,15 @@
 """Replicates among runs, and the config keys that separate the others."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from artist.results.compare import along_note, compare
+from artist.results.names import spoken
 from artist.results.run import Run
+from artist.results.scenarios import contest
 
 
 def _run(
@@ -123,6 +126,36 @@ def test_differing_keys_lead_in_natural_order() -> None:
     assert comparison.keys == ("policy", "cluster.racks")
     assert [group.values for group in comparison.groups] == [("fifo", "8"), ("fifo", "16")]
     assert [group.label for group in comparison.groups] == ["fifo, 8 racks", "fifo, 16 racks"]
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ({}, ["none", "rsc1", "20*rsc1"]),
+        ({"cluster.failures": ("20*rsc1", "none", "rsc1")}, ["20*rsc1", "none", "rsc1"]),
+        ({"cluster.failures": ("rsc1",)}, ["rsc1", "none", "20*rsc1"]),
+    ],
+)
+def test_failures_are_in_the_order_of_their_sweep_or_of_their_number(
+    order: dict[str, tuple[str, ...]], expected: list[str]
+) -> None:
+    """None, once and 20 times a rate, unless a sweep names them otherwise; values that it lacks come last."""
+    runs = [
+        replace(_run(policy, cluster={"failures": failures}), order=order)
+        for failures in ("20*rsc1", "rsc1", None)
+        for policy in ("srtf", "fifo")
+    ]
+    groups = compare(runs).groups
+    assert [group.values for group in groups] == [(p, f) for p in ("fifo", "srtf") for f in expected]
+    assert [scenario.name for scenario in contest(compare(runs)).scenarios] == [
+        spoken("cluster.failures", [value]) for value in expected
+    ]
+
+
+def test_numbers_ascend_however_their_sweep_names_them() -> None:
+    """Swept as 16, 8: 8 racks lead, as along the axis of a figure."""
+    runs = [replace(_run(cluster={"racks": n}), order={"cluster.racks": ("16", "8")}) for n in (16, 8)]
+    assert [group.values[1] for group in compare(runs).groups] == ["8", "16"]
 
 
 def test_parameters_implied_by_a_name_are_not_repeated() -> None:

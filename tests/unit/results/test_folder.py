@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from artist.core.cluster import Cluster
 from artist.core.events import Event, Gauges
@@ -149,3 +150,19 @@ def test_texts_are_no_numbers(run_folder: Callable[..., Path], tmp_path: Path) -
     with pytest.raises(InputError, match="cannot be read"):
         run.numbers("jobs", ["user"])
     assert np.isnan(run.numbers("events", ["iteration_s"])[0]).all()
+
+
+def test_the_order_of_a_sweep_is_that_of_its_command_before_its_experiment(
+    tmp_path: Path, run_folder: Callable[..., Path]
+) -> None:
+    """The values as a comparison has them: null is none; the command replaces the experiment's policies."""
+    run = run_folder(tmp_path / "sweep" / "one", {"policy": {"name": "fifo"}, "seed": 0})
+    task = ["policy=srtf,fifo", "cluster.failures=null,rsc1,'20*rsc1'", "+x=[{a: 1}, {a: 2}],[{a: 3}]"]
+    hydra = {"overrides": {"task": task}, "sweeper": {"params": {"policy": "las,fifo", "seed": "range(0,3)"}}}
+    told = {"hydra": hydra, "variant": {"today": {}, "later": {}}}
+    (tmp_path / "sweep" / "multirun.yaml").write_text(yaml.safe_dump(told, sort_keys=False))
+    order = read_run(run).order
+    assert order["policy"] == ("srtf", "fifo")
+    assert order["cluster.failures"] == ("none", "rsc1", "20*rsc1")
+    assert order["x"] == ("[{'a': 1}, {'a': 2}]", "[{'a': 3}]")
+    assert order["variant"] == ("today", "later")
