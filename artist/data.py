@@ -1,7 +1,9 @@
 """Shipped data (conf/, topologies/, traces/), the program's version, and atomic writes of output files."""
 
 import os
+import re
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -28,6 +30,14 @@ def data_path(kind: Kind, name: str = "") -> Path:
     package = Path(__file__).resolve().parent
     root = package.parent if (package.parent / "pyproject.toml").is_file() else package / "_data"
     return root / kind / name if name else root / kind
+
+
+def first_sentence(path: Path) -> str:
+    """Return the first sentence of the comment with which a YAML file begins, without its full stop."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    comment = takewhile(lambda line: line.startswith("# "), (line for line in lines if line[:3] != "# @"))
+    match = re.match(r"(.+?)(?:\.(?=\s)|\.?$)", " ".join(line.removeprefix("# ").strip() for line in comment))
+    return match[1] if match else ""
 
 
 @lru_cache(maxsize=1)

@@ -2,11 +2,11 @@
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from artist.data import data_path
+from artist.data import data_path, first_sentence
 from artist.errors import InputError
 from artist.tables.grid import terminal_width
 
@@ -31,7 +31,6 @@ Options
 _PART = re.compile(r"^  - (\w+): (\S+)  # ([^;\n]+)", re.MULTILINE)
 _PARENTS = re.compile(r"^defaults: \[(.*)\]$", re.MULTILINE)
 _FIELD = re.compile(r"^(\w+):", re.MULTILINE)
-_SENTENCE = re.compile(r"(.+?)(?:\.(?=\s)|\.?$)")
 _SETTING = re.compile(
     r"^(?P<setting> *[^#\s].*?) +# (?P<comment>.+)(?P<more>(?:\n {12,}# .+)*)$", re.MULTILINE
 )
@@ -87,7 +86,7 @@ def _on(
     if choice:
         return narrow(_settings(group, choice, files), width)
     default, text = parts[group]
-    rows = {name: _first_sentence(path) for name, path in sorted(files.items())}
+    rows = {name: first_sentence(path) for name, path in sorted(files.items())}
     chosen = default.replace("null", "none")
     return f"{group}: {text}; {chosen} unless chosen\n\n{_list(rows)}\nSettings: artist --help {group}=NAME\n"
 
@@ -163,21 +162,6 @@ def _files(group: str, folders: Sequence[Path] = ()) -> dict[str, Path]:
     shipped = data_path("topologies") if group == "topology" else data_path("conf", group)
     places = [shipped, *(folder / group for folder in folders)]
     return {path.stem: path for place in places for path in place.glob("*.yaml")}
-
-
-def _first_sentence(path: Path) -> str:
-    """Return the first sentence of the comment with which a file begins."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    comment = " ".join(_comment(line for line in lines if not line.startswith("# @")))
-    match = _SENTENCE.match(comment)
-    return match[1] if match else ""
-
-
-def _comment(lines: Iterator[str]) -> Iterator[str]:
-    for line in lines:
-        if not line.startswith("# "):
-            return
-        yield line.removeprefix("# ").strip()
 
 
 def _list(rows: dict[str, str]) -> str:

@@ -41,7 +41,7 @@ class Exact(Estimates):
 
     def describe(self) -> str:
         """Return the beliefs in a clause, for a report."""
-        return "policies that ask for durations are told the true ones"
+        return "policies that use run times know the true ones"
 
 
 @dataclass(config={"extra": "forbid"})
@@ -58,7 +58,7 @@ class Noise(Estimates):
 
     def describe(self) -> str:
         """Return the beliefs in a clause, for a report."""
-        return f"policies that ask for durations are told noisy ones (level {self.level:g})"
+        return f"policies that use run times believe ones that are wrong by up to {self.level:.0%}"
 
 
 @dataclass(config={"extra": "forbid"})
@@ -81,4 +81,4 @@ class WrongFraction(Estimates):
 
     def describe(self) -> str:
         """Return the beliefs in a clause, for a report."""
-        return f"policies that ask for durations are told wrong ones of {self.fraction:.0%} of the jobs"
+        return f"policies that use run times believe wrong ones for {self.fraction:.0%} of the jobs"

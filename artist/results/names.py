@@ -210,6 +210,11 @@ def _short(key: str, value: str, parts: int) -> str:
         causes = literal_eval(value)
         texts = (c if isinstance(c, str) else f"{c['cause']} {c['per_1000_days']:g}" for c in causes)
         return ", ".join(texts) or "none"
+    if parts == 1 and key == "cluster.machines" and value.startswith("[{"):
+        return " + ".join(
+            f"{group['count']} {group['type']}{f' ({pool})' if (pool := group.get('pool')) else ''}"
+            for group in literal_eval(value)
+        )
     if "/" in value and value[0] not in "[{":
         return "/".join(value.rstrip("/").split("/")[-parts:])
     return value[:-2] if re.fullmatch(r"-?\d+\.0", value) else value

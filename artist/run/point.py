@@ -40,6 +40,7 @@ from artist.run.key import code_digest, run_key
 from artist.run.lock import LOCKS
 from artist.run.lost_time import note_losses
 from artist.run.notes import warn_of_jobs_without_cpus
+from artist.run.setting import of_preset
 from artist.run.user_folder import check_targets, put_on_path, python_files
 from artist.units import ns_to_seconds
 from netmodels.api import CachedModel
@@ -250,7 +251,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
         network_back_ends=network.back_ends,
         above_port=_above_port(network),
         topics=topics,
-        setting=simulation.setting,
+        setting=of_preset(simulation.setting, simulation.policy, request.policy, request.user_folders),
         stuck=stuck,
         run={
             "wall_s": round(wall_s, 3),

@@ -1,18 +1,21 @@
 """Sentences on a run, which its report prints under "What was simulated", by topic and part.
 
 A part that has a method `describe()` gives its own sentence, a clause without a full stop. Any other is named
-by its class; a policy by the first line of the docstring of its module or, without one, of its class.
+by its class; a policy by the first line of the docstring of its module or, without one, of its class, or by
+the comment of its preset (`of_preset`).
 """
 
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from inspect import getdoc
+from pathlib import Path
 from typing import Any
 
 from artist.core.cluster import Cluster
 from artist.core.compact_jobs import templates_of
 from artist.core.job import JobSpec
+from artist.data import data_path, first_sentence
 from artist.datacenter.config import ClusterConfig
 from artist.recording.names import NO_COMMUNICATION
 from artist.run.config import Config, PerformanceConfig
@@ -24,8 +27,8 @@ from netmodels.models.zero import ZeroModel
 Setting = Mapping[str, Mapping[str, str]]
 
 _CONTENTION = {
-    "mean_field": "jobs on the same links slow each other, by how often the others send",
-    "packets": "jobs on the same links slow each other, followed packet by packet",
+    "mean_field": "jobs on the same links slow each other, by the share of the time in which the others send",
+    "packets": "jobs on the same links slow each other, as followed packet by packet",
 }
 _OWN_DELAYS = "some jobs state delays of their own"
 
@@ -84,6 +87,27 @@ def describe_run(
     }
     texts = {topic: {name: text for name, text in of.items() if text} for topic, of in topics.items()}
     return {topic: of for topic, of in texts.items() if of}
+
+
+def of_preset(setting: Setting, policy: object, preset: str, folders: Sequence[Path]) -> Setting:
+    """Return the setting with the preset's sentence for a policy that gives none itself.
+
+    A class serves several presets: those of a paper's baselines, too.
+
+    Parameters
+    ----------
+    preset
+        `dally`, or `network_aware(dally)` with a policy inside.
+    folders
+        The user's own folders of configuration.
+    """
+    name, _, inside = preset.rstrip(")").partition("(")
+    files = (folder / "policy" / f"{name}.yaml" for folder in (*reversed(folders), data_path("conf")))
+    file = next((path for path in files if path.is_file()), None)
+    text = "" if file is None else first_sentence(file).partition(": artist ")[0]
+    if not text or callable(getattr(policy, "describe", None)):
+        return setting
+    return {**setting, "Policy": {"policy": text + f"; around {inside}" * bool(inside)}}
 
 
 def _described(part: object, otherwise: str) -> str:
@@ -161,6 +185,6 @@ def _network(model: object, system: SystemSettings, has_parameters: bool) -> str
     if not isinstance(model, AnalyticalModel):
         return text
     if system.collectives != "nccl":
-        return f"{text}, collectives as ASTRA-sim's"
-    source = "of the topology's nccl section" if has_parameters else "derived from data sheets"
-    return f"{text}, collectives as NCCL's, parameters {source}"
+        return f"{text}, with the collectives of ASTRA-sim"
+    source = "of the topology's nccl section" if has_parameters else "from data sheets"
+    return f"{text}, with the collectives of NCCL and parameters {source}"

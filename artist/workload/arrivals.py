@@ -83,7 +83,7 @@ class TraceArrivals(Rule):
 
     def describe(self) -> str:
         """Return the rule in a clause, for a report."""
-        return "arrivals as in the source"
+        return "jobs arrive at the times of this source"
 
 
 class BatchArrivals(Rule):

@@ -72,8 +72,8 @@ class ModelRule(Strict):
         """Return the rule in a clause, for a report; empty where it takes more than one."""
         if self.rule == "uniform" and self.names:
             names = ", ".join(self.names) if len(self.names) <= _MAX_NAMED else f"{len(self.names)} models"
-            return f"models drawn evenly from {names} where jobs name none"
-        return f"model {self.name} where jobs name none" if self.rule == "fixed" else ""
+            return f"a job that names no model trains one of {names}, all equally likely"
+        return f"a job that names no model trains {self.name}" if self.rule == "fixed" else ""
 
 
 def assign_models(table: Table, rule: ModelRule, seed: int) -> Table:

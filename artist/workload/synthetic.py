@@ -37,6 +37,11 @@ _GPU_OF: dict[Preset, str] = {
     "helios_venus": "V100",
     "acme_kalos": "A100",
 }  # the other traces' GPUs are not published
+_SPOKEN: dict[Preset, str] = {
+    "dally_batch": "the batch of the Dally paper",
+    "dally_poisson": "the Poisson arrivals of the Dally paper",
+    "muri": "trace 3 of the Muri paper",
+}  # others are named as their trace is
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
 
@@ -171,7 +176,8 @@ class SyntheticTrace:
 
     def describe(self) -> str:
         """Return the source of the jobs in a clause, for a report."""
-        return f"synthetic jobs like those of {self.parameters.preset.replace('_', ' ').title()}"
+        preset = self.parameters.preset
+        return f"drawn jobs that resemble those of {_SPOKEN.get(preset, preset.replace('_', ' ').title())}"
 
     def table_at(self, relative_time: float) -> Table:
         """Return all jobs as `table` does, for GPUs on which they take `relative_time` of their run time."""

@@ -94,9 +94,10 @@ class Partitions(Around):
     def describe(self) -> str:
         """Return the rule in a clause, for a report."""
         describe = getattr(self.of, "describe", None)
-        inside = describe() if callable(describe) else f"{type(self.of).__name__} decides"
+        inside = describe() if callable(describe) else f"{type(self.of).__name__} chooses the jobs"
         inside += ", within limits of accounts, users and QOS" if self._gate else ""
-        return f"each {self.by} has its own machines, and there {inside}" if self.by else inside
+        by = {"vc": "virtual cluster"}.get(self.by or "", self.by)
+        return f"{inside}; each {by} on its own machines" if by else inside
 
     def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> list[str]:
         """Return the notes of the policies, each once; partitions are named where not all have it."""

@@ -18,8 +18,9 @@ from artist.results.scenarios import Contest
 from artist.tables.grid import clip
 
 _CAPTION = (
-    "Exposed communication, without contention, relative to computing, of jobs with 2 GPUs or more, by model "
-    "and by the tier that a job spent most time on: unweighted means over jobs."
+    "Exposed communication relative to computing, without contention, of jobs with 2 GPUs or "
+    "more: by model, and by the tier on which a job spent most of its time. Means over jobs, "
+    "short and long ones alike."
 )
 _FLOOR = " Less than 0.01 % is drawn at 0.01 %."
 _LEAST = 1e-4  # less is drawn there

@@ -20,13 +20,14 @@ from artist.results.scenarios import Contest
 _TIERS = {"machine": "ports of machines", "network": "ports to other racks", "rack": "uplinks of racks"}
 _USES = {"use": "mean use", "highest": "highest use", "contended": "contended"}
 _USE = (
-    "The part of their capacity in use over time, of the ports that join machines to their rack and the "
-    "uplinks that join racks: the mean, the highest of one link, and the part of these links that are "
-    "contended: jobs there could overload them if all sent their most at once."
+    "The part of their capacity that links use, over time: the mean over links, and the most used "
+    "one. Links are the ports that join machines to their rack and the uplinks that join racks. "
+    "The third line is the part of the links that are contended: their jobs would overload them "
+    "if all sent at full speed at once."
 )
 _SLOWDOWN = (
-    "The part of the jobs that ran longer by more than this because others used the same links, in % of the "
-    "time without contention, from 0.1 % on. Lower is better."
+    "The part of the jobs that other jobs on their links slowed by more than the percentage "
+    "below, which is of the time without contention and begins at 0.1 %. Lower is better."
 )
 _LEAST = 0.1  # %; a job that lost less lost nothing
 _MIN_TOP = 1.0  # %, of an axis, so that a line of next to nothing is at the bottom

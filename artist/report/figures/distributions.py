@@ -16,10 +16,13 @@ from artist.report.figures.facets import Facets, facets, without_idle
 from artist.results.digest import MIN_WAIT_S, Digest, Distribution
 from artist.results.scenarios import Contest
 
-_CDF = "Fraction of all submitted jobs that completed within the time. The earlier a line rises, the better."
+_CDF = (
+    "The fraction of all submitted jobs that completed within the time below. The earlier a line "
+    "rises, the better."
+)
 _UNFINISHED = " A line that ends below 1 belongs to a run with unfinished jobs."
 _QUEUE_CDF = (
-    "Fraction of finished jobs that waited no longer than the time, over the whole of their lives; each line "
+    "The fraction of finished jobs that waited, in all, no longer than the time below; each line "
     "begins at the fraction that waited less than 1 s. Higher is better."
 )
 
@@ -127,8 +130,8 @@ def cdf_line(
 
 
 _HISTOGRAM = (
-    "How many jobs took how long, as fractions of all submitted jobs, in spans of time that grow by the "
-    "same factor; each line ends where 95 % of its jobs are done (p95)."
+    "The fraction of all submitted jobs with each completion time; bins are equally wide on the "
+    "logarithmic axis. Each line ends where 95 % of its jobs are done (p95)."
 )
 _BARS = 30  # of a histogram
 

@@ -10,10 +10,10 @@ from artist.results.digest import Digest
 from artist.results.scenarios import Contest
 from artist.tables.grid import clip
 
-_POOLED = " Replicates are pooled."
-_FIRST = " Of replicates, the one with the lowest seed is shown."
-UNRECORDED = " Drawn are the runs made with output.resources=true."
-AVERAGED = " Averaged over short spans of time"
+_POOLED = " Runs of all seeds are pooled."
+_FIRST = " Of several seeds, the lowest is shown."
+UNRECORDED = " Only runs made with output.resources=true are drawn."
+AVERAGED = " Each point is a mean over a short span of time"
 TIER_NAMES = ("in a machine", "in a rack", "over the network")
 
 

@@ -25,15 +25,17 @@ Rows = Mapping[int, Elastic]
 _SPANS = 240  # areas with more corners make large files
 _MAX_JOBS = 40  # with a line each
 _LEVELS = (
-    "Elastic jobs that run, over time: those that hold the least GPUs that they take, those that hold the "
-    "most, and those in between. Above a panel: the parts of their running time."
+    "Running elastic jobs, over time: those that hold as few GPUs as they can run with, those "
+    "that hold as many as they can use, and those in between. Above a panel: the parts of their "
+    "running time."
 )
 _JOBS = (
-    "The GPUs of each elastic job over time, in order of arrival. The height of a band is the most that the "
-    "job takes; filled is what it holds, up to the least in dark and beyond it in light. The thin line "
-    "lasts from submission to finish: nothing on it, and the job waits."
+    "The GPUs of each elastic job over time, jobs in order of arrival. A band is as high as the "
+    "most GPUs that the job can use; the part that it holds is filled, dark up to the fewest with "
+    "which it runs and light above. A thin line lasts from submission to finish; where nothing "
+    "stands on it, the job waits."
 )
-_WORTHS = " GPUs are counted as the cluster's own: several smaller ones that replace one count as one."
+_WORTHS = " Several smaller GPUs that replace one of the cluster's own count as one."
 _COLOURS = (SHADES[0], SHADES[1], SHADES[2])  # by LEVELS
 
 

@@ -21,16 +21,17 @@ from artist.results.failures import Interrupted, by_machines, gpu_hours, has_fai
 from artist.results.scenarios import Contest
 
 _CAPTION = (
-    "The time of all GPUs by cause, over the whole run; at the end of each bar, the part that is useful "
-    "work. Numbers are in table.csv. Waiting for a replacement: GPUs that are free while a job waits "
-    "that a failure stopped."
+    "The time of all GPUs over the whole run, by use; the number at the end of a bar is the part "
+    "that is useful work. table.csv has all numbers. Waiting for a replacement: GPUs that are "
+    "free while a job that a failure stopped waits."
 )
 _BARE = " Rows whose machines do not fail have no bar."
-_MEANS = " Means over replicates."
+_MEANS = " Means over seeds."
 _MTTF = (
-    "Time for which jobs hold their machines per failure that stops one, with 95 % intervals, by their "
-    "machines: 1, 2 to 3, 4 to 7, and so on, at the mean. The line is 1 / (N r): N machines, each with the "
-    "rate r of the causes. There is no point where no failure stopped a job."
+    "The time for which jobs hold their machines, per failure that stops one, with 95 % "
+    "intervals. Jobs are grouped by their number of machines (1, 2 to 3, 4 to 7, and so on) and "
+    "drawn at the mean of their group; a group that no failure stopped has no point. The line is "
+    "1 / (N r), the expectation for N machines that fail at the rate r of the causes."
 )
 _CURVE = "1 / (N r)"
 _LINE: dict[str, Any] = {"color": "#888888", "linestyle": "--", "linewidth": 1}

@@ -19,8 +19,8 @@ from artist.results.scenarios import Contest
 from artist.tables.grid import clip
 
 _CAPTION = (
-    "Completion times of jobs by the GPUs that they asked for: median, and the 95th percentile (p95), which "
-    "the slowest 5 % exceed. Lower is better."
+    "Completion times of jobs by the number of GPUs that they asked for: the median, and the 95th "
+    "percentile (p95), which only the slowest 5 % exceed. Lower is better."
 )
 _CPU_JOBS = " CPU jobs, which ask for none, are left out."
 

@@ -18,16 +18,18 @@ from artist.results.measures import BY_NAME, estimate, number_texts
 from artist.results.scenarios import Contest
 
 _PARTS = (
-    "Where the mean completion time went. Computing is the work itself; exposed communication is what "
-    "computing does not hide"
+    "The mean completion time, by its causes. Computing is the work itself; exposed communication "
+    "is the part of communication that computing does not hide"
 )
 _MORE_PARTS = {
     "contention": "; contention is the time that shared links add to it",
     "stalls and sharing": "; stalls and sharing is waiting for input and for other jobs of the machine",
     "overheads": "; overheads are delays of starts, moves and measurements, and finishes not yet noticed",
-    "lost work": "; lost work was done again after a preemption (taken from the other parts in proportion)",
+    "lost work": (
+        "; lost work was done again after a preemption (its time is taken from the other parts in proportion)"
+    ),
 }
-_WHISKERS = " The thin black line is the 95 % interval (Student's t) of the mean over replicates."
+_WHISKERS = " The thin black line is the 95 % interval (Student's t) of the mean over seeds."
 _WHISKER: Any = {"color": "black", "linewidth": 1, "marker": "|", "markersize": 4}
 _HOURS_FROM_S = 5400  # as in the tables
 

@@ -24,14 +24,14 @@ from artist.results.steps import Floats, distribution_steps
 from artist.tables.grid import clip
 
 _BEST = (
-    "Fractions of jobs with GPUs that got no more than so much of what they could use: of the throughput of "
-    "GPUs that never wait, computing / (computing + waiting for input), and of the CPUs and memory of their "
-    "best case, the least with which a job is as fast as it gets; held, the mean over the time in which it "
-    "held GPUs (more than 4 times as 4 times). Lines farther right got more."
+    "The fraction of GPU jobs that got no more than the share below of what they could use. "
+    "Throughput: computing / (computing + waiting for input). CPUs and memory: those that a job "
+    "held, on average while it held GPUs, divided by the fewest with which it is as fast as it "
+    "gets; shares above 4 are drawn at 4. Lines farther right are better."
 )
 _SPEEDUP = (
-    "Fractions of jobs whose completion time under {} is no more than so many times their own: right of 1, "
-    "jobs complete sooner."
+    "The fraction of jobs for which completion time under {} / completion time under the row's "
+    "policy is at most the number below. Right of 1, jobs complete sooner than under {}."
 )
 _BEST_TITLES = ("throughput", "CPUs held", "memory held")
 _ALIKE = 1e-6  # parts of a number that rounding makes
@@ -145,9 +145,10 @@ def _draw_cdf(axes: Axes, values: Floats, line_look: dict[str, Any]) -> None:
 
 
 _TYPICAL = (
-    "Completion times of single jobs, time in the queue below: at the left under {}, at the right under the "
-    "row's policy. Of each model, the most frequent first, the job whose completion time at the left is the "
-    "median of the model's jobs; x: its GPUs. Jobs without GPUs are left out."
+    "Completion times of single jobs, the wait at the bottom of each bar: at the left under {}, "
+    "at the right under the row's policy. Each model, the most frequent first, is represented by "
+    "the job with the median completion time at the left; its number of GPUs follows the x. Jobs "
+    "without GPUs are left out."
 )
 _MAX_TYPICAL = 12
 _WIDTH = 0.4  # of a bar, in steps between jobs

@@ -27,15 +27,16 @@ from artist.results.steps import Floats, Steps
 from artist.tables.grid import clip
 
 _SHARES = (
-    "The parts of the cluster's GPUs, CPUs and memory bandwidth that are in use, over time. GPUs are active "
-    "while jobs hold them, used while they compute in the part of that time for which their job keeps them "
-    "busy, and starved while they are idle because their machine lacks the CPUs for a GPU job that waits."
+    "The parts of the cluster's GPUs, CPUs and memory bandwidth that are in use, over time. GPUs "
+    "are active while a job holds them, used for the part of that time for which the job keeps "
+    "them busy, and starved while they are idle because their machine lacks the CPUs that a "
+    "waiting GPU job needs."
 )
-_WAITING = "GPU jobs and CPU jobs that wait, over time."
+_WAITING = "The number of GPU jobs and of CPU jobs that wait, over time."
 _QUEUEING = (
-    "Fractions of finished GPU jobs, and of finished CPU jobs, that waited no longer than the time, over the "
-    "whole of their lives; each line begins, at the dot, at the fraction that waited less than 1 s. Higher "
-    "is better."
+    "The fraction of finished GPU jobs, and of finished CPU jobs, that waited, in all, no longer "
+    "than the time below; each line begins, at the dot, at the fraction that waited less than 1 "
+    "s. Higher is better."
 )
 _AXES_DIFFER = " The vertical axes of the panels differ."
 _SPANS = 120
@@ -124,11 +125,11 @@ def queueing_by_type(
 Tails = Mapping[int, Mapping[str, tuple[float, bool]]]  # by row and user: seconds, has GPU jobs
 
 _TAILS = (
-    "The 99th percentile of the queueing times of each user's finished jobs: at the left of users with GPU "
-    "jobs, at the right of those with CPU jobs only. Lower is better."
+    "The 99th percentile of each user's waits, over finished jobs: at the left users with GPU "
+    "jobs, at the right those with CPU jobs only. Lower is better."
 )
 _AT_EDGE = " At the lower edge: 1 s or less."
-_MEANS = " Means over replicates."
+_MEANS = " Means over seeds."
 _MAX_USERS = 40
 _SIDES = ("users with GPU jobs", "CPU jobs only")
 _ASIDE = 0.5  # how far apart the first and the last row of a user are, in steps between users
@@ -216,8 +217,8 @@ def _name_sides(axes: Axes, sides: Sequence[Sequence[str]]) -> None:
 
 
 _CHANGED = (
-    "The CPUs that a GPU job held last less those that it asked for, over all its GPUs: the parts of the "
-    "jobs, and above a panel those with fewer, as many and more."
+    "The CPUs that a GPU job held last, minus those that it asked for: the part of the jobs with "
+    "each difference. Above a panel: the parts with fewer, as many, and more."
 )
 _MOST = 20
 _BEYOND = f" Differences beyond {_MOST} count as {_MOST}."

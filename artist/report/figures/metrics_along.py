@@ -147,14 +147,18 @@ _ROOM = 2.5  # of the greatest mean: whiskers may leave an axis, so that the mea
 _WHISKERS: Any = {"markevery": None, "capsize": 2, "elinewidth": 0.8}
 _ASIDE = 0.05  # how far apart whiskers of neighbours are, in steps between values
 _ALONG = (
-    "Numbers of the comparison along {key}. Lower is better. Scales are logarithmic if values are far apart."
+    "Numbers of the comparison against {key}. Lower is better. Scales are logarithmic where "
+    "values are far apart."
 )
 _RELATIVE = (
-    "Numbers of the comparison along {key}, relative to those of the baseline where all else is equal, or as "
-    "far as it is. Below 0 is better than the baseline."
+    "Numbers of the comparison against {key}, relative to the row of the baseline that is equal "
+    "in all else, or in as much as possible. Below 0 is better than the baseline."
 )
 _SEEDS = " Differences are taken seed by seed; whiskers are their 95 % intervals (Student's t)."
-_MEANS = " Means over replicates; whiskers are their 95 % intervals (Student's t), which may leave a panel."
+_MEANS = (
+    " Points are means over seeds; whiskers are their 95 % intervals (Student's t), which may "
+    "reach beyond a panel."
+)
 
 
 def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest) -> list[Drawing]:

@@ -114,12 +114,12 @@ def _painted(shares: npt.NDArray[np.float64], lines: int) -> Pixels:
 
 
 _CAPTION = (
-    "Each machine is a band, with one line per GPU where there is room. Colour: the GPUs that the job asked "
-    "for, large jobs at the bottom of the band. White is idle. Spans of time are "
-    "averaged."
+    "Each machine is a band, with one line per GPU where there is room. The colour is the number "
+    "of GPUs that the job asked for, large jobs at the bottom of a band; white is idle. Each "
+    "column of pixels is a mean over its span of time."
 )
 _WITHOUT_GPUS = " Machines without GPUs are left out."
-_POOLS = " Lines part the machines that begin in different pools, named at the right."
+_POOLS = " Lines separate pools, named at the right, by the machines that begin in them."
 
 
 def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:

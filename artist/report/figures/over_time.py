@@ -39,16 +39,16 @@ GAUGE_LABELS = {
     BLOCKING: "blocking index (times)",
 }
 _CAPTIONS = {
-    "busy_gpus": "GPUs that jobs hold, over time. Dashed grey: all GPUs of the cluster.",
+    "busy_gpus": "The number of GPUs that jobs hold, over time. Dashed grey: all GPUs of the cluster.",
     "queue_length": "Jobs that wait, over time.",
     "unfinished_jobs": "Jobs that wait or run, over time.",
     BLOCKING: (
-        "Over time, the mean over waiting jobs of the time that they have waited in their lives, relative to "
-        "the time that the rest of their iterations computes. 0 if no job waits. Lower is better."
+        "The time that a waiting job has waited so far, divided by the computing time that it still "
+        "needs; the mean over waiting jobs, over time, 0 if none waits. Lower is better."
     ),
 }
-_ALL_POOLS = " All pools count: also machines that serve something else, such as inference."
-_BAND = "; the light band shows the least and the greatest number"
+_ALL_POOLS = " All pools count, also machines that serve something else, such as inference."
+_BAND = "; the light band reaches from the least to the greatest number in the span"
 _LOG_ABOVE_1 = " The vertical scale is logarithmic above 1."
 _AXES_DIFFER = " The vertical axes of the panels differ."
 

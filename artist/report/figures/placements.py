@@ -14,9 +14,9 @@ from artist.results.digest import Digest
 from artist.results.scenarios import Contest
 
 _CAPTION = (
-    "How often jobs were placed (starts, moves and resizes) within one machine, across machines of a rack, "
-    "and across racks; and for how many GPU-hours they ran there. The narrower the tier, the faster jobs "
-    "communicate."
+    "How often jobs were placed (at starts, moves and resizes) within one machine, across "
+    "machines of a rack, and across racks, and for how many GPU-hours they ran there. The "
+    "narrower the tier, the faster they communicate."
 )
 
 

@@ -16,8 +16,8 @@ from artist.results.job_types import other_series
 
 _MAX_LINES = 8  # of a panel; beyond, those that changed most often
 _CAPTION = (
-    "Values that a policy kept of itself over time, such as the timers of delay scheduling; each "
-    "holds until the next one."
+    "Values that the policy recorded over time, such as the timers of delay scheduling; each "
+    "value holds until the next one."
 )
 
 

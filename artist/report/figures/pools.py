@@ -29,15 +29,15 @@ from artist.results.scenarios import Contest
 from artist.results.steps import Floats
 
 _CAPTION = (
-    "The GPUs of each pool, one pool above the other, over time: those that jobs hold in full colour, idle "
-    "ones in pale."
+    "The GPUs of each pool over time, one pool above the other: GPUs that jobs hold in full "
+    "colour, idle ones pale."
 )
 _NEEDED = (
-    " What {} needs itself hangs from the top, in grey: the larger of the signal's present and next value, "
-    "because use moves from one to the other meanwhile; white below it are machines of that pool that are "
-    "neither needed nor on loan."
+    " Grey, from the top down: what {} needs for itself, the larger of the signal's present and "
+    "next value, since use moves from one to the other meanwhile. White below the grey: machines "
+    "of that pool that are neither needed nor on loan."
 )
-_SHORT = " Red: machines that it lacks; a bar at the top marks when."
+_SHORT = " Red: machines that it lacks; bars at the top mark these times."
 _NEVER = " It never lacks a machine."
 _SPANS = 240  # areas with more corners make large files
 _FEW = 3  # panels that are as wide as the figure
@@ -148,10 +148,10 @@ def _key(read: Read, areas: Mapping[str, str]) -> list[Patch]:
 
 
 _RETURNED = (
-    "Machines that were returned to the pools that they had been lent by, and the jobs that were preempted "
-    "for it. Idle: no job was on the machine. Flexible: its jobs shrank or moved, and none was preempted."
+    "Machines on loan that went back to their pool, and the jobs that were preempted for it. "
+    "Idle: no job was on the machine. Flexible: its jobs shrank or moved, and none was preempted."
 )
-_RETURNED_OVER_TIME = "Machines returned by {}, and jobs that were preempted for it (dots)."
+_RETURNED_OVER_TIME = "Machines that went back under {}, and jobs that were preempted for it (dots)."
 _CLEARED = ("idle", "flexible", "by preemption")
 _SHADES = (6, 2, 0)
 _BIN_WIDTHS = (

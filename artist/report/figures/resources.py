@@ -25,13 +25,13 @@ from artist.results.scenarios import Contest
 Gauges = Callable[[Digest], Mapping[str, Gauge]]  # by title; empty if nothing was recorded
 
 _CAPTION = (
-    "The part of the GPUs' time in which a job on them uses each resource, over time; idle GPUs and those of "
-    "jobs that start or move count as unused."
+    "The part of all GPUs whose job uses each resource, over time; idle GPUs, and those of jobs "
+    "that are starting or moving, use none."
 )
 _SHARES = (
-    "What jobs hold, and what they use, of the cluster's GPUs, CPUs and memory, over time. GPUs are used "
-    "while they compute, as many CPUs as prepare the input at the speed at which a job runs, and the memory "
-    "of its processes and of what it caches."
+    "The parts of the cluster's GPUs, CPUs and memory that jobs hold, and that they use, over "
+    "time. GPUs are used while they compute; CPUs, as many as prepare input at the speed at which "
+    "a job runs; memory, by its processes and caches."
 )
 _MIN_TOP = 1.0  # of an axis, so that a line of next to nothing is at the bottom
 _SHARE_ORDER = ("gpus_held", "cpus_held", "memory_held", "gpus_used", "cpus_used", "memory_used")

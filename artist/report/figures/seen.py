@@ -32,8 +32,11 @@ def drawings(digests: Sequence[Digest]) -> list[Drawing]:
     if not groups:
         return []
     more = first(digests)
-    caption = "Means by hour while jobs arrive; grey: on the site; colour: simulated." + more
-    spread = "Fraction of the jobs that waited for no longer; grey: on the site; colour: simulated." + more
+    caption = "Means by hour, while jobs arrive. Grey: on the site; in colour: simulated." + more
+    spread = (
+        "The fraction of jobs that waited no longer than the time below. Grey: on the site; in "
+        "colour: simulated."
+    ) + more
     names = [name for name in _OVER_TIME if name != "queue" or len(groups) > 1]  # one row's is at the top
     return [
         *(

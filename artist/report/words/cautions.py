@@ -89,8 +89,8 @@ def _growing(digests: Sequence[Digest], of: int) -> str:
     alone = any(len(digest.group.runs) == 1 for digest in growing_rows)
     return (
         f"{who} {are} overloaded{marked}: {their} {keep} growing, so {their} times depend on how long the "
-        "run lasted; do not rely on them. Waiting jobs in the first and the last third of the "
-        f"arrivals: {'; '.join(few(under))}.{' Of one run alone it may be chance.' * alone}"
+        "run lasted; do not rely on them. Mean numbers of waiting jobs in the first and the last third of "
+        f"the arrivals: {'; '.join(few(under))}.{' With a single run this may be chance.' * alone}"
     )
 
 

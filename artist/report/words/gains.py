@@ -9,8 +9,6 @@ from artist.results.gains import Gain
 from artist.results.names import listed
 from artist.results.scenarios import Contest, Scenario
 
-_MAX_GROUPS = 2  # named in a sentence
-
 
 def who_pays(gains: Sequence[Gain], contest: Contest) -> str:
     """Return the groups that gain and pay most, row by row; empty if there are none to compare.
@@ -33,7 +31,7 @@ def who_pays(gains: Sequence[Gain], contest: Contest) -> str:
         before = baseline
     more = len(scenarios) - MAX_ROWS
     if more > 0:
-        sentences.append(f"The table has {more} more row{'s' * (more > 1)}.")
+        sentences.append(f"The table below has {more} more change{'s' * (more > 1)}.")
     return " ".join(sentences)
 
 
@@ -47,10 +45,11 @@ def _changes(gains: Sequence[Gain]) -> str:
 def _clause(gains: Sequence[Gain], how: str) -> str:
     if not gains:
         return f"nobody waits {how}"
-    ranked = sorted(gains, key=lambda gain: gain.by == "gpus")  # people first
+    first = {gain.by == "gpus": gain for gain in reversed(gains)}  # of people, and of sizes, that change most
+    named = [first[by_size] for by_size in sorted(first)]
     parts = [
         f"{gain.name} {'wait' if gain.by == 'gpus' else 'waits'} {duration(abs(gain.change_s))} {how}"
-        for gain in ranked[:_MAX_GROUPS]
+        for gain in named
     ]
-    rest = len(gains) - _MAX_GROUPS
-    return listed(parts) + (f" (and {rest} other group{'s' * (rest > 1)})" if rest > 0 else "")
+    rest = len(gains) - len(named)
+    return listed(parts) + (f" ({rest} more group{'s' * (rest > 1)} {how}, too)" if rest > 0 else "")

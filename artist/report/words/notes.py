@@ -6,115 +6,128 @@ from datetime import UTC, datetime
 
 from artist.report.words.gpus import machine_types
 from artist.report.words.setting import joined
-from artist.results.compare import CODE, Comparison, along_note, idle_seeds
+from artist.results.compare import CODE, POLICY, Comparison, along_note, idle_seeds
 from artist.results.coverage import OVERLOADED_NOTE, coverage_notes, window_sizes
 from artist.results.names import spoken
 from artist.results.scenarios import Contest
 from artist.results.seen import have_seen
 from artist.results.stand_ins import stand_in_notes
 
-_TIMES = "Completion (JCT) and queueing times are over finished jobs. p95: 95 % of the jobs need no longer."
+_TIMES = (
+    "Completion times (JCT) and waits are those of finished jobs. p95: 95 % of the jobs need at "
+    "most this long."
+)
 _USED = (
-    "GPUs used: time that GPUs compute, over all GPUs and the whole run; a tail of a few long jobs "
-    "therefore lowers it."
+    "GPUs used: the part of all GPU time, over the whole run, in which GPUs compute. A few long "
+    "jobs at the end lower it."
 )
 _OVERHEAD = (
-    "Comm. overhead: communication that computing does not hide, divided by computing time; each job that "
-    "ran counts once, short or long. By GPU time: the same, of sums over jobs of time x GPUs held."
+    "Comm. overhead: communication that computing does not hide, divided by computing time; the "
+    "mean over jobs, short and long ones alike. By GPU time: the same ratio of sums in which each "
+    "job counts by its GPUs, so wide and long jobs count most."
 )
 _JCT = "JCT: the time from a job's submission to its finish."
 MORE_COLUMNS = (
-    "Mean > p95: the mean of the jobs that need longer than 95 % of all. GPUs held: the part of GPU time "
-    "that jobs hold, computing or not."
+    "Mean > p95: the mean JCT of the slowest 5 % of the jobs. GPUs held: the part of all GPU time "
+    "in which a job holds the GPU, computing or not."
 )
 _IN_USE = (
-    "In use: the part of all GPUs' time in which a job on them uses storage, CPU, GPU, network. Blocking "
-    "index: the mean, over time and the jobs that wait, of time waited / time that the rest takes alone."
+    "In use: the part of all GPU time in which the job on the GPU uses storage, CPU, GPU or "
+    "network. Blocking index: the time that a job has waited, divided by the time that the rest "
+    "of it takes if it runs alone; the mean over waiting jobs and over time."
 )
 _INPUTS = (
-    "Throughput of compute: computing / (computing + waiting for input), an unweighted mean over jobs that "
-    "ran; 1 if GPUs never wait. JCT short: of jobs that take less than four hours alone if they never wait; "
-    "JCT long: of the others."
+    "Throughput of compute: computing / (computing + waiting for input), the mean over jobs that "
+    "ran; 1 if GPUs never wait for input. JCT short: the mean over jobs that need less than four "
+    "hours if they run alone and never wait. JCT long: the mean over all others."
 )
 _SHARES = (
-    "CPUs and memory held, and used: of all that the cluster has, over the whole run; used are the CPUs that "
-    "prepare input at the speed at which jobs run, and the memory of processes and caches."
+    "CPUs and memory, held and used: parts of all that the cluster has, over the whole run. Used "
+    "CPUs are those that prepare input at the speed at which the jobs run; used memory is that of "
+    "processes and caches."
 )
 _CONTENTION = (
-    "Slowed by contention: the time that a job runs, over the time that it would if no other used its links; "
-    "an unweighted mean over jobs that ran."
+    "Slowed by contention: the time for which a job runs, divided by the time for which it would "
+    "run if no other job used its links; the mean over jobs that ran."
 )
 LINKS = (
-    "Links (ports of machines, uplinks of racks) that would be overloaded if all of their jobs sent their "
-    "most at once: the part of the run in which they could be, and the part of their capacity in use over "
-    "the whole run. Several seeds are averaged."
+    "Links are the ports of machines and the uplinks of racks. A link is contended while its jobs "
+    "would overload it if all of them sent at full speed at once; listed are the part of the run "
+    "for which it is, and the part of its capacity that is in use over the whole run. Several "
+    "seeds are averaged."
 )
 _KINDS = (
-    "GPU jobs and CPU jobs: finished jobs with and without GPUs, by how long they waited in all. GPUs held "
-    "in queues, and GPUs starved (idle because their machine lacks the CPUs for a GPU job that waits): of "
-    "all GPUs while a GPU job waits. Held GPUs used: computing, of those held. CPUs and memory bandwidth: "
-    "of what there is. All while jobs arrive."
+    "GPU jobs and CPU jobs: finished jobs with and without GPUs, by how long they waited in all. "
+    "GPUs held in queues and GPUs starved: parts of all GPUs, while a GPU job waits; a starved "
+    "GPU is idle because its machine lacks the CPUs that a waiting GPU job needs. Held GPUs used: "
+    "the part of held GPUs that compute. CPUs and memory bandwidth: parts of what the cluster "
+    "has. All of these cover the time in which jobs arrive."
 )
 _SORTING = (
-    "A click on a heading sorts{diff}. The address of the page keeps sorting and filter: a link to it, or a "
-    "bookmark, shows the same view."
+    "Click a heading to sort by it{diff}. The address of the page keeps sorting and filter, so a "
+    "link or a bookmark shows the same view."
 )
 _REPLICATES = (
-    "Where a row has several runs, they are equal but for the seed: mean, and after \u00b1 half the width of "
-    "its 95 % interval (Student's t; both ends: table.csv, each seed: seeds.csv). Fewer than 3 have none. "
-    "Policies are compared by the ratios of their mean JCTs, seed by seed and on a log scale, so their own "
-    "intervals may overlap."
+    "A row with several runs, equal but for the seed, has their mean ± half the width of its 95 % "
+    "interval (Student's t), if there are three runs or more; table.csv has both ends, seeds.csv "
+    "the numbers of each seed. Policies are compared seed by seed, by the ratio of their mean "
+    "JCTs, so one can be ahead for certain although the intervals of the two means overlap."
 )
-_LETTERS = "Letters stand for the rows in the figures."
+_LETTERS = "In the figures, rows are named by these letters."
 CODE_ALONE = (
-    "Rows that differ in code alone: the program, a user's modules or an input file has changed between them."
+    "Some rows differ in nothing but code: the program, a module of yours or an input file "
+    "changed between them."
 )
 SEEN_NOTE = (
-    "Seen: from submission to the start on the site. Simulated: all waiting of the same jobs in the run; of "
-    "waiting jobs of a group by hour, until the first start. Jobs that ran before the window are placed at "
-    "once and not counted. Of replicates, the first: seeds vary only what is drawn, such as models of jobs "
-    "that name none, and say nothing of how sure a comparison with the site is; so means have no intervals."
+    "Seen: the wait on the site, from submission to start. Simulated: all the time that the same "
+    "jobs wait in the run; in the columns of waiting jobs by hour, only the time until their "
+    "first start. Jobs that were running already when the trace begins are placed at once and not "
+    "counted. Of several seeds, the first is shown: they change what is drawn, such as the models "
+    "of jobs that name none, and do not say how sure a comparison with the site is, so means have "
+    "no intervals."
 )
 PROFILING = (
-    "How many numbers of CPUs a policy tried until it settled on one, of jobs that ran for so long; "
-    "replicates are pooled. Where a policy starts from what the owner's jobs of the kind kept before, as "
-    "CODA does, a job may start far from the best number and take more steps than the 3 or 4 of the paper's "
-    "Table II. CPUs per GPU: asked for, and held in the end; medians over finished jobs of the model, the "
-    "shorter ones included."
+    "How many numbers of CPUs a policy tried for a job until it kept one, of jobs that ran for "
+    "long enough; seeds are pooled. CODA starts with the number that earlier jobs of the same "
+    "owner and kind kept, so a job may start far from its best number and take more steps than "
+    "the 3 or 4 of Table II in the paper. CPUs per GPU: asked for, and held in the end; medians "
+    "over all finished jobs of the model."
 )
 CAUSES = (
-    "Failures of machines while the run lasted, slow ones not counted, and the jobs that they stopped; means "
-    "over replicates."
+    "Failures of machines during the run, and the jobs that they stopped; means over seeds. "
+    "Machines that only became slow are not counted."
 )
 JOB_SIZES = (
-    "By the GPUs that jobs ask for; all jobs first. JCT is over finished jobs. MTTF: time for which jobs "
-    "hold GPUs, per failure that stopped one. Effective: the part of held GPU time that was useful work. An "
-    "evicted large job may wait while small ones pass, so the mean over all jobs can fall as failures grow. "
-    "Replicates are pooled; jobs and stops are means over them."
+    "By the GPUs that jobs ask for; all jobs first. JCT is over finished jobs. MTTF (mean time to "
+    "failure): the time for which jobs hold GPUs, divided by the number of failures that stopped "
+    "one. Effective: the part of this time that was useful work. The mean JCT of all jobs can "
+    "fall as failures grow, since small jobs pass a large one that was evicted and waits. Seeds "
+    "are pooled; jobs and stops are means over them."
 )
 FAIRNESS_NOTE = (
-    "Only finished GPU jobs count; several seeds are averaged. Slowdown: completion time / ideal time, "
-    "which has no waiting, communication and interference; bounded: with an ideal time of at least 10 s, "
-    "and at least 1. Jain's index of users' mean bounded slowdowns: 1 if all are equal, 1 / users if one "
-    "has all. Finish-time fairness: completion time / (ideal time x contention), where contention is the "
-    "GPUs that unfinished jobs ask for / all GPUs, a mean over the job's life and at least 1; a job above 1 "
-    "got less than its share."
+    "Of finished GPU jobs; several seeds are averaged. Slowdown: completion time / ideal time, "
+    "which a job takes without waiting, communication and interference. Bounded slowdown: the "
+    "same with at least 10 s of ideal time, so that very short jobs do not rule the mean, and at "
+    "least 1. Jain's index: how equal the mean bounded slowdowns of users are, from 1 / (number "
+    "of users) if one has all of it to 1 if all have the same. Finish-time fairness: completion "
+    "time / (ideal time x contention), where contention is the number of GPUs that unfinished "
+    "jobs ask for / all GPUs, the mean over the job's life and at least 1. A job above 1 got less "
+    "than its share."
 )
 COST_NOTE = (
-    "Of all GPUs that are there: the causes sum to the first line, users to what jobs hold. A GPU draws its "
-    "busy power while a job holds it, else its idle power, also as a spare or in repair, and its part of the "
-    "host's; all times the PUE. Means over replicates."
+    "All GPUs of the cluster count: the causes add up to the first line, the users to the GPU "
+    "time that jobs hold. A GPU draws its busy power while a job holds it, else its idle power "
+    "(also as a spare or in repair), and its part of its host's; the sum is multiplied by the "
+    "PUE. Means over seeds."
 )
-_MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
+_MEMBER_REPLICATES = "Seeds are pooled; jobs and GPU-hours are means over them."
 _MAX_VALUES, _MAX_CHARS = 8, 90
 _MAX_COMMANDS = 3
 _CLUSTER = ("topology", "machines", "GPUs")  # parts of its sentences
-_MEMBERS = (
-    "The {count} with most GPU time over all rows, in every row. JCT and queue are over their finished jobs."
-)
+_MEMBERS = "The {count} with the most GPU time over all rows. JCT and queue are of their finished jobs."
 _WITHOUT_CPUS = (
-    "GPU jobs that held no CPUs at times, because CPU-only jobs had them, and then went on at a hundredth of "
-    "their speed: {rows}; of several runs the most."
+    "GPU jobs that held no CPUs for a time, because CPU jobs had them all, and ran at a hundredth "
+    "of their speed meanwhile: {rows}; of several runs, the largest number."
 )
 
 
@@ -136,7 +149,7 @@ def _subject(comparison: Comparison) -> str:
     if have_seen(comparison.groups):
         settings = [group.runs[0].summary.get("setting", {}) for group in comparison.groups]
         sources = joined(of.get("Workload", {}).get("source", "").partition(",")[0] for of in settings)
-        return f"{' of ' * bool(sources)}{sources}."
+        return f"{' of ' * bool(sources)}{sources}. {_JCT}"
     varied = []
     for key, column in zip(
         comparison.keys, zip(*(g.shown for g in comparison.groups), strict=True), strict=True
@@ -145,12 +158,14 @@ def _subject(comparison: Comparison) -> str:
         shown = values if len(values) <= _MAX_VALUES else [*values[:_MAX_VALUES], "..."]
         if sum(map(len, shown)) > _MAX_CHARS:
             shown = [f"({len(values)} values)"]
-        if len(values) > 1 or len(comparison.keys) == 1:
+        if key == POLICY and len(values) > 1 and shown[0] != values[0]:
+            varied.append(f"{len(values)} policies")
+        elif len(values) > 1 or len(comparison.keys) == 1:
             varied.append(spoken(key, shown))
     return f": {'; '.join(varied)}. {_JCT}"
 
 
-FOOTER = "This page needs no network; keep its folder beside those of its runs."
+FOOTER = "This page works without a network, as long as its folder stays beside those of its runs."
 
 
 def about(comparison: Comparison) -> list[tuple[str, str]]:
@@ -202,7 +217,7 @@ def comparison_notes(comparison: Comparison, competing: Contest, growing: Collec
         (_baseline_note(comparison, competing), several),
         (CODE_ALONE, CODE in comparison.keys),
         (_REPLICATES, any(len(group.runs) > 1 for group in groups)),
-        (_SORTING.format(diff=", one on diff. by the difference"), several),
+        (_SORTING.format(diff=", or diff. to sort by the difference"), several),
         (_TIMES, True),
         (_USED, True),
         (_OVERHEAD, any(overheads)),
@@ -234,10 +249,10 @@ def _baseline_note(comparison: Comparison, competing: Contest) -> str:
         names = list(dict.fromkeys(competing.contenders[row] for row in rows))
         against = f"to {', '.join(names)} in the same scenario (rows that differ in nothing but the policy)"
     return (
-        f"In blue: difference {against}, relative even for percentages; = where it is less than 1 s or 0.1 "
-        "percentage points. The option --baseline of artist-report chooses another. Marked: the lowest of "
-        "its scenario and what is level with it (within 1 %, or 1 s, or 0.1 percentage points); nothing "
-        "where all are level."
+        f"In blue: the difference {against}, as a part of its value (also where that is a percentage); "
+        "= means less than 1 s or 0.1 percentage points. `artist-report --baseline` names another row. Green "
+        "and underlined: the lowest value of each scenario and those level with it (within 1 %, 1 s or 0.1 "
+        "percentage points); none where all are level."
     )
 
 

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 from artist.report.words.axes import SMALL, mean_jct, ratios
 from artist.report.words.verdicts import MAX_CLAUSES, Verdict, at_scenarios, in_words, verdicts
-from artist.report.words.wording import at_most, begun, duration, few, in_cases, longer, per_cent
+from artist.report.words.wording import (
+    at_most,
+    begun,
+    duration,
+    few,
+    in_cases,
+    longer,
+    per_cent,
+    with_settings,
+)
 from artist.results.compare import Comparison, Replicates
 from artist.results.digest import Digest
 from artist.results.interval import LEAST
@@ -49,7 +58,7 @@ def which(
         where = at_scenarios([verdict.scenario for verdict in even], of)
         clauses.append(f"{where}{', ' * bool(where)}any, as mean JCTs are {_apart(even)}")
     rivals = dict.fromkeys(contest.contenders[row] for of in clear for row in _rivals(of, comparison))
-    doubt = f" Not certain against {listed(few(list(rivals)))}: see How sure." if rivals else ""
+    doubt = f" But {listed(few(list(rivals)))} may be as good: see How sure." if rivals else ""
     return f"{'. '.join(map(begun, clauses))}.{doubt}"
 
 
@@ -116,7 +125,7 @@ def _places(by_title: Mapping[str, Sequence[Verdict]], rows: Sequence[int]) -> l
     others = [place for place in places.values() if not place.always]
     single = [place.text for place in others if place.cases == 1]
     return [
-        *[f"Its {listed(first)} {are} the lowest, or within 1 % of it."] * bool(first),
+        *[f"Its {listed(first)} {are} within 1 % of the lowest."] * bool(first),
         *[f"Its {listed(single)}."] * bool(single),
         *(f"Its {place.text}." for place in others if place.cases > 1),
     ]
@@ -146,14 +155,14 @@ def how_sure(comparison: Comparison, contest: Contest, ranked: Sequence[Verdict]
     counts = sorted({len(group.runs) for group in compared})
     if counts[-1] > 1 and all(group.samples == 1 for group in compared):
         return (
-            "Not very: the seed changes nothing, so the runs of a row count as one, and what is less than "
-            "5 % apart may be chance. Repeat with other workloads before relying on it."
+            "Not very: the seed changes nothing, so the runs of a row count as one, and differences below "
+            "5 % may be chance. Repeat with other workloads before relying on it."
         )
     if counts[-1] < 2:
         runs = "each row is one run" if len(comparison.groups) > 1 else "it is one run"
         return (
-            f"Unknown: {runs}, and one seed says nothing about chance (less than 5 % apart counts as equal "
-            "here). Repeat with several seeds before relying on it."
+            f"Unknown: {runs}, so nothing tells differences from chance (here, those below 5 % are taken for "
+            "chance). Repeat with several seeds before relying on it."
         )
     seeds = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     text = f"Not very: each row is the mean of only {seeds}. " * (counts[-1] < LEAST)
@@ -174,8 +183,8 @@ def _uncertainty(comparison: Comparison, seeds: str) -> str:
     halves = [number.half / number.mean for number in numbers if number.mean and number.half is not None]
     if not halves:
         return ""
-    which = "The mean JCT is" if len(numbers) == 1 else "Mean JCTs are"
-    return f"{which} certain to \u00b1 {per_cent(max(halves))} (95 % interval over {seeds})."
+    of = "The mean JCT has a 95 % interval" if len(numbers) == 1 else "Mean JCTs have 95 % intervals"
+    return f"{of} of {'up to ' * (len(numbers) > 1)}\u00b1 {per_cent(max(halves))} over {seeds}."
 
 
 def _settled(comparison: Comparison, contest: Contest, clear: Sequence[Verdict], seeds: str) -> str:
@@ -192,20 +201,20 @@ def _settled(comparison: Comparison, contest: Contest, clear: Sequence[Verdict],
         ahead = " in every seed"
         if least.low is not None:
             ahead = f"; the mean JCT under {names[row]}{closest} is {_times_as_long(least, seeds)}"
-        return f"{begun(where + ', ' * bool(where) + first)} came first{ahead}."
+        return f"Sure: {where + ', ' * bool(where) + first} came first{ahead}."
     against = []
     for name in dict.fromkeys(names[row] for _, row in rivals):
         at = [rest[pair] for pair in rivals if names[pair[1]] == name]
         least = min(at, key=lambda ratio: ratio.low or 0.0)
-        far = "not longer in every seed" if least.low is None else _times_as_long(least, seeds)
-        against.append(f"{name}: {', '.join(filter(None, (in_cases(len(at), of).strip(), far)))}")
-    return f"Not settled against {'; '.join(few(against))}."
+        far = "is not longer in every seed" if least.low is None else f"is {_times_as_long(least, seeds)}"
+        against.append(f"the mean JCT under {name} {far}{in_cases(len(at), of)}")
+    return f"Not sure: {'; '.join(few(against))}."
 
 
 def _times_as_long(ratio: Estimate, seeds: str) -> str:
     """Return the ratio of two mean JCTs, and its interval."""
     mean, low, high = (f"{of:.{(of < 1.995) + (of < 9.95)}f}" for of in ratio if of is not None)
-    return f"{mean} times as long ({low} to {high} with 95 % confidence over {seeds})"
+    return f"{mean} times as long (95 % interval {low} to {high} over {seeds})"
 
 
 def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growing: Collection[int]) -> str:
@@ -280,7 +289,7 @@ def _place(title: str, ranked: Sequence[Verdict], rows: Sequence[int]) -> _Place
     text = f"{title} is {mean} (the lowest: {least})"
     if len(cases) > 1:
         near = f"within 1 % of the lowest{in_cases(best, len(cases))}" if best else "never the lowest"
-        where = f"with {listed(worst.scenario.name.split(', '))}"
+        where = with_settings(worst.scenario.name.split(", "))
         text = f"{title} is {near}, and at worst {mean} where the lowest is {least} ({where})"
     return _Place(len(cases), best == len(cases), text)
 

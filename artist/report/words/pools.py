@@ -21,9 +21,9 @@ def pools(digests: Sequence[Digest]) -> list[tuple[str, str]]:
     """Return (topic, sentence) pairs; none where clusters have one pool."""
     groups = [digest.group for digest in digests]
     sentences = (
-        ("Use of pools", _use(groups)),
+        ("GPUs in use", _use(groups)),
         ("Unused loans", _unused(groups)),
-        ("Short pools", _short(groups)),
+        ("Pools short of machines", _short(groups)),
         ("Machines returned", _returned(groups)),
     )
     return [(topic, text) for topic, text in sentences if text]
@@ -115,7 +115,7 @@ def _returned(groups: Sequence[Replicates]) -> str:
     jobs = [_mean(entries, "preempted_jobs") / _mean(entries, "machines") for _, entries in known]
     ends = (("fewest", jobs.index(min(jobs))), ("most", jobs.index(max(jobs))))
     clauses = [
-        f"{word} jobs per machine were preempted under {named(known[at][0].name)}, "
+        f"{word} jobs per returned machine were preempted under {named(known[at][0].name)}, "
         f"which returned {_how(known[at][1])}"
         for word, at in ends
     ]
@@ -125,12 +125,13 @@ def _returned(groups: Sequence[Replicates]) -> str:
 def _how(entries: Sequence[dict[str, Any]]) -> str:
     counts = {name: _mean(entries, name) for name in ("machines", "idle", "flexible", "preempting")}
     total = counts["machines"]
-    return (
-        f"{_count(total, 'machine')}: {per_cent(counts['idle'] / total)} idle, "
-        f"{per_cent(counts['flexible'] / total)} by shrinking or moving jobs, "
-        f"{per_cent(counts['preempting'] / total)} by preempting "
-        f"{_count(_mean(entries, 'preempted_jobs'), 'job')}"
-    )
+    ways = {
+        "idle": "were idle",
+        "flexible": "were cleared by shrinking or moving jobs",
+        "preempting": f"were cleared by preempting {_count(_mean(entries, 'preempted_jobs'), 'job')}",
+    }
+    parts = [f"{per_cent(counts[name] / total)} {how}" for name, how in ways.items() if counts[name]]
+    return f"{_count(total, 'machine')}, of which {listed(parts)}"
 
 
 def _count(value: float, word: str) -> str:

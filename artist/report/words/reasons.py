@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from artist.report.words.axes import Axis
-from artist.report.words.wording import above, capital, duration, named, per_cent
+from artist.report.words.wording import above, capital, duration, named, per_cent, with_settings
 from artist.results.compare import POLICY, Comparison
 from artist.results.coverage import OVERLOADED
 from artist.results.digest import Digest
@@ -43,7 +43,9 @@ def drivers(varied: Sequence[Axis], comparison: Comparison, digests: Sequence[Di
 
 def _where(axis: Axis) -> str:
     """Return the case in which the effect of an axis is widest; empty if there is only one."""
-    return f" ({'with' if axis.key == POLICY else 'under'} {axis.widest})" if len(axis.means) > 1 else ""
+    if len(axis.means) < 2:
+        return ""
+    return f" ({with_settings(axis.widest.split(', ')) if axis.key == POLICY else f'under {axis.widest}'})"
 
 
 def _between(

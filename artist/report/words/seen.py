@@ -27,8 +27,9 @@ _MOST = 8  # rows
 _CHANGE, _LEAST_S = 1.1, 1.0  # of a group's mean wait, from which it gains or loses
 _NOTE = (
     "Today is the run on the site's machines whose waits are most like those that users met; --baseline of "
-    "artist-report names another. Its mean wait is {error} off, so smaller differences between runs say "
-    "nothing. There is one history: seeds vary only which models jobs train."
+    "artist-report names another. Its mean wait is {error} off that of users, so smaller differences between "
+    "runs mean nothing. There are no intervals, as the jobs happened once: other seeds only draw other "
+    "models for them."
 )
 _Line = tuple[str, ...]
 
@@ -46,7 +47,7 @@ def seen_glance(rows: Held) -> tuple[_Line, list[_Line]]:
         ("met by users", *_waits(today["queueing_s"], today), "", ""),
         (": ".join(dict.fromkeys(("today", rows.today.label))), *_waits(today["simulated_s"], today), "", ""),
     ]
-    lines += [_line(name, row, today) for name, row in (*rows.variants, *others)[:_MOST]]
+    lines += [_line(name, row, rows) for name, row in (*rows.variants, *others)[:_MOST]]
     return _HEADS, lines
 
 
@@ -56,9 +57,17 @@ def seen_note(rows: Held) -> str:
     return _NOTE.format(error="unknown" if ratio is None else per_cent(abs(ratio - 1)))
 
 
-def _line(name: str, row: Replicates, today: Record) -> _Line:
-    seen = seen_of(row)
-    return name, *_waits(seen["simulated_s"], today), _against(seen, today), _gains(seen, today)
+def _line(name: str, row: Replicates, rows: Held) -> _Line:
+    """Return a row against today's; its name tells the GPUs of a cluster of another size."""
+    seen, today = seen_of(row), seen_of(rows.today)
+    gpus = f" ({_gpus(row)})" * (_gpus(row) != _gpus(rows.today))
+    waits = _waits(seen["simulated_s"], today)
+    return f"{name}{gpus}", *waits, _against(seen, today), _gains(seen, today)
+
+
+def _gpus(row: Replicates) -> str:
+    cluster = row.runs[0].summary.get("setting", {}).get("Cluster", {})
+    return str(cluster.get("GPUs", "")).removesuffix(" in all")
 
 
 def _waits(waits_s: Record, today: Record) -> list[str]:

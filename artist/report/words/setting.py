@@ -47,6 +47,8 @@ def joined(texts: Iterable[str]) -> str:
 
     >>> joined(["128 GPUs in all", "192 GPUs in all"]), joined(["a, of 2", "b, of 3"])
     ('128 or 192 GPUs in all', 'a, of 2; or b, of 3')
+    >>> joined(["first come, first served", "first come, first served; in each virtual cluster"])
+    'first come, first served; in each virtual cluster (not in all runs)'
     """
     different = list(dict.fromkeys(filter(None, texts)))
     if len(different) > _MAX_TEXTS:
@@ -58,6 +60,8 @@ def joined(texts: Iterable[str]) -> str:
     rest = [of[same:] for of in words]
     end = _common([of[::-1] for of in rest])
     parts = ["".join(of[: len(of) - end]) for of in rest]
+    if len(parts) == 2 and not all(parts):
+        return f"{max(different, key=len)} (not in all runs)"
     if not all(parts) or any("," in part for part in parts):
         return "; or ".join(different)
     return f"{''.join(words[0][:same])}{listed(parts, ' or ')}{''.join(rest[0][len(rest[0]) - end :])}"

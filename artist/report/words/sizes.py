@@ -25,7 +25,8 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
         under = f"the mean JCT is at most {at_most(worst[need])} above the lowest with any other number"
         text = f"{spoken(axis.key, [axis.at[need]])} {are} enough: {under}."
     else:
-        text = f"Even {spoken(axis.key, [axis.at[need]])} {are} too few, as the mean JCT still falls there."
+        most = spoken(axis.key, [axis.at[need]])
+        text = f"Even {most}, the most that were run, {are} too few: the mean JCT still falls there."
     for i in sorted({0, max(need - 1, 0)} - {need}):
         ranked = sorted(above, key=lambda name: above[name][i])
         ends = [
@@ -40,7 +41,7 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
         f"{_used(comparison, axis, i)}{' of the time' * (not n)} with {axis.at[i]}"
         for n, i in enumerate(points)
     ]
-    mean = "Averaged over these rows, " * (len(axis.means) > 1)
+    mean = "Averaged over policies, " * (len(axis.means) > 1)
     return f"{text} {mean}GPUs compute for {listed(used)}."
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artist.report.words.axes import limit
-from artist.report.words.wording import in_cases, named
+from artist.report.words.wording import in_cases, named, with_settings
 from artist.results.compare import Comparison
 from artist.results.measures import Estimate, Metric, comparable, difference, is_level
 from artist.results.names import listed, spoken
@@ -91,7 +91,7 @@ def at_scenarios(scenarios: Sequence[Scenario], of: int) -> str:
         for key, value in scenario.parts:
             values.setdefault(key, {})[value] = None
     if len({scenario.parts for scenario in scenarios}) == math.prod(map(len, values.values())):
-        return f"with {listed([spoken(key, list(of_key)) for key, of_key in values.items()])}"
+        return with_settings([spoken(key, list(of_key)) for key, of_key in values.items()])
     if len(scenarios) > _MAX_NAMED:
         return in_cases(len(scenarios), of).strip()
-    return listed([f"with {listed(scenario.name.split(', '))}" for scenario in scenarios], ", and ")
+    return listed([with_settings(scenario.name.split(", ")) for scenario in scenarios], ", and ")

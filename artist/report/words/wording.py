@@ -62,7 +62,16 @@ def named(label: str) -> str:
     name, *settings = label.split(", ")
     if not settings:
         return name
-    return f"{name} {'with ' * (not settings[0].startswith(('with ', 'without ')))}{listed(settings)}"
+    return f"{name} {with_settings(settings)}"
+
+
+def with_settings(settings: Sequence[str]) -> str:
+    """Return settings after "with", which those that begin with it, or with "without", have already.
+
+    >>> with_settings(["2 racks", "load 1.2"]), with_settings(["without preemption"])
+    ('with 2 racks and load 1.2', 'without preemption')
+    """
+    return f"{'with ' * (not settings[0].startswith(('with ', 'without ')))}{listed(settings)}"
 
 
 def in_cases(count: int, of: int) -> str:
