@@ -157,7 +157,7 @@ def report_files(
         (
             ("More on these findings", whole),
             (f"Claims that were not run: {len(absent)}", absent),
-            ("Findings on completion times", folded),
+            ("Findings on completion times (JCT: from a job's submission to its finish)", folded),
             ("Every policy in a sentence", policies),
             ("More findings", more),
             ("What was simulated and assumed", setting(comparison)),

@@ -59,7 +59,10 @@ def describe_run(
     targets = (*config.performance.effects, *config.performance.couplings)
     named_parts = zip(own_parts, (str(target["_target_"]).rsplit(".")[-1] for target in targets), strict=True)
     topics = {
-        "Policy": {"policy": _policy(parts["policy"])},
+        "Policy": {
+            "policy": _policy(parts["policy"]),
+            "knowledge": "knows run times in advance" * getattr(parts["policy"], "knows_durations", False),
+        },
         "Workload": {
             "source": _source(source),
             "arrivals": _described(parts["arrivals"], "arrivals by {}"),
@@ -107,7 +110,7 @@ def of_preset(setting: Setting, policy: object, preset: str, folders: Sequence[P
     text = "" if file is None else first_sentence(file).partition(": artist ")[0]
     if not text or callable(getattr(policy, "describe", None)):
         return setting
-    return {**setting, "Policy": {"policy": text + f"; around {inside}" * bool(inside)}}
+    return {**setting, "Policy": {**setting["Policy"], "policy": text + f"; around {inside}" * bool(inside)}}
 
 
 def _described(part: object, otherwise: str) -> str:

@@ -57,15 +57,18 @@ _ORDERS = {
     "drf": "least dominant share", "tetris": "least work left", "sensitivity": "most slowed by the network",
 }  # fmt: skip
 _BACKFILLS = {
-    "none": "no job overtakes one that does not fit", "first_fit": "jobs that fit overtake",
-    "easy": "jobs overtake unless they delay the first",
-    "conservative": "jobs overtake unless they delay any",
+    "none": "no job starts before an earlier one that waits",
+    "first_fit": "a job may start before an earlier one that does not fit",
+    "easy": "a job may start before earlier ones unless it delays the first of them",
+    "conservative": "a job may start before earlier ones unless it delays one of them",
 }  # fmt: skip
 _PLACEMENTS = {
-    "consolidate": "as few machines per job as possible", "random": "machines at random",
-    "consolidate_machine": "in one machine or wait", "consolidate_rack": "in one rack or wait",
-    "first_fit": "the first machines with room", "best_fit": "the machines with least room",
-    "spread": "as many machines per job as possible",
+    "consolidate": "each job gets as few machines as possible", "random": "jobs get machines at random",
+    "consolidate_machine": "jobs wait for GPUs of one machine",
+    "consolidate_rack": "jobs wait for GPUs of one rack",
+    "first_fit": "each job gets the first machines with room",
+    "best_fit": "each job gets the machines with the least room",
+    "spread": "each job gets as many machines as possible",
 }  # fmt: skip
 
 
@@ -160,7 +163,9 @@ class Ordered:
         order, placement = (
             part if isinstance(part, str) else type(part).__name__ for part in (self.order, self.placement)
         )
-        stops = "running jobs are stopped for those before them" if self.preemptive else "no job is stopped"
+        stops = (
+            "running jobs are preempted for jobs that come first" if self.preemptive else "none is preempted"
+        )
         first = f"{_ORDERS[order]} first" if order in _ORDERS else f"jobs in the order {order}"
         first = "first come, first served" if order == "fifo" else first
         return "; ".join(

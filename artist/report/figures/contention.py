@@ -26,8 +26,9 @@ _USE = (
     "if all sent at full speed at once."
 )
 _SLOWDOWN = (
-    "The part of the jobs that other jobs on their links slowed by more than the percentage "
-    "below, which is of the time without contention and begins at 0.1 %. Lower is better."
+    "The part of the jobs that ran longer, by more than the percentage on the horizontal axis, "
+    "because other jobs used their links. The percentage is of the time without contention; the "
+    "axis begins at 0.1 %. Lower is better."
 )
 _LEAST = 0.1  # %; a job that lost less lost nothing
 _MIN_TOP = 1.0  # %, of an axis, so that a line of next to nothing is at the bottom

@@ -17,13 +17,13 @@ from artist.results.digest import MIN_WAIT_S, Digest, Distribution
 from artist.results.scenarios import Contest
 
 _CDF = (
-    "The fraction of all submitted jobs that completed within the time below. The earlier a line "
-    "rises, the better."
+    "The fraction of all submitted jobs that completed within the time on the horizontal axis. "
+    "The earlier a line rises, the better."
 )
 _UNFINISHED = " A line that ends below 1 belongs to a run with unfinished jobs."
 _QUEUE_CDF = (
-    "The fraction of finished jobs that waited, in all, no longer than the time below; each line "
-    "begins at the fraction that waited less than 1 s. Higher is better."
+    "The fraction of finished jobs whose total wait is at most the time on the horizontal axis. "
+    "The axis begins at 1 s, each line at the fraction that waited less. Higher is better."
 )
 
 

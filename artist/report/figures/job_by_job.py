@@ -24,14 +24,15 @@ from artist.results.steps import Floats, distribution_steps
 from artist.tables.grid import clip
 
 _BEST = (
-    "The fraction of GPU jobs that got no more than the share below of what they could use. "
-    "Throughput: computing / (computing + waiting for input). CPUs and memory: those that a job "
-    "held, on average while it held GPUs, divided by the fewest with which it is as fast as it "
-    "gets; shares above 4 are drawn at 4. Lines farther right are better."
+    "The fraction of GPU jobs that got at most the share on the horizontal axis of what they "
+    "could use. Throughput: computing / (computing + waiting for input). CPUs and memory: those "
+    "that a job held, on average while it held GPUs, divided by the fewest with which it is as "
+    "fast as it gets; shares above 4 are drawn at 4. Lines farther right are better."
 )
 _SPEEDUP = (
-    "The fraction of jobs for which completion time under {} / completion time under the row's "
-    "policy is at most the number below. Right of 1, jobs complete sooner than under {}."
+    "The fraction of jobs for which completion time under {0} / completion time under the row's "
+    "policy is at most the number on the horizontal axis. Right of 1, jobs complete sooner than "
+    "under {0}."
 )
 _BEST_TITLES = ("throughput", "CPUs held", "memory held")
 _ALIKE = 1e-6  # parts of a number that rounding makes

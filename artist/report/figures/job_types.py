@@ -34,9 +34,9 @@ _SHARES = (
 )
 _WAITING = "The number of GPU jobs and of CPU jobs that wait, over time."
 _QUEUEING = (
-    "The fraction of finished GPU jobs, and of finished CPU jobs, that waited, in all, no longer "
-    "than the time below; each line begins, at the dot, at the fraction that waited less than 1 "
-    "s. Higher is better."
+    "The fraction of finished GPU jobs, and of finished CPU jobs, whose total wait is at most the "
+    "time on the horizontal axis. The axis begins at 1 s, each line, with a dot, at the fraction "
+    "that waited less. Higher is better."
 )
 _AXES_DIFFER = " The vertical axes of the panels differ."
 _SPANS = 120

@@ -151,7 +151,7 @@ _RETURNED = (
     "Machines on loan that went back to their pool, and the jobs that were preempted for it. "
     "Idle: no job was on the machine. Flexible: its jobs shrank or moved, and none was preempted."
 )
-_RETURNED_OVER_TIME = "Machines that went back under {}, and jobs that were preempted for it (dots)."
+_RETURNED_OVER_TIME = "Machines that went back by {}, and jobs that were preempted for it (dots)."
 _CLEARED = ("idle", "flexible", "by preemption")
 _SHADES = (6, 2, 0)
 _BIN_WIDTHS = (

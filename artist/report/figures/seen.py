@@ -34,8 +34,8 @@ def drawings(digests: Sequence[Digest]) -> list[Drawing]:
     more = first(digests)
     caption = "Means by hour, while jobs arrive. Grey: on the site; in colour: simulated." + more
     spread = (
-        "The fraction of jobs that waited no longer than the time below. Grey: on the site; in "
-        "colour: simulated."
+        "The fraction of jobs that waited no longer than the time on the horizontal axis. Grey: on "
+        "the site; in colour: simulated."
     ) + more
     names = [name for name in _OVER_TIME if name != "queue" or len(groups) > 1]  # one row's is at the top
     return [

@@ -100,9 +100,9 @@ CAUSES = (
 JOB_SIZES = (
     "By the GPUs that jobs ask for; all jobs first. JCT is over finished jobs. MTTF (mean time to "
     "failure): the time for which jobs hold GPUs, divided by the number of failures that stopped "
-    "one. Effective: the part of this time that was useful work. The mean JCT of all jobs can "
-    "fall as failures grow, since small jobs pass a large one that was evicted and waits. Seeds "
-    "are pooled; jobs and stops are means over them."
+    "one. Effective: the part of this time that was useful work. More failures can lower the mean "
+    "JCT of all jobs: while a large job that a failure stopped waits for machines, many small "
+    "ones pass it. Seeds are pooled; jobs and stops are means over them."
 )
 FAIRNESS_NOTE = (
     "Of finished GPU jobs; several seeds are averaged. Slowdown: completion time / ideal time, "
@@ -149,7 +149,7 @@ def _subject(comparison: Comparison) -> str:
     if have_seen(comparison.groups):
         settings = [group.runs[0].summary.get("setting", {}) for group in comparison.groups]
         sources = joined(of.get("Workload", {}).get("source", "").partition(",")[0] for of in settings)
-        return f"{' of ' * bool(sources)}{sources}. {_JCT}"
+        return f"{' of ' * bool(sources)}{sources}."
     varied = []
     for key, column in zip(
         comparison.keys, zip(*(g.shown for g in comparison.groups), strict=True), strict=True

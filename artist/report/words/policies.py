@@ -52,7 +52,10 @@ def which(
     groups = _by_leaders(clear, contest)
     ranked = sorted(groups.items(), key=lambda pair: -len(pair[1]))[:MAX_CLAUSES]
     of = len(contest.scenarios)
-    clauses = [_lead(name, cases, of, contest, growing) for name, cases in ranked]
+    clauses = [
+        _lead(f"{name}{_knowing(name, cases, comparison)}", cases, of, contest, growing)
+        for name, cases in ranked
+    ]
     clauses += ["elsewhere, others (table below)"] * (len(groups) > MAX_CLAUSES)
     if even:
         where = at_scenarios([verdict.scenario for verdict in even], of)
@@ -217,6 +220,13 @@ def _times_as_long(ratio: Estimate, seeds: str) -> str:
     return f"{mean} times as long (95 % interval {low} to {high} over {seeds})"
 
 
+def _knowing(name: str, cases: Sequence[Verdict], comparison: Comparison) -> str:
+    """Return that a policy knows run times in advance, as few clusters do; empty of several policies."""
+    runs = [comparison.groups[case.best].runs[0] for case in cases]
+    known = {run.summary.get("setting", {}).get("Policy", {}).get("knowledge", "") for run in runs}
+    return f", which {known.pop()}" if len(known) == 1 and all(known) and " or " not in name else ""
+
+
 def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growing: Collection[int]) -> str:
     """Return the choice in some cases, and the distances of the others from the lowest."""
     first = cases[0]
@@ -290,7 +300,7 @@ def _place(title: str, ranked: Sequence[Verdict], rows: Sequence[int]) -> _Place
     if len(cases) > 1:
         near = f"within 1 % of the lowest{in_cases(best, len(cases))}" if best else "never the lowest"
         where = with_settings(worst.scenario.name.split(", "))
-        text = f"{title} is {near}, and at worst {mean} where the lowest is {least} ({where})"
+        text = f"{title} is {near}; the largest gap is {mean} against {least}, {where}"
     return _Place(len(cases), best == len(cases), text)
 
 

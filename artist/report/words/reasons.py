@@ -14,6 +14,7 @@ from artist.results.steps import Floats
 
 _HELD = "; communication holds GPUs for longer, so part of the waiting is its doing"
 _MOST = 3  # of what was varied is told
+_TOLD = 0.002  # part of a difference that a reader who adds its parts up would miss
 
 
 def drivers(varied: Sequence[Axis], comparison: Comparison, digests: Sequence[Digest]) -> str:
@@ -66,7 +67,9 @@ def _between(
     more = {name: text.replace("less", "more") for name, text in _LESS.items()}
     costs = [f"{duration(-seconds)} because {more[name]}" for name, seconds in parts if seconds < 0]
     held = _HELD if gap[COMMUNICATION].sum() > LEVEL * total else ""
-    reasons = listed(gains) + f", minus {listed(costs)}" * bool(costs) + held
+    rest = abs(total - sum(seconds for _, seconds in parts))
+    small = " (parts below 1 % left out)" * (len(parts) > 1 and rest > _TOLD * total)
+    reasons = listed(gains) + f", minus {listed(costs)}" * bool(costs) + small + held
     between = f"Under {names[1]}, the mean JCT is {duration(total)} shorter than under {names[0]}"
     return f" {between}: {reasons}."
 

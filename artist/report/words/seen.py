@@ -58,7 +58,7 @@ def seen_note(rows: Held) -> str:
 
 
 def _line(name: str, row: Replicates, rows: Held) -> _Line:
-    """Return a row against today's; its name tells the GPUs of a cluster of another size."""
+    """Return a row against today's, with the GPUs of a cluster of another size in its name."""
     seen, today = seen_of(row), seen_of(rows.today)
     gpus = f" ({_gpus(row)})" * (_gpus(row) != _gpus(rows.today))
     waits = _waits(seen["simulated_s"], today)

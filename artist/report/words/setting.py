@@ -30,7 +30,12 @@ def setting(comparison: Comparison) -> list[tuple[str, str]]:
         name: joined(_sentence(run, _POLICY, "policy") for run in runs if run.summary["policy"] == name)
         for name in names
     }
-    topics = [(name, f"{capital(text)}.") for name, text in of_policies.items() if text]
+    alike = {text for run in runs if (text := _sentence(run, _POLICY, "policy"))}
+    topics = [
+        (name, f"{capital(text)}{' (depending on the run)' * (text not in alike)}.")
+        for name, text in of_policies.items()
+        if text
+    ]
     lines = topics if len(topics) <= _MAX_POLICIES else []
     for topic in _in_order(written):
         texts = [sentences.get(topic, {}) for sentences in written]
@@ -48,7 +53,7 @@ def joined(texts: Iterable[str]) -> str:
     >>> joined(["128 GPUs in all", "192 GPUs in all"]), joined(["a, of 2", "b, of 3"])
     ('128 or 192 GPUs in all', 'a, of 2; or b, of 3')
     >>> joined(["first come, first served", "first come, first served; in each virtual cluster"])
-    'first come, first served; in each virtual cluster (not in all runs)'
+    'first come, first served; in each virtual cluster, but not in all runs'
     """
     different = list(dict.fromkeys(filter(None, texts)))
     if len(different) > _MAX_TEXTS:
@@ -61,7 +66,7 @@ def joined(texts: Iterable[str]) -> str:
     end = _common([of[::-1] for of in rest])
     parts = ["".join(of[: len(of) - end]) for of in rest]
     if len(parts) == 2 and not all(parts):
-        return f"{max(different, key=len)} (not in all runs)"
+        return f"{max(different, key=len)}, but not in all runs"
     if not all(parts) or any("," in part for part in parts):
         return "; or ".join(different)
     return f"{''.join(words[0][:same])}{listed(parts, ' or ')}{''.join(rest[0][len(rest[0]) - end :])}"

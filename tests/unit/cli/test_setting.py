@@ -7,7 +7,9 @@ import pytest
 
 from artist.app.composing import composed
 from artist.data import data_path
+from artist.performance.estimates import Exact
 from artist.run.build import build, check_config
+from artist.run.setting import Setting, of_preset
 from artist.run.user_folder import put_on_path
 
 Described = Callable[..., str]
@@ -40,25 +42,28 @@ def test_every_known_setting_is_described(described: Described) -> None:
     """Policy, trace, machines, network, and what costs nothing; 2 racks of 8 machines with 8 GPUs."""
     assert described("policy=tiresias") == (
         "Policy: Tiresias: discretised two-dimensional least-attained-service with placement by skew. "
-        "Workload: tiny.csv, read as CSV; arrivals as in the source; models drawn evenly from "
-        "AlexNet, VGG11, MobileNetV3, ResNet18, ResNet50, BERT-large where jobs name none. "
+        "Workload: tiny.csv, read as CSV; jobs arrive at the times of this source; a job that names no model "
+        "trains one of AlexNet, VGG11, MobileNetV3, ResNet18, ResNet50, BERT-large, all equally likely. "
         "Cluster: topology dgx_h100_3tier; 8 GPUs (H100) per machine, 8 machines per rack; 128 GPUs in all. "
-        "Network model: analytical, collectives as NCCL's, parameters derived from data sheets. "
+        "Network model: analytical, with the collectives of NCCL and parameters from data sheets. "
         "Assumed: starting, moving and preempting a job cost no time, and a stopped job loses its unfinished "
-        "iteration; policies that ask for durations are told the true ones."
+        "iteration; policies that use run times know the true ones."
     )
 
 
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (("workload=synthetic", "workload.preset=philly"), "Workload: synthetic jobs like those of Philly;"),
-        (("workload=synergy", "workload.jobs=9"), "jobs drawn as in the Synergy paper; arrivals as in the"),
+        (
+            ("workload=synthetic", "workload.preset=philly"),
+            "Workload: drawn jobs that resemble those of Philly;",
+        ),
+        (("workload=synergy", "workload.jobs=9"), "jobs drawn as in the Synergy paper; jobs arrive at the"),
         (
             ("workload=coda", "workload.gpus=10", "workload.days=1", "topology=pcie_10g"),
-            "jobs drawn as in the CODA paper; arrivals as in the source. Cluster",
+            "jobs drawn as in the CODA paper; jobs arrive at the times of this source. Cluster",
         ),
-        (LYRA, "jobs drawn as in the Lyra paper; arrivals as in the source; models drawn evenly from"),
+        (LYRA, "the times of this source; a job that names no model trains one of"),
         (
             LYRA,
             "2 machines of 8 GPUs (V100) for training, 1 machine of 8 GPUs (T4) for inference, ",
@@ -67,7 +72,7 @@ def test_every_known_setting_is_described(described: Described) -> None:
             (*LYRA, "signals=inference"),
             "; inference uses 42% to 95% of its machines, 65% on average.",
         ),
-        (("workload.models={rule: fixed, name: VGG11}",), "; model VGG11 where jobs name none."),
+        (("workload.models={rule: fixed, name: VGG11}",), "; a job that names no model trains VGG11."),
         (("arrivals=poisson", "arrivals.load=0.9"), "; Poisson arrivals at load 0.9;"),
         (
             ("arrivals=poisson", "arrivals.load=null", "arrivals.jobs_per_hour=9"),
@@ -76,15 +81,15 @@ def test_every_known_setting_is_described(described: Described) -> None:
         (("arrivals=batch",), "; all jobs arrive at once;"),
         (("arrivals=compress", "arrivals.load=0.9"), "; arrivals squeezed or stretched to load 0.9;"),
         (("network=zero",), "Network model: none, communication takes no time."),
-        (("network.system.preset=machines",), "analytical, collectives as NCCL's,"),
-        (("network.system.preset=papers",), "analytical, collectives as ASTRA-sim's."),
+        (("network.system.preset=machines",), "analytical, with the collectives of NCCL"),
+        (("network.system.preset=papers",), "analytical, with the collectives of ASTRA-sim."),
         # the topology's settings come before the preset, the command line's before both
-        (("topology=dally_code", "network.system.preset=machines"), "collectives as ASTRA-sim's."),
-        (("topology=hgx_h100_ib400", "network.system.preset=papers"), "collectives as NCCL's,"),
-        (("network.system.preset=machines", "network.system.collectives=astra_sim"), "as ASTRA-sim's."),
+        (("topology=dally_code", "network.system.preset=machines"), "collectives of ASTRA-sim."),
+        (("topology=hgx_h100_ib400", "network.system.preset=papers"), "collectives of NCCL and"),
+        (("network.system.preset=machines", "network.system.collectives=astra_sim"), "of ASTRA-sim."),
         (
             ("network.system.collectives=nccl",),
-            "analytical, collectives as NCCL's, parameters derived from data sheets.",
+            "analytical, with the collectives of NCCL and parameters from data sheets.",
         ),
         (
             ("overheads.migrate_s=5",),
@@ -96,8 +101,8 @@ def test_every_known_setting_is_described(described: Described) -> None:
             ("overheads.cpu_on_stop=lose_all",),
             "unfinished iteration, and a stopped CPU-only job starts over;",
         ),
-        (("estimates=noise", "estimates.level=0.1"), "are told noisy ones (level 0.1)."),
-        (("estimates=wrong_fraction", "estimates.fraction=0.3"), "are told wrong ones of 30% of the jobs."),
+        (("estimates=noise", "estimates.level=0.1"), "ones that are wrong by up to 10%."),
+        (("estimates=wrong_fraction", "estimates.fraction=0.3"), "believe wrong ones for 30% of the jobs."),
         (
             (*PROFILED, "estimates.charge=true", "estimates.noise=0.1"),
             "and the rest filled in, measuring delays first runs, and measurements are up to 10% off.",
@@ -117,8 +122,8 @@ def test_every_known_setting_is_described(described: Described) -> None:
         (("cluster.failures=rsc2",), "in all; machines fail at random."),
         (
             ("policy=srtf",),
-            "shortest remaining time first; jobs that fit overtake; as few machines per job as possible; "
-            "running jobs are stopped",
+            "shortest remaining time first; a job may start before an earlier one that does not fit; "
+            "each job gets as few machines as possible; running jobs are preempted",
         ),
     ],
 )
@@ -150,3 +155,19 @@ class Slow:
     assert setting["Policy"]["policy"] == "Shrink jobs that wait"
     assert setting["Workload"]["arrivals"] == "arrivals by Sudden"
     assert "every iteration waits for nothing" in setting["Assumed"].values()
+
+
+def test_a_baseline_is_described_by_its_preset(tmp_path: Path) -> None:
+    """Lyra's class serves baselines without loans, whose text differs; a user's preset comes first."""
+    setting: Setting = {"Policy": {"policy": "Lyra: idle inference machines on loan"}}
+
+    def text(policy: object, preset: str) -> str:
+        return of_preset(setting, policy, preset, [tmp_path])["Policy"]["policy"]
+
+    assert text(object(), "lyra_gandiva").startswith("Gandiva's elastic scaling")
+    assert text(object(), "network_aware(dally)").endswith("; around dally")
+    assert text(object(), "unknown") == setting["Policy"]["policy"]
+    assert text(Exact(), "lyra_gandiva") == setting["Policy"]["policy"]  # it describes itself
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "lyra_gandiva.yaml").write_text("# Mine. More.\norder: fifo\n")
+    assert text(object(), "lyra_gandiva") == "Mine"

@@ -85,8 +85,8 @@ def test_seeds_that_agree_on_no_winner_are_an_answer(comparison: Callable[..., C
     """100, 101 and 102 s under both policies: 101 +- 4.303 x 1 / sqrt(3) = 2.48 s, 2.5 %."""
     points = [(policy, 1, seed, 100.0 + seed) for policy in ("fifo", "srtf") for seed in range(3)]
     assert said(comparison(points), SURE) == (
-        "No policy is ahead over 3 seeds: mean JCTs are equal. Mean JCTs are certain to \u00b1 2.5 % (95 % "
-        "interval over 3 seeds)."
+        "No policy is ahead over 3 seeds: mean JCTs are equal. Mean JCTs have 95 % intervals of up to "
+        "\u00b1 2.5 % over 3 seeds."
     )
 
 
@@ -116,15 +116,16 @@ def test_level_policies_are_not_ranked(comparison: Callable[..., Comparison]) ->
     [
         (
             (10.0, 10.5, 11.0),
-            "srtf came first; the mean JCT under fifo is 14 times as long (6.5 to 29",
+            "Sure: srtf came first; the mean JCT under fifo is 14 times as long (95 % interval 6.5 to 29",
         ),
         (
             (90.0, 140.0, 190.0),
-            "srtf came first; the mean JCT under fifo is 1.08 times as long (1.01 to 1.15",
+            "Sure: srtf came first; the mean JCT under fifo is 1.08 times as long (95 % interval 1.01 to",
         ),
         (
             (90.0, 150.0, 180.0),
-            "Not settled against fifo: 1.07 times as long (0.92 to 1.25 with 95 % confidence over 3 seeds).",
+            "Not sure: the mean JCT under fifo is 1.07 times as long (95 % interval 0.92 to 1.25 over 3 "
+            "seeds).",
         ),
     ],
 )
@@ -146,18 +147,27 @@ def test_a_lowest_policy_is_certain_seed_by_seed(
     ]
     compared = comparison(points)
     assert said(compared, SURE).startswith(words)
-    assert ("Not certain against fifo: see How sure." in said(compared, WHICH)) == ("Not settled" in words)
+    assert ("But fifo may be as good: see How sure." in said(compared, WHICH)) == ("Not sure" in words)
+
+
+def test_a_choice_that_knows_run_times_is_called_so(comparison: Callable[..., Comparison]) -> None:
+    """Few clusters know run times in advance, as srtf does; of fifo, second here, nothing is said."""
+    compared = comparison([("fifo", 1, 0, 100.0), ("srtf", 1, 0, 60.0)])
+    for group in compared.groups:
+        knowledge = {"knowledge": "knows run times in advance"} if group.label == "srtf" else {}
+        group.runs[0].summary["setting"] = {"Policy": knowledge}
+    assert said(compared, WHICH).startswith(
+        "Choose srtf, which knows run times in advance: the lowest mean JCT"
+    )
 
 
 def test_one_seed_is_called_one_seed(comparison: Callable[..., Comparison]) -> None:
     """Nothing is claimed to be certain from single runs."""
     points = [("fifo", 1, 0, 100.0), ("srtf", 1, 0, 60.0)]
-    assert "one seed says nothing about chance" in said(comparison(points), SURE)
+    assert "each row is one run, so nothing tells differences from chance" in said(comparison(points), SURE)
 
 
-@pytest.mark.parametrize(
-    ("second", "words"), [(70.0, "srtf came first in every seed"), (115.0, "Not settled")]
-)
+@pytest.mark.parametrize(("second", "words"), [(70.0, "srtf came first in every seed"), (115.0, "Not sure")])
 def test_two_seeds_have_no_intervals_but_may_agree(
     comparison: Callable[..., Comparison], second: float, words: str
 ) -> None:
@@ -485,10 +495,10 @@ def test_the_cost_of_the_best_policy_for_the_slowest_jobs_is_named(
     compared = compare(runs)
     said = dict(each_policy(compared, contest(compared), [digest(group) for group in compared.groups]))
     assert said == {
-        "fifo": "Its 95th percentile of JCT, 99th percentile of JCT and makespan are the lowest, or "
-        "within 1 % of it. Its mean JCT is 1.67 min (the lowest: 60.0 s). Waiting makes 25 % of the mean "
+        "fifo": "Its 95th percentile of JCT, 99th percentile of JCT and makespan are within 1 % of the "
+        "lowest. Its mean JCT is 1.67 min (the lowest: 60.0 s). Waiting makes 25 % of the mean "
         "JCT. No job is preempted.",
-        "srtf": "Its mean JCT, 95th percentile of JCT and makespan are the lowest, or within 1 % of it. "
+        "srtf": "Its mean JCT, 95th percentile of JCT and makespan are within 1 % of the lowest. "
         "Its 99th percentile of JCT is 3.33 min (the lowest: 2.67 min). Waiting makes 25 % of the mean JCT. "
         "No job is preempted.",
     }
@@ -502,11 +512,11 @@ def test_every_policy_has_a_sentence_over_all_scenarios(comparison: Callable[...
     said = dict(each_policy(compared, contest(compared), []))
     assert list(said) == ["fifo", "las", "srtf"]
     assert (
-        "Its mean JCT is within 1 % of the lowest in 1 of 2 cases, and at worst 75.0 s where the lowest is "
-        "60.0 s (with 1 rack)." in said["las"]
+        "Its mean JCT is within 1 % of the lowest in 1 of 2 cases; the largest gap is 75.0 s against "
+        "60.0 s, with 1 rack." in said["las"]
     )
-    worst = "at worst 1.67 min where the lowest is 60.0 s (with 1 rack)."
-    assert f"Its mean JCT is never the lowest, and {worst}" in said["fifo"]
+    worst = "the largest gap is 1.67 min against 60.0 s, with 1 rack."
+    assert f"Its mean JCT is never the lowest; {worst}" in said["fifo"]
 
 
 def test_only_policies_are_chosen_and_what_the_user_names(comparison: Callable[..., Comparison]) -> None:
@@ -722,7 +732,7 @@ def test_scenarios_are_named_as_people_do(chosen: Sequence[int], text: str) -> N
 def test_of_one_policy_nothing_is_unsettled(comparison: Callable[..., Comparison]) -> None:
     """Fifo on 1 and 2 racks, three seeds: there is no choice to be sure of, only the number of seeds."""
     compared = comparison([("fifo", racks, seed, 100.0 + seed) for racks in (1, 2) for seed in range(3)])
-    assert said(compared, SURE) == "Mean JCTs are certain to \u00b1 2.5 % (95 % interval over 3 seeds)."
+    assert said(compared, SURE) == "Mean JCTs have 95 % intervals of up to \u00b1 2.5 % over 3 seeds."
 
 
 def test_one_case_is_not_counted() -> None:

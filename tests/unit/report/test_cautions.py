@@ -166,8 +166,11 @@ def test_growing_queues_are_named(made: Made) -> None:
         "fifo is overloaded: its queue keeps growing, so its times depend on how long the run lasted; do not "
         "rely on them. "
     )
-    assert "Waiting jobs in the first and the last third of the arrivals: 2 and 51.7 under fifo." in said
-    assert said.endswith("Of one run alone it may be chance.")
+    assert (
+        "Mean numbers of waiting jobs in the first and the last third of the arrivals: 2 and 51.7 under fifo."
+        in said
+    )
+    assert said.endswith("With a single run this may be chance.")
 
 
 def test_many_waiting_jobs_are_counted_whole(made: Made) -> None:

@@ -99,7 +99,7 @@ def test_long_runs_are_averaged(elastic_run: Callable[..., Run]) -> None:
     """Job a changes every 10 ms: the caption says that spans are averaged."""
     changes = [(0.01 * i, "resize", "a", f"m0:{2 + i % 3}") for i in range(1, 1000)]
     run = elastic_run([(0.0, "start", "a", "m0:2"), *changes, (10.0, "finish", "a", None)])
-    assert "Averaged over short spans" in drawn([run])["elastic_jobs"].caption
+    assert "Each point is a mean over a short span" in drawn([run])["elastic_jobs"].caption
 
 
 @pytest.mark.parametrize("width_in", [pytest.param(WIDTH_IN, marks=pytest.mark.slow), NARROW_IN])

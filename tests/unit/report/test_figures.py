@@ -106,8 +106,8 @@ def test_captions_speak_of_replicates_where_there_are_some(
     comparison = compare([read_run(folder) for folder in folders])
     rows = [digest(group) for group in comparison.groups]
     captions = {drawing.name: drawing.caption for drawing in drawings(rows, comparison, contest(comparison))}
-    assert "Replicates are pooled." in captions["jct_cdf"]
-    assert "the lowest seed" in captions["queue_length"]
+    assert "Runs of all seeds are pooled." in captions["jct_cdf"]
+    assert "the lowest is shown" in captions["queue_length"]
 
 
 def test_sizes_without_a_job_are_left_out(rows: Rows) -> None:

@@ -140,7 +140,7 @@ def test_percentiles_of_users_are_means_over_replicates(kinds_run: Make) -> None
     drawing = drawn(runs)["user_tails"]
     (axes,) = drawing.draw(WIDTH_IN).axes
     assert points(axes.get_lines()[0])[1] == pytest.approx([54, 4.95])
-    assert "Means over replicates." in drawing.caption
+    assert "Means over seeds." in drawing.caption
 
 
 def test_only_40_users_have_a_point(kinds_run: Make) -> None:
@@ -230,7 +230,7 @@ def test_long_runs_are_averaged(kinds_run: Make) -> None:
     many = {name: pa.array([table[name][i % 3].as_py() for i in range(1000)]) for name in names}
     pq.write_table(pa.table({"time_s": [0.02 * i for i in range(1000)], **many}), path)
     drawing = drawn([run])["kinds_in_use"]
-    assert "Averaged over short spans" in drawing.caption
+    assert "Each point is a mean over a short span" in drawing.caption
     assert len(points(drawing.draw(WIDTH_IN).axes[1].get_lines()[0])[0]) == 120
 
 
@@ -470,4 +470,4 @@ def test_gpu_jobs_without_cpus_are_reported(kinds_run: Make) -> None:
 
     assert notes() == []
     (note,) = notes(relative_throughput={"mean": 0.5})
-    assert "of their speed: tiresias (3); of several runs the most." in note
+    assert "of their speed meanwhile: tiresias (3); of several runs, the largest number." in note

@@ -68,7 +68,7 @@ def test_pools_are_named_beside_the_picture(paper_run: Run) -> None:
         (axes,) = built.draw(WIDTH_IN).axes
         assert {text.get_text(): text.xy[1] for text in axes.texts} == names  # type: ignore[attr-defined]
         assert [y for line in axes.get_lines() for y in np.ravel(line.get_ydata())] == lines
-        assert ("different pools" in built.caption) == bool(names)
+        assert ("Lines separate pools" in built.caption) == bool(names)
 
 
 def _trace(run: Run) -> list[dict[str, Any]]:

@@ -189,20 +189,20 @@ def test_no_machine_went_back(make: Make) -> None:
     run = make("lyra_fifo", reclaims=none, inference_short={"server_s": 0.0, "worst_servers": 0})
     assert set(NAMES) & set(drawn(compare([run]))) == {"pools"}
     result = said([run])
-    assert result.pop("Use of pools")
-    assert result == {"Short pools": "The inference pool was never short of machines."}
+    assert result.pop("GPUs in use")
+    assert result == {"Pools short of machines": "The inference pool was never short of machines."}
 
 
 def test_findings_cover_shortage_and_reclaims(make: Make) -> None:
     """5 server-seconds, 1 machine at worst; of 2 machines half idle, half by preempting a job."""
     never = {"server_s": 0.0, "worst_servers": 0}
     result = said([make("lyra"), make("fifo", inference_short=never, reclaims=None)])
-    assert result["Short pools"] == (
+    assert result["Pools short of machines"] == (
         "The inference pool was short for 5 server-seconds, at worst by 1 machine, under lyra; never under "
         "fifo. Short: needs more than is there, by the larger of the signal's present and next value."
     )
     assert result["Machines returned"] == (
-        "lyra returned 2 machines: 50 % idle, 0.0 % by shrinking or moving jobs, 50 % by preempting 1 job."
+        "lyra returned 2 machines, of which 50 % were idle and 50 % were cleared by preempting 1 job."
     )
 
 
@@ -210,13 +210,13 @@ def test_use_is_listed_from_the_greatest_down(make: Make) -> None:
     """Fifo has nothing on loan; of five rows the ends are told: p4 with (0.9 + 0.5) / 2, and p1."""
     none = {"training_held": 0.5, "on_loan_held": None, "combined": 0.5}
     runs = [make("fifo", pools=none), make("lyra")]
-    assert said(runs)["Use of pools"] == (
+    assert said(runs)["GPUs in use"] == (
         "While jobs arrived, jobs and inference used 60 % of all GPUs under lyra and 50 % under fifo; jobs "
         "held 75 % of GPUs on loan under lyra."
     )
     more = [make(f"p{i}", pools=none | {"combined": 0.1 * i}) for i in range(1, 4)]
     more += [make("p4", seed=seed, pools=none | {"combined": share}) for seed, share in ((1, 0.9), (2, 0.5))]
-    assert said([*runs[:1], *more])["Use of pools"] == (
+    assert said([*runs[:1], *more])["GPUs in use"] == (
         "While jobs arrived, jobs and inference used 70 % of all GPUs under p4 and 10 % under p1."
     )
 
@@ -225,7 +225,7 @@ def test_use_without_the_series_is_not_compared(make: Make) -> None:
     """Fifo knows nothing of inference, so its 57 % leave out what inference uses; lyra's 60 % do not."""
     fifo = make("fifo", pools={"training_held": 0.6, "on_loan_held": None, "combined": 0.57})
     summary = {key: value for key, value in fifo.summary.items() if key != "inference_short"}
-    assert said([replace(fifo, summary=summary), make("lyra")])["Use of pools"] == (
+    assert said([replace(fifo, summary=summary), make("lyra")])["GPUs in use"] == (
         "While jobs arrived, jobs and inference used 60 % of all GPUs under lyra; jobs held 75 % of GPUs on "
         "loan under lyra. The use of all GPUs is not compared with fifo: without the series inference."
     )
@@ -245,7 +245,7 @@ def test_means_of_counts_have_a_decimal(make: Make) -> None:
     more = {"machines": 3, "idle": 2, "flexible": 0, "preempting": 1, "preempted_jobs": 1}
     runs = [make("lyra"), make("lyra", seed=2, reclaims=more)]
     text = said(runs)["Machines returned"]
-    assert text.startswith("lyra returned 2.5 machines: ")
+    assert text.startswith("lyra returned 2.5 machines, of which ")
     assert text.endswith("by preempting 1 job.")
     machines, jobs = drawn(compare(runs))["reclaims"].draw(WIDTH_IN).axes
     assert [text.get_text() for text in machines.texts] == ["2.5"]
@@ -270,13 +270,13 @@ def test_of_many_rows_the_extremes_are_named(make: Make) -> None:
     ]
     result = said(runs)
     assert result["Machines returned"].startswith(
-        "Of 5 rows, fewest jobs per machine were preempted under p1,"
+        "Of 5 rows, fewest jobs per returned machine were preempted under p1,"
     )
     assert (
-        "most jobs per machine were preempted under p3, which returned 2 machines"
+        "most jobs per returned machine were preempted under p3, which returned 2 machines"
         in result["Machines returned"]
     )
-    assert "under p1 and for less under 1 other. " in result["Short pools"]
+    assert "under p1 and for less under 1 other. " in result["Pools short of machines"]
 
 
 @pytest.mark.parametrize("width_in", [pytest.param(WIDTH_IN, marks=pytest.mark.slow), NARROW_IN])

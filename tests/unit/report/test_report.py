@@ -100,7 +100,7 @@ def test_page_explains_its_numbers(sweep: Path) -> None:
     assert ">makespan<" in page
     assert ">preemptions<" in page
     assert "whole run" in page
-    assert "each job that ran counts once, short or long" in page
+    assert "the mean over jobs, short and long ones alike" in page
     assert "half the width" in page
 
 
@@ -133,7 +133,7 @@ def test_seeds_of_different_code_are_rows_of_their_own(
         ["mine", "bb", "3"],
         ["mine", "aa", "3"],
     ]
-    assert "Rows that differ in code alone" in printed.err
+    assert "Some rows differ in nothing but code" in printed.err
 
 
 def test_same_runs_give_the_same_files(sweep: Path, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_the_small_table_names_who_gains(comparison: Comparison) -> None:
     assert rows == [
         ("met by users", "7.08 min", "14.5 min", "50 %", "", ""),
         ("today: fifo, no backfill", "7.08 min", "14.5 min", "50 %", "", ""),
-        ("1 more machine", "0 s", "0 s", "0.0 %", "100 % shorter", "less: both virtual clusters"),
+        ("1 more machine (16 GPUs)", "0 s", "0 s", "0.0 %", "100 % shorter", "less: both virtual clusters"),
         ("fifo, first fit", "3.75 min", "10.5 min", "25 %", "47 % shorter", "less: y"),
     ]
     assert "mean wait is 0.0 % off" in seen_note(held(comparison))

@@ -62,6 +62,17 @@ def test_heads_and_letters() -> None:
     assert [letter(i) for i in (0, 25, 26, 52)] == ["A", "Z", "AA", "BA"]
 
 
+def test_listed_machines_are_counted_by_type() -> None:
+    """Their commas would part a label in two; a pool stands in brackets."""
+    machines = [
+        "[{'type': 'gpus', 'count': 20}, {'type': 'cpus', 'count': 4}]",
+        "[{'type': 'gpus', 'count': 20, 'pool': 'training'}]",
+    ]
+    short = short_values("cluster.machines", machines)
+    assert short == ["20 gpus + 4 cpus", "20 gpus (training)"]
+    assert spoken("cluster.machines", short[:1]) == "20 gpus + 4 cpus machines"
+
+
 @pytest.mark.parametrize(
     ("key", "values", "words"),
     [
