@@ -25,17 +25,7 @@ def setting(comparison: Comparison) -> list[tuple[str, str]]:
     """
     runs = [group.runs[0] for group in comparison.groups]
     written = [sentences for run in runs if (sentences := run.summary.get("setting"))]
-    names = dict.fromkeys(run.summary["policy"] for run in runs)
-    of_policies = {
-        name: joined(_sentence(run, _POLICY, "policy") for run in runs if run.summary["policy"] == name)
-        for name in names
-    }
-    alike = {text for run in runs if (text := _sentence(run, _POLICY, "policy"))}
-    topics = [
-        (name, f"{capital(text)}{' (depending on the run)' * (text not in alike)}.")
-        for name, text in of_policies.items()
-        if text
-    ]
+    topics = _policies(runs)
     lines = topics if len(topics) <= _MAX_POLICIES else []
     for topic in _in_order(written):
         texts = [sentences.get(topic, {}) for sentences in written]
@@ -45,6 +35,18 @@ def setting(comparison: Comparison) -> list[tuple[str, str]]:
             lines.append((topic, f"{'; '.join(filter(None, clauses))}."))
     older = len(runs) - len(written)
     return [*lines, *[("Older runs" if written else "Runs", f"{_OLDER}.")] * bool(older)]
+
+
+def _policies(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """Return the sentence of each policy; of one whose runs differ, that they do."""
+    texts = [(run.summary["policy"], _sentence(run, _POLICY, "policy")) for run in runs]
+    whole = {text for _, text in texts}
+    lines = []
+    for name in dict.fromkeys(name for name, _ in texts):
+        text = joined(of for by, of in texts if by == name)
+        depends = " (depending on the run)" * (text not in whole)
+        lines += [(name, f"{capital(text)}{depends}.")] * bool(text)
+    return lines
 
 
 def joined(texts: Iterable[str]) -> str:
