@@ -16,6 +16,7 @@ _LEGEND_CHARS_PER_IN = 110 / 9  # of its font
 _LINE_IN = 0.2  # height of a line of the legend
 _TITLE: dict[str, Any] = {"fontsize": 9, "loc": "left"}
 _TITLE_CHARS_PER_IN = 10
+MAX_STACKED = 3  # panels that are as wide as the figure, where they may be
 
 
 def panels(
@@ -40,12 +41,12 @@ def panels(
     shared, same_y
         Whether all have the same axis of time, and the same vertical axis.
     max_columns, min_columns
-        Panels beside each other, in a wide figure (if None, 2 or 3, whichever fills rows) and in a narrow
-        one.
+        Panels beside each other, in a wide figure (if None, 2 to 4: the more, the more panels there are) and
+        in a narrow one.
     """
     from matplotlib.figure import Figure
 
-    max_columns = max_columns or (3 if count in (3, 5, 6) else 2)
+    max_columns = max_columns or (3 if count in (3, 5, 6, 9) else 2 if count < 5 else 4)
     columns = min(count, min_columns if width_in < WIDTH_IN else max_columns)
     rows = -(-count // columns)
     legend_in = _LINE_IN * (_legend_lines(texts, width_in) + 1)
@@ -76,6 +77,17 @@ def head(axes: "Axes", name: str, places: "Sequence[Axes]", width_in: float, mor
     axes.set_title("\n".join(clip(line, room * 4 // 3) for line in lines) + more, **_TITLE)
 
 
+def label_columns(places: "Sequence[Axes]", text: str) -> None:
+    """Write the label of the horizontal axes below the last panel of each column."""
+    for axes in places[-columns(places) :]:
+        axes.set_xlabel(wrapped_label(text, places))
+
+
+def wrapped_label(text: str, places: "Sequence[Axes]") -> str:
+    """Return the label of a horizontal axis, wrapped into lines as wide as a panel."""
+    return textwrap.fill(text, int(_TITLE_CHARS_PER_IN * width_of(places[0]) / columns(places)))
+
+
 def label_rows(figure: "Figure", text: str, texts: Sequence[str]) -> None:
     """Write the label of all panels beside the middle of them, with a legend of `texts` below."""
     height_in = figure.get_figheight()
@@ -92,7 +104,7 @@ def legend(figure: "Figure", texts: Sequence[str], lines: Sequence[Any]) -> None
     width_in = figure.get_figwidth()
     wrapped = _wrapped(texts, width_in)
     handles = list(lines) or [Line2D([], [], linestyle="none") for _ in texts]
-    ncols = _legend_columns(wrapped, width_in)
+    ncols = _legend_columns(wrapped, width_in, len(lines))
     order = [i for column in range(ncols) for i in range(column, len(texts), ncols)]  # it fills columns first
     figure.legend(
         [handles[i] for i in order],
@@ -109,10 +121,11 @@ def _wrapped(texts: Sequence[str], width_in: float) -> list[str]:
     return ["\n".join(textwrap.wrap(text, room, subsequent_indent="    ")) for text in texts]
 
 
-def _legend_columns(texts: Sequence[str], width_in: float) -> int:
-    """Return as few columns as fill the number of rows that the widest text allows."""
+def _legend_columns(texts: Sequence[str], width_in: float, lines: int = 1) -> int:
+    """Return as few columns as fill the number of rows that the widest text, with its line, allows."""
     room = int(_LEGEND_CHARS_PER_IN * width_in)
-    most = max(1, min(4, (room + 10) // (max(map(len, texts)) + 8)))
+    gap = 8 if lines else 3
+    most = max(1, min(4, (room + gap + 2) // (max(map(len, texts)) + gap)))
     return -(-len(texts) // -(-len(texts) // most))
 
 

@@ -44,12 +44,13 @@ def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: flo
     pairs = {pair for of_row in overheads for pair in of_row}
     tiers = sorted({tier for _, tier in pairs}, key=TIERS.index)
     models = sorted({model for model, _ in pairs})[:_MAX_MODELS]
-    both = [(tier, name, rows) for name, rows in layout.sets for tier in tiers] or [("", "", ())]
+    both = [(tier, name, rows) for tier in tiers for name, rows in layout.sets] or [("", "", ())]
+    columns_at_most = min(len(layout.sets), 4) if len(layout.sets) > 1 else max(1, len(tiers))
     most = max(len(rows) for _, rows in layout.sets)
     with style():
         figure, places = panels(
             len(both), 0.7 + max(2, len(models)) * min(0.6, 0.12 + 0.05 * most), layout.texts,
-            shared=False, same_y=True, width_in=width_in, max_columns=max(1, len(tiers)),
+            shared=False, same_y=True, width_in=width_in, max_columns=columns_at_most,
         )  # fmt: skip
         if not tiers:
             places[0].text(0.5, 0.5, "no job used several GPUs", ha="center", transform=places[0].transAxes)

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from artist.drawing.looks import example_lines, style
-from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.drawing.panels import WIDTH_IN, head, label_columns, label_rows, legend, panels
 from artist.drawing.time_axis import log_axis
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario, pooled
 from artist.report.figures.facets import chosen, facets, only
@@ -77,7 +77,7 @@ def slowed_jobs(
     layout = facets([digest.group for digest in digests], contest)
     layout = only(layout, [row in lost for row in range(len(digests))])
     most = max((float(losses.times_s[-1]) for losses in lost.values() if len(losses.times_s)), default=0.0)
-    height = 4.2 if len(layout.sets) == 1 and width_in == WIDTH_IN else 2.8
+    height = 4.2 if len(layout.sets) == 1 and width_in == WIDTH_IN else 1.9
     with style():
         figure, places = panels(len(layout.sets), height, layout.texts, same_y=True, width_in=width_in)
         for axes, (name, rows) in zip(places, layout.sets, strict=True):
@@ -91,9 +91,8 @@ def slowed_jobs(
             else:
                 axes.text(0.5, 0.5, "no job was slowed", ha="center", transform=axes.transAxes)
                 axes.set_xticks([])
-            if axes in places[-columns(places) :]:
-                axes.set_xlabel("time added by contention (%)")
         places[0].set_ylim(0, max(_MIN_TOP, places[0].get_ylim()[1]))
+        label_columns(places, "time added by contention (%)")
         label_rows(figure, "% of jobs", layout.texts)
         legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))
         return figure

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from artist.drawing.looks import example_lines, style
-from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.drawing.panels import WIDTH_IN, columns, head, label_columns, label_rows, legend, panels
 from artist.drawing.time_axis import log_time_axis
 from artist.report.figures.drawing import Drawing, pooled, without_panel
 from artist.report.figures.facets import Facets, facets, without_idle
@@ -96,7 +96,7 @@ def draw_cdf(
     low = max(min_s, min((float(line.times_s[0]) for line in drawn), default=0.0))
     high = max((float(line.times_s[-1]) for line in drawn), default=0.0)
     only = len(lines) == 1
-    height = 2.6 if not only else 4.2 if width_in == WIDTH_IN else 3.4
+    height = 1.9 if not only else 4.2 if width_in == WIDTH_IN else 3.4
     with style():
         figure, places = panels(len(lines), height, layout.texts, same_y=True, width_in=width_in)
         for axes, (name, rows) in zip(places, lines, strict=True):
@@ -104,13 +104,14 @@ def draw_cdf(
                 cdf_line(axes, of_row, layout.looks[row], (low, high) if min_s else None)
                 if dots:
                     axes.plot(low, of_row.below, clip_on=False, zorder=3, **layout.points[row])
-            axes.set(ylim=(0, 1.01), xlabel=label if axes in places[-columns(places) :] else "")
+            axes.set_ylim(0, 1.01)
             head(axes, name, places, width_in)
             if drawn:
                 axis(axes, low, high, room=columns(places))
             else:
                 axes.text(0.5, 0.5, nothing, ha="center", transform=axes.transAxes)
                 axes.set_xticks([])
+        label_columns(places, label)
         label_rows(figure, "fraction of jobs", layout.texts)
         legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))
         return figure
@@ -149,7 +150,8 @@ def jct_histogram(digests: Sequence[Digest], contest: Contest, width_in: float =
     low_s = min((float(digest.jct.times_s[0]) for digest in digests if len(digest.jct.times_s)), default=1.0)
     edges = np.geomspace(0.999 * low_s, 1.001 * max(*ends_s, 2 * low_s), _BARS + 1)
     with style():
-        figure, places = panels(len(layout.sets), 2.6, layout.texts, same_y=True, width_in=width_in)
+        height_in = 2.6 if len(layout.sets) == 1 else 1.9
+        figure, places = panels(len(layout.sets), height_in, layout.texts, same_y=True, width_in=width_in)
         for axes, (name, rows) in zip(places, layout.sets, strict=True):
             for row in rows:
                 jct = digests[row].jct
@@ -161,10 +163,10 @@ def jct_histogram(digests: Sequence[Digest], contest: Contest, width_in: float =
                 shown = int(np.searchsorted(edges, ends_s[row]))
                 line = {key: layout.looks[row][key] for key in ("color", "linestyle", "linewidth")}
                 axes.stairs(np.diff(below)[:shown], edges[: shown + 1], **line)
-            axes.set_xlabel("job completion time" if axes in places[-columns(places) :] else "")
             head(axes, name, places, width_in)
             log_time_axis(axes, low_s, float(edges[-1]), room=columns(places))
         places[0].set_ylim(bottom=0)  # they share it
+        label_columns(places, "job completion time")
         label_rows(figure, "fraction of jobs", layout.texts)
         legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples], marker=""))
         return figure

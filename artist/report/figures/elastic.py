@@ -142,5 +142,5 @@ def _draw_jobs(axes: Axes, elastic: Elastic, end_s: float, scale: float) -> None
             top = number + 0.9 - 0.8 * np.minimum(gpus / elastic.most[number], 1.0)
             axes.fill_between(held.times_s / scale, number + 0.9, top, step="post", color=colour, linewidth=0)
     axes.set_ylim(len(elastic.jobs), 0)
-    axes.set_yticks(np.arange(len(elastic.jobs)) + 0.5, [clip(name, 12) for name in elastic.jobs], fontsize=7)
+    axes.set_yticks(np.arange(len(elastic.jobs)) + 0.5, [clip(name, 12) for name in elastic.jobs], fontsize=8)
     axes.grid(visible=False, axis="y")

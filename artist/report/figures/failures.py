@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from artist.drawing.looks import style
-from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.drawing.panels import WIDTH_IN, head, label_columns, label_rows, legend, panels
 from artist.drawing.time_axis import log_axis, log_time_axis
 from artist.recording.names import GPU_CAUSES
 from artist.report.figures.bars import bar_panels, part_key, stack
@@ -73,7 +73,7 @@ def mttf_by_machines(digests: Sequence[Digest], contest: Contest, width_in: floa
             head(axes, name, places, width_in)
             log_axis(axes, *ends)
             log_time_axis(axes, min(times_s), max(times_s), "y")
-            axes.set_xlabel("machines of a job" if axes in places[-columns(places) :] else "")
+        label_columns(places, "machines of a job")
         label_rows(figure, "time between failures", texts)
         dots = [Line2D([], [], **layout.points[row]) for row in layout.examples]
         legend(figure, texts, [*dots, Line2D([], [], **_LINE)])

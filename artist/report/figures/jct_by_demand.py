@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from artist.drawing.looks import style
-from artist.drawing.panels import WIDTH_IN, columns, label_rows, legend, panels
+from artist.drawing.panels import WIDTH_IN, head, label_columns, label_rows, legend, panels
 from artist.drawing.time_axis import log_time_axis
 from artist.report.figures.drawing import Drawing, pooled
 from artist.report.figures.facets import facets
@@ -16,7 +16,6 @@ from artist.report.figures.job_types import have_job_types
 from artist.results.digest import Digest
 from artist.results.jobcolumns import DEMANDS
 from artist.results.scenarios import Contest
-from artist.tables.grid import clip
 
 _CAPTION = (
     "Completion times of jobs by the number of GPUs that they asked for: the median, and the 95th "
@@ -38,16 +37,16 @@ def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float =
     used = np.flatnonzero(sum(digest.by_demand[:, 0] for digest in digests))
     both = [
         (column, f"{statistic}{', ' if name else ''}{name}", rows)
-        for name, rows in layout.sets
         for column, statistic in ((1, "median"), (2, "p95"))
+        for name, rows in layout.sets
     ]
     values = np.concatenate([digest.by_demand[:, 1:].ravel() for digest in digests])
     values = values[values > 0]
     with style():
-        height = 3.2 if len(both) == 2 else 2.3
+        height = 3.2 if len(both) == 2 else 1.9
         figure, places = panels(
             len(both), height, layout.texts,
-            same_y=True, width_in=width_in, shared=False, max_columns=2,
+            same_y=True, width_in=width_in, shared=False, max_columns=min(max(len(layout.sets), 2), 4),
         )  # fmt: skip
         lines: dict[int, Any] = {}
         for axes, (column, name, rows) in zip(places, both, strict=True):
@@ -56,11 +55,10 @@ def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float =
                 times = digests[row].by_demand[used, column]
                 (lines[row],) = axes.plot(range(len(used)), times, **layout.looks[row] | marker)
             axes.set_xticks(range(len(used)), [DEMANDS[i] for i in used])
-            axes.set_title(clip(name, 48), fontsize=9, loc="left")
-            if axes in places[-columns(places) :]:
-                axes.set_xlabel("GPUs asked for")
+            head(axes, name, places, width_in)
             if len(values):
                 log_time_axis(axes, float(values.min()), float(values.max()), along="y")
+        label_columns(places, "GPUs asked for")
         label_rows(figure, "job completion time", layout.texts)
         legend(figure, layout.texts, [lines[row] for row in layout.examples])
         return figure

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from artist.drawing.looks import example_lines, pale, style
-from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.drawing.panels import WIDTH_IN, head, label_columns, label_rows, legend, panels
 from artist.drawing.time_axis import log_axis, time_unit
 from artist.report.figures.bars import SHADES
 from artist.report.figures.drawing import Drawing, first, group_texts, of_scenario, pooled, without_panel
@@ -132,8 +132,7 @@ def jct_speedups(
             axes.set_ylim(0, 1.01)
             log_axis(axes, low, high)
             head(axes, name, places, width_in)
-            if axes in places[-columns(places) :]:
-                axes.set_xlabel("completion time under the baseline / own (times)")
+        label_columns(places, "completion time under the baseline / own (times)")
         label_rows(figure, "fraction of jobs", texts)
         legend(figure, texts, example_lines([layout.looks[row] for _, row in named]))
         return figure

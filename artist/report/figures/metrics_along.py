@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from artist.drawing.looks import example_lines, marked_look, style
-from artist.drawing.panels import WIDTH_IN, columns, legend, panels
+from artist.drawing.panels import WIDTH_IN, head, label_columns, legend, panels
 from artist.drawing.time_axis import log_axis
 from artist.report.figures.drawing import Drawing, several
 from artist.results.compare import Comparison, Replicates, of_policy
@@ -18,7 +18,6 @@ from artist.results.digest import Digest
 from artist.results.measures import BY_NAME, Estimate, Metric, change, column_unit, estimate
 from artist.results.names import is_number, labels, noun, spoken
 from artist.results.scenarios import Contest
-from artist.tables.grid import clip
 
 _MAX_SETS, _MAX_LINES, _MAX_VALUES = 4, 8, 12
 
@@ -141,7 +140,6 @@ _TITLES = {
     "exposed_mean_s": "exposed comm. a job",
 }
 METRICS = tuple(_TITLES)
-_TITLE_CHARS_PER_IN = 10
 _WIDE = 20.0  # numbers further apart need a logarithmic axis
 _ROOM = 2.5  # of the greatest mean: whiskers may leave an axis, so that the means can be seen
 _WHISKERS: Any = {"markevery": None, "capsize": 2, "elinewidth": 0.8}
@@ -199,8 +197,8 @@ def metrics_along(
     chosen = [metric for metric in wanted if any(metric.of(run.summary) for run in runs)] or wanted
     with style():
         figure, places = panels(
-            len(chosen) * len(swept.sets), 1.9, swept.lines, shared=False,
-            width_in=width_in, max_columns=3, min_columns=2,
+            len(chosen) * len(swept.sets), 1.7, swept.lines, shared=False,
+            width_in=width_in, min_columns=2,
         )  # fmt: skip
         pairs = [(name, rows, metric) for name, rows in swept.sets for metric in chosen]
         for axes, (name, rows, metric) in zip(places, pairs, strict=True):
@@ -209,11 +207,9 @@ def metrics_along(
             else:
                 draw_relative(axes, groups, rows, swept.numbers, metric, baseline)
             title = ", ".join(filter(None, (_TITLES[metric.name], name)))
-            room = int(_TITLE_CHARS_PER_IN * width_in / columns(places)) + 6
-            axes.set_title(clip(title, room), fontsize=8.5, loc="left")
+            head(axes, title, places, width_in)
             axes.set_xticks(range(len(swept.at)), swept.at)
-            if axes in places[-columns(places) :]:
-                axes.set_xlabel(noun(swept.key))
+        label_columns(places, noun(swept.key))
         legend(figure, swept.lines, example_lines([marked_look(number) for number in swept.numbers]))
         return figure
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from artist.drawing.looks import style
-from artist.drawing.panels import WIDTH_IN, legend, panels
+from artist.drawing.panels import MAX_STACKED, WIDTH_IN, label_columns, legend, panels
 from artist.report.figures.drawing import Drawing, first, key_texts, of_scenario, title
 from artist.report.figures.facets import chosen
 from artist.report.figures.time_span import TimeSpan, on_cuts, time_span
@@ -135,11 +135,12 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
 
 
 def occupancy(pictures: Sequence[Picture], span: TimeSpan, width_in: float = WIDTH_IN) -> Figure:
-    """Draw the pictures below each other, on one axis of time."""
+    """Draw the pictures on one axis of time, a few below each other."""
     groups = [picture.group for picture in pictures]
     keyed = key_texts(groups)
     with style():
-        figure, places = panels(len(pictures), 1.9, keyed, width_in=width_in, max_columns=1)
+        stacked = 1 if len(pictures) <= MAX_STACKED else None
+        figure, places = panels(len(pictures), 1.9, keyed, width_in=width_in, max_columns=stacked)
         for axes, image in zip(places, pictures, strict=True):
             axes.imshow(
                 image.pixels,
@@ -152,7 +153,7 @@ def occupancy(pictures: Sequence[Picture], span: TimeSpan, width_in: float = WID
             axes.set_title(title(image.group), fontsize=9, loc="left")
             axes.grid(visible=False)
             _name_pools(axes, image)
-        places[-1].set_xlabel(span.label)
+        label_columns(places, span.label)
         legend(figure, keyed, ())
         patches = [
             Patch(facecolor=colour, edgecolor="#666666", linewidth=0.4, label=name)

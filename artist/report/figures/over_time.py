@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from artist.drawing.looks import example_lines, look, style
-from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.drawing.panels import WIDTH_IN, columns, head, label_rows, legend, panels, wrapped_label
 from artist.recording.names import BLOCKING
 from artist.report.figures.drawing import (
     AVERAGED,
@@ -109,7 +109,7 @@ def over_time(digests: Sequence[Digest], gauge: str, contest: Contest, width_in:
                 axes.yaxis.set_major_formatter("{x:g}")
             head(axes, name, places, width_in)
             if not shared or axes in places[-columns(places) :]:
-                axes.set_xlabel(span.label)
+                axes.set_xlabel(wrapped_label(span.label, places))
         label_rows(figure, GAUGE_LABELS[gauge], layout.texts)
         legend(
             figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples], linewidth=1.1)

@@ -52,9 +52,8 @@ def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> F
             units = {_unit(name) for name, _ in lines_of}
             axes.set(xlim=(0, end_s / scale), ylim=(0, None), ylabel=f"value ({' or '.join(sorted(units))})")
             axes.set_title(title(group), fontsize=9, loc="left")
-            axes.legend(
-                fontsize=7.5, loc="upper left", bbox_to_anchor=(1, 1) if width_in == WIDTH_IN else None
-            )
+            aside = (1, 1) if width_in == WIDTH_IN else (0, -0.3)  # the lines are left free
+            axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=aside)
         axes.set_xlabel(f"time ({unit})")
         return figure
 

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from artist.drawing.looks import AREAS, NEED, SHORT, pale, style
-from artist.drawing.panels import WIDTH_IN, label_rows
+from artist.drawing.panels import MAX_STACKED, WIDTH_IN, label_rows
 from artist.drawing.time_axis import time_unit
 from artist.recording.names import RECLAIMED
 from artist.report.figures.bars import SHADES, bar_panels, part_key, stack
@@ -40,7 +40,6 @@ _NEEDED = (
 _SHORT = " Red: machines that it lacks; bars at the top mark these times."
 _NEVER = " It never lacks a machine."
 _SPANS = 240  # areas with more corners make large files
-_FEW = 3  # panels that are as wide as the figure
 _BAR = (0.96, 0.03)  # bottom and height of the bar over times of shortage, in parts of the axis
 Read = Mapping[int, Pools]
 
@@ -95,11 +94,11 @@ def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WID
         read,
         lambda axes, of_row: _draw(axes, of_row, areas, span),
         Key(_key(read, areas), 3, 2),
-        height_in=2.3,
+        height_in=2.1,
         label=span.label,
         limits=span.limits,
         width_in=width_in,
-        max_columns=1 if len(read) <= _FEW else 2,
+        max_columns=1 if len(read) <= MAX_STACKED else None,
     )
     figure.supylabel("GPUs", fontsize=9)
     return figure

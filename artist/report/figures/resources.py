@@ -6,7 +6,7 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from artist.drawing.looks import example_lines, style
-from artist.drawing.panels import WIDTH_IN, columns, label_rows, legend, panels
+from artist.drawing.panels import WIDTH_IN, label_columns, label_rows, legend, panels
 from artist.recording.names import RESOURCES
 from artist.report.figures.drawing import (
     AVERAGED,
@@ -122,7 +122,12 @@ def in_panels(
     titles = list(next(iter(read.values())))
     with style():
         figure, places = panels(
-            len(titles), 2.2, texts, same_y=same_y, width_in=width_in, max_columns=max_columns
+            len(titles),
+            2.2 if len(titles) < 4 else 1.7,
+            texts,
+            same_y=same_y,
+            width_in=width_in,
+            max_columns=max_columns,
         )
         for axes, title in zip(places, titles, strict=True):
             for row, gauges in read.items():
@@ -137,10 +142,9 @@ def in_panels(
             axes.set_xlim(span.limits)
             span.mark(axes)
             axes.set_title(title, fontsize=9, loc="left")
-            if axes in places[-columns(places) :]:
-                axes.set_xlabel(span.label)
         for axes in places[: 1 if same_y else None]:
             axes.set_ylim(0, max(_MIN_TOP, axes.get_ylim()[1]))
+        label_columns(places, span.label)
         label_rows(figure, label, texts)
         legend(figure, texts, example_lines([layout.looks[row] for row in read]))
         return figure

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from artist.drawing.looks import style
-from artist.drawing.panels import WIDTH_IN, columns, head, legend, panels
+from artist.drawing.panels import WIDTH_IN, head, label_columns, legend, panels
 from artist.report.figures.drawing import key_texts, title
 from artist.results.digest import Digest
 
@@ -79,8 +79,7 @@ def row_panels(
             head(axes, name, places, width_in, f"\n{subtitles[row]}" if subtitles else "")
             axes.set_xlim(limits)
             axes.set_axisbelow(True)
-            if axes in places[-columns(places) :]:
-                axes.set_xlabel(label)
+        label_columns(places, label)
         if same_y:
             places[0].set_ylim(bottom=0)  # they share it
         legend(figure, texts, ())

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from artist.drawing.looks import example_lines, look, style
-from artist.drawing.panels import WIDTH_IN, columns, head, legend, panels
+from artist.drawing.panels import MAX_STACKED, WIDTH_IN, columns, head, label_columns, legend, panels
 from artist.drawing.time_axis import log_time_axis, time_unit
 from artist.recording.names import SEEN_COLUMN, SEEN_FILE
 from artist.report.figures.drawing import Drawing, first, title
@@ -56,21 +56,24 @@ def at_a_glance(row: Replicates) -> Drawing:
 
 
 def over_time(
-    groups: Sequence[Replicates], name: str, width_in: float = WIDTH_IN, height_in: float = 2.2
+    groups: Sequence[Replicates], name: str, width_in: float = WIDTH_IN, height_in: float = 1.9
 ) -> Figure:
     """Draw waiting jobs or busy GPUs, a panel per row."""
     names = ["time_s", f"{name}_seen", f"{name}_simulated"]
     series = [group.runs[0].numbers(SEEN_FILE.removesuffix(".parquet"), names) for group in groups]
     scale, unit = time_unit(max(float(times_s[-1]) for times_s, _, _ in series))
     with style():
-        figure, places = panels(len(groups), height_in, _LINES, width_in=width_in, max_columns=1)
+        figure, places = panels(
+            len(groups), height_in, _LINES, width_in=width_in,
+            max_columns=1 if len(groups) <= MAX_STACKED else None,
+        )  # fmt: skip
         rows = enumerate(zip(places, groups, series, strict=True))
         for number, (axes, group, (times_s, met, simulated)) in rows:
             axes.plot(times_s / scale, met, drawstyle="steps-post", **_MET)
             axes.plot(times_s / scale, simulated, drawstyle="steps-post", **_simulated(number))
             axes.set(xlim=(0, times_s[-1] / scale), ylim=(0, None), ylabel=_OVER_TIME[name][1])
             head(axes, title(group) if height_in != _FLAT_IN else "", places, width_in)
-        axes.set_xlabel(f"time ({unit})")
+        label_columns(places, f"time ({unit})")
         legend(figure, _LINES, example_lines([_MET, _simulated(0)]))
         return figure
 
@@ -86,12 +89,16 @@ def distribution(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> Fi
                 ordered = np.sort(np.maximum(waits_s, _LEAST_S))
                 fractions = np.arange(1, len(ordered) + 1) / len(ordered)
                 axes.plot(ordered, fractions, drawstyle="steps-post", **line)
-            log_time_axis(axes, _LEAST_S, 2 * float(np.max([met[known], simulated[known]], initial=_LEAST_S)))
+            log_time_axis(
+                axes,
+                _LEAST_S,
+                2 * float(np.max([met[known], simulated[known]], initial=_LEAST_S)),
+                room=columns(places),
+            )
             axes.tick_params(axis="x", rotation=30)
             axes.set(ylim=(None, 1.005), ylabel="fraction of jobs")
             head(axes, title(group), places, width_in)
-        for axes in places[-columns(places) :]:
-            axes.set_xlabel("wait (none: at the left end)")
+        label_columns(places, "wait (none: at the left end)")
         legend(figure, _LINES, example_lines([_MET, _simulated(0)]))
         return figure
 

@@ -80,7 +80,7 @@ def html_table(table: DataTable) -> str:
         cells = "".join(_cell(i, *pair) for i, pair in enumerate(zip(table.columns, row, strict=True)))
         rows.append(f'<tr{new} data-text="{escape(text)}">{cells}</tr>')
     more = any(column.more for column in table.columns)
-    slim = " slim" * (len(table.columns) <= _MAX_SLIM and len(table.rows) >= _MIN_LONG)
+    slim = " slim" * is_slim(table)
     box = '<label><input type="checkbox"> all columns</label>' if more else ""
     return (
         f'<div class="tools" data-for="{table.name}" hidden><input type="search" '
@@ -89,6 +89,11 @@ def html_table(table: DataTable) -> str:
         f'<div class="wide{slim}"><table class="data" id="{table.name}"><thead><tr>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def is_slim(table: DataTable) -> bool:
+    """Return whether a table is printed in two columns."""
+    return len(table.columns) <= _MAX_SLIM and len(table.rows) >= _MIN_LONG
 
 
 def signed_per_cent(part: float) -> str:
@@ -109,7 +114,7 @@ def _classes(number: int, column: Column, *others: str) -> str:
 
 def _head(number: int, column: Column) -> str:
     unit = f"<br><small>{escape(column.unit)}</small>" if column.unit else ""
-    title = escape(column.title).replace(" ", "<br>", 1) or "&nbsp;"
+    title = escape(column.title).replace(" ", "<br>", 1).replace(".", ".<wbr>") or "&nbsp;"
     by = (
         '<button class="by" data-by="difference" title="sort by the difference">diff.</button>'
         * column.compared

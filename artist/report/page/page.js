@@ -93,15 +93,20 @@
     show(tables[0], false);
   }
 
-  // On paper: folded parts are open, and tables are as wide as the page, A4 less its margins.
-  const PAPER_PX = 186 / 25.4 * 96;
+  // On paper: folded parts are open, and tables are no wider than the page, A4 less its margins. A table
+  // whose text would be too small in one of two columns has the whole width.
+  const PAPER_PX = 186 / 25.4 * 96, MAX_PT = 7, MIN_PT = 5.5;
   const folded = Array.from(document.querySelectorAll("details:not([open])"));
   function print(starts) {
     folded.forEach((part) => { part.open = starts; });
     document.body.classList.toggle("printed", starts);
     document.querySelectorAll("table").forEach((table) => {
-      const room = table.closest(".slim, .beside") ? PAPER_PX / 2 - 12 : PAPER_PX;
-      table.style.fontSize = starts ? `${Math.min(0.72, 0.82 * 0.97 * room / table.offsetWidth)}rem` : "";
+      table.style.fontSize = starts ? `${MAX_PT}pt` : "";
+      if (!starts) return;
+      const fit = (room) => Math.min(MAX_PT, MAX_PT * 0.98 * room / table.offsetWidth);
+      const half = fit(PAPER_PX / 2 - 12), slim = table.closest(".slim, .folds");
+      if (slim) slim.className = half < MIN_PT ? "wide folds" : "wide slim";
+      table.style.fontSize = `${table.closest(".slim, .beside") ? half : fit(PAPER_PX)}pt`;
     });
   }
   window.addEventListener("beforeprint", () => print(true));

@@ -8,10 +8,14 @@ from html import escape
 from importlib.resources import files
 from urllib.parse import quote
 
-from artist.report.page.datatable import DataTable, html_table
+from artist.report.page.datatable import DataTable, html_table, is_slim
 
 TITLE = "artist-sim report"
-_TALL = 1.7  # height / width
+# The narrow form of a figure is printed in a column unless its height / width is above the first number, or
+# above that of the wide form times the second: at 4.1, both need the same area.
+_TALL, _BROAD = 2.6, 3.6
+_SHEET_MM, _ACROSS_MM, _COLUMN_MM = 268.0, 190.0, 92.0  # height and widths on a sheet of A4
+_HEAD_MM, _LINE_MM, _CHARS_PER_MM, _HEAD_ROWS = 11.0, 3.7, 0.68, 3  # of headings, lines of text, and tables
 Entry = tuple[str, str]  # a text, and the relative path of a folder or file to open; may be empty
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -114,6 +118,7 @@ def report_page(
     lists
         Heading and entries of the lists at the end; empty ones are left out.
     """
+    order = _sheet_order(figures, _HEAD_MM + sum(map(_table_mm, sections)))
     places = [(f"of-{section.name}", section.title) for section in tables]
     places += [(figure.name, figure.title) for figure in figures]
     places += [(f"of-{section.name}", section.title) for section in sections]
@@ -132,7 +137,7 @@ def report_page(
         ),
         f"<nav>{links}</nav>",
         *map(_section, tables),
-        f'<div class="figures">{"".join(map(_figure, figures))}</div>',
+        f'<div class="figures">{"".join(map(_figure, figures, order))}</div>',
         *map(_section, sections),
         *(_list(title, entries) for title, entries in lists if entries),
         f"<footer>{escape(footer)}</footer>",
@@ -183,18 +188,65 @@ def _section(section: Section) -> str:
     return f'<h2 id="of-{section.name}">{escape(section.title)}</h2>{html_table(section.table)}{notes}'
 
 
-def _figure(figure: PageFigure) -> str:
+def _figure(figure: PageFigure, order: int) -> str:
     head = f'<h2 id="{escape(figure.name)}">{escape(figure.title)}</h2>'
-    return f'<section class="figure{" tall" * _is_tall(figure.narrow)}">{head}{_image(figure)}</section>'
+    broad = " broad" * _is_broad(figure)
+    return f'<section class="figure{broad}" style="order: {order}">{head}{_image(figure)}</section>'
 
 
-def _is_tall(svg: bytes) -> bool:
-    """Return whether an SVG is too tall for half a sheet of paper."""
+def _sheet_order(figures: Sequence[PageFigure], tail_mm: float) -> list[int]:
+    """Return the place of each figure on paper, narrow ones in pairs.
+
+    From the last one on, each goes to the last sheet with room for it, so that the first one is left with the
+    fewest: it begins on the sheet of the tables before.
+
+    Parameters
+    ----------
+    tail_mm
+        Height of all that follows the figures.
+    """
+    narrow = [i for i, figure in enumerate(figures) if not _is_broad(figure)]
+    pairs = [narrow[at : at + 2] for at in range(0, len(narrow), 2)]
+    rows = sorted([*pairs, *([i] for i in range(len(figures)) if i not in narrow)])
+    sheets, rooms_mm = [list[list[int]]()], [_SHEET_MM - tail_mm % _SHEET_MM]
+    for row in reversed(rows):
+        height_mm = max(_height_mm(figures[i]) for i in row)
+        at = next((at for at, room_mm in enumerate(rooms_mm) if height_mm <= room_mm), len(sheets))
+        if at == len(sheets):
+            sheets.append([])
+            rooms_mm.append(_SHEET_MM)
+        sheets[at].insert(0, row)
+        rooms_mm[at] -= height_mm
+    order = [i for sheet in reversed(sheets) for row in sheet for i in row]
+    return [order.index(i) for i in range(len(figures))]
+
+
+def _table_mm(section: Section) -> float:
+    """Return the height of a table on paper, with its heading and notes, about."""
+    rows = (len(section.table.rows) + _HEAD_ROWS) / (1 + is_slim(section.table))
+    return _HEAD_MM + _LINE_MM * (rows + sum(-(-len(note) // 130) for note in section.notes))
+
+
+def _height_mm(figure: PageFigure) -> float:
+    """Return the height of a figure on paper, with its heading and caption, about."""
+    width_mm, svg = (_ACROSS_MM, figure.wide) if _is_broad(figure) else (_COLUMN_MM, figure.narrow)
+    lines = -(-len(figure.caption) // (_CHARS_PER_MM * width_mm))
+    return _HEAD_MM + _shape(svg) * width_mm + _LINE_MM * lines
+
+
+def _is_broad(figure: PageFigure) -> bool:
+    """Return whether a figure is printed across the sheet: no column holds it, or it takes less paper so."""
+    wide, narrow = map(_shape, (figure.wide, figure.narrow))
+    return narrow > min(_TALL, _BROAD * wide)
+
+
+def _shape(svg: bytes) -> float:
+    """Return height / width of an SVG; 0 if unknown."""
     size = re.search(rb'width="([\d.]+)pt" height="([\d.]+)pt"|height="([\d.]+)pt".*?width="([\d.]+)pt"', svg)
     if size is None:
-        return False
+        return 0.0
     width, height = (size[1], size[2]) if size[1] else (size[4], size[3])
-    return float(height) > _TALL * float(width)
+    return float(height) / float(width)
 
 
 def _image(figure: PageFigure) -> str:

@@ -119,14 +119,14 @@ def test_sizes_without_a_job_are_left_out(rows: Rows) -> None:
 
 
 def test_tiers_and_models(rows: Rows) -> None:
-    """2 placements in a machine and 1 in a rack; for each cluster the two tiers of jobs of 2 GPUs."""
+    """2 placements in a machine and 1 in a rack; for each tier of jobs of 2 GPUs the two clusters."""
     placements = placements_by_tier(*rows).axes[0]
     assert [bars[0].get_width() for bars in placements.containers] == [2.0, 1.0, 0.0]  # type: ignore[index]
     overheads = overhead_by_model(*rows)
     assert [axes.get_title(loc="left") for axes in overheads.axes] == [
-        f"{racks}\nin a {tier}" for racks in ("1 rack", "2 racks") for tier in ("machine", "rack")
+        f"{racks}\nin a {tier}" for tier in ("machine", "rack") for racks in ("1 rack", "2 racks")
     ]
-    rack = np.ravel(overheads.axes[1].get_lines()[0].get_xdata())
+    rack = np.ravel(overheads.axes[2].get_lines()[0].get_xdata())
     assert rack[0] == pytest.approx(25.0)  # bert_large, 2.5 s / 10 s in %
 
 
