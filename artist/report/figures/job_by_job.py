@@ -209,5 +209,5 @@ def _draw_typical(axes: Axes, jobs: Sequence[Typical], scale: float) -> None:
             axes.bar(x + (side - 0.5) * _WIDTH, part, _WIDTH, bottom, color=colour, linewidth=0)
             bottom += part
     labels = [f"{clip(job.model, 16)} x {job.gpus}" for job in jobs]
-    axes.set_xticks(x, labels, rotation=60, ha="right", rotation_mode="anchor", fontsize=7.5)
+    axes.set_xticks(x, labels, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
     axes.grid(visible=False, axis="x")

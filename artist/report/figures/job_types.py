@@ -197,7 +197,7 @@ def tails_by_user(
             y = [max(by_user[user][0], MIN_WAIT_S) if user in by_user else np.nan for user in users]
             axes.plot(x + aside, y, clip_on=False, zorder=3, **layout.points[row])
         log_time_axis(axes, max(min(_seconds(tails)), MIN_WAIT_S), max(*_seconds(tails), 60.0), along="y")
-        axes.set_xticks(x, [clip(user, 12) for user in users], rotation=60, ha="right", fontsize=7.5)
+        axes.set_xticks(x, [clip(user, 12) for user in users], rotation=60, ha="right", fontsize=8)
         axes.set(xlim=(-0.7, x[-1] + 0.7), ylabel="99th percentile of queueing")
         _name_sides(axes, sides)
         legend(figure, texts, example_lines([layout.points[row] for row in tails]))

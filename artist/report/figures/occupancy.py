@@ -173,5 +173,5 @@ def _name_pools(axes: Axes, picture: Picture) -> None:
             axes.axhline(begin, color="#555555", linewidth=0.8)
         axes.annotate(
             name, (1, begin + count / 2), (3, 0), xycoords=axes.get_yaxis_transform(), rotation=270,
-            textcoords="offset points", va="center", fontsize=7.5,
+            textcoords="offset points", va="center", fontsize=8,
         )  # fmt: skip
