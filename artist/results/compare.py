@@ -61,6 +61,11 @@ class Replicates:
         return {int(run.summary["seed"]) for run in self.runs}
 
     @property
+    def knows_run_times(self) -> bool:
+        """Return whether its policy knows run times in advance, as few clusters do."""
+        return bool(self.runs[0].summary.get("setting", {}).get("Policy", {}).get("knowledge"))
+
+    @property
     def partial(self) -> bool:
         """Return whether means leave out unfinished jobs, so that they compare with no other row's."""
         return not all(run.covered.whole for run in self.runs)

@@ -133,9 +133,11 @@ def what_if(rows: Held) -> str:
         then = f"`{command}`" if command else f"the same command with {_MORE}"
         return f"Not run yet; for 10 more machines: {then}"
     waits_s = [seen_of(row)["simulated_mean_s"] for row in (rows.today, *(row for _, row in rows.variants))]
-    today, *others = (_durations(wait_s)[0] for wait_s in waits_s)
-    names = [name for name, _ in rows.variants]
-    texts = [f"{wait} with {name}" for name, wait in zip(names, others, strict=True)][:_MOST]
+    today, *others = _durations(*waits_s)
+    knows = " (which knows run times in advance)"
+    names = [f"{name}{knows * row.knows_run_times}" for name, row in rows.variants]
+    named = sorted(zip(waits_s[1:], others, names, strict=True))  # the best first
+    texts = [f"{wait} with {name}" for _, wait, name in named][:_MOST]
     return f"Instead of {today} on average, jobs wait {listed(texts)}."
 
 

@@ -22,16 +22,17 @@ from artist.results.scenarios import Contest
 
 _CAPTION = (
     "The time of all GPUs over the whole run, by use; the number at the end of a bar is the part "
-    "that is useful work. table.csv has all numbers. Waiting for a replacement: GPUs that are "
-    "free while a job that a failure stopped waits."
+    "that is useful work. table.csv has all numbers. Waiting for a replacement: idle GPUs, while "
+    "a job that lost its machine to a failure waits for enough others."
 )
 _BARE = " Rows whose machines do not fail have no bar."
 _MEANS = " Means over seeds."
 _MTTF = (
     "The time for which jobs hold their machines, per failure that stops one, with 95 % "
-    "intervals. Jobs are grouped by their number of machines (1, 2 to 3, 4 to 7, and so on) and "
-    "drawn at the mean of their group; a group that no failure stopped has no point. The line is "
-    "1 / (N r), the expectation for N machines that fail at the rate r of the causes."
+    "intervals. Jobs are grouped by their number of machines (1, 2 to 3, 4 to 7, and so on); the "
+    "point of a group lies at its mean number of machines, and a group that no failure stopped "
+    "has none. The line is 1 / (N r), the expectation for N machines that fail at the rate r of "
+    "the causes."
 )
 _CURVE = "1 / (N r)"
 _LINE: dict[str, Any] = {"color": "#888888", "linestyle": "--", "linewidth": 1}

@@ -145,12 +145,12 @@ _ROOM = 2.5  # of the greatest mean: whiskers may leave an axis, so that the mea
 _WHISKERS: Any = {"markevery": None, "capsize": 2, "elinewidth": 0.8}
 _ASIDE = 0.05  # how far apart whiskers of neighbours are, in steps between values
 _ALONG = (
-    "Numbers of the comparison against {key}. Lower is better. Scales are logarithmic where "
-    "values are far apart."
+    "The columns of the comparison, plotted against {key}. Lower is better. Scales are "
+    "logarithmic where values are far apart."
 )
 _RELATIVE = (
-    "Numbers of the comparison against {key}, relative to the row of the baseline that is equal "
-    "in all else, or in as much as possible. Below 0 is better than the baseline."
+    "The columns of the comparison, plotted against {key}, relative to the row of the baseline "
+    "that is equal in all else, or in as much as possible. Below 0 is better than the baseline."
 )
 _SEEDS = " Differences are taken seed by seed; whiskers are their 95 % intervals (Student's t)."
 _MEANS = (

@@ -116,7 +116,8 @@ def _painted(shares: npt.NDArray[np.float64], lines: int) -> Pixels:
 _CAPTION = (
     "Each machine is a band, with one line per GPU where there is room. The colour is the number "
     "of GPUs that the job asked for, large jobs at the bottom of a band; white is idle. Each "
-    "column of pixels is a mean over its span of time."
+    "column of pixels covers a span of time: a colour is as high as the mean number of GPUs that "
+    "such jobs held in it."
 )
 _WITHOUT_GPUS = " Machines without GPUs are left out."
 _POOLS = " Lines separate pools, named at the right, by the machines that begin in them."

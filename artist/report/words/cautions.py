@@ -89,8 +89,9 @@ def _growing(digests: Sequence[Digest], of: int) -> str:
     alone = any(len(digest.group.runs) == 1 for digest in growing_rows)
     return (
         f"{who} {are} overloaded{marked}: {their} {keep} growing, so {their} times depend on how long the "
-        "run lasted; do not rely on them. Mean numbers of waiting jobs in the first and the last third of "
-        f"the arrivals: {'; '.join(few(under))}.{' With a single run this may be chance.' * alone}"
+        "run lasted. Lower the load or add machines, and run again. Mean numbers of waiting jobs in the "
+        f"first and the last third of the arrivals: {'; '.join(few(under))}."
+        f"{' With a single run this may be chance.' * alone}"
     )
 
 

@@ -19,7 +19,7 @@ _MAX_ROWS = 8
 _SENTENCE = re.compile(r"(?<=[\w%)\]`])\. (?=[A-Z])")
 _COLUMNS = {
     "mean JCT": "jct_mean_s",
-    "95 % need at most": "jct_p95_s",
+    "95 % finish within": "jct_p95_s",
     "mean wait": "queueing_mean_s",
     "GPUs used": "gpu_utilization",
 }

@@ -52,4 +52,6 @@ def _clause(gains: Sequence[Gain], how: str) -> str:
         for gain in named
     ]
     rest = len(gains) - len(named)
-    return listed(parts) + (f" ({rest} more group{'s' * (rest > 1)} {how}, too)" if rest > 0 else "")
+    return listed(parts) + (
+        f", and so do {rest} other groups" if rest > 1 else ", and so does 1 other group" * rest
+    )

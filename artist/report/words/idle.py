@@ -90,7 +90,7 @@ def _slowed(axis: Axis, runs: Collection[Run], digests: Sequence[Digest]) -> str
     slowdowns = [run.summary["contention"]["slowdown"] or 1.0 for run in runs if "contention" in run.summary]
     most = max(slowdowns, default=1.0) - 1
     if most < _EQUAL * LEVEL:
-        return "no job is slower for the others on its links"
+        return "no job is slowed by others on its links"
     return f"jobs on the same links make each other at most {at_most(most)} slower on average"
 
 

@@ -49,29 +49,31 @@ def which(
     even = [verdict for verdict in contested if verdict.even]
     if contested and not clear and (little := _little_waiting(comparison)):
         return little
+    rivals = {case: [contest.contenders[row] for row in _rivals(case, comparison)] for case in clear}
     groups = _by_leaders(clear, contest)
     ranked = sorted(groups.items(), key=lambda pair: -len(pair[1]))[:MAX_CLAUSES]
     of = len(contest.scenarios)
     clauses = [
-        _lead(f"{name}{_knowing(name, cases, comparison)}", cases, of, contest, growing)
+        _lead(_choice(name, cases, comparison, growing, any(map(rivals.get, cases))), cases, contest, growing)
         for name, cases in ranked
     ]
     clauses += ["elsewhere, others (table below)"] * (len(groups) > MAX_CLAUSES)
     if even:
         where = at_scenarios([verdict.scenario for verdict in even], of)
         clauses.append(f"{where}{', ' * bool(where)}any, as mean JCTs are {_apart(even)}")
-    rivals = dict.fromkeys(contest.contenders[row] for of in clear for row in _rivals(of, comparison))
-    doubt = f" But {listed(few(list(rivals)))} may be as good: see How sure." if rivals else ""
+    names = list(dict.fromkeys(name for of_case in rivals.values() for name in of_case))
+    doubt = f" But {listed(few(names))} may be as good: see How sure." if names else ""
     return f"{'. '.join(map(begun, clauses))}.{doubt}"
 
 
 def _little_waiting(comparison: Comparison) -> str:
     """Return that all policies are as good, where waiting makes at most 5 % of every mean JCT; else ""."""
-    runs = [run.summary for group in comparison.groups for run in group.runs]
-    waits = [run["queueing_s"]["mean"] or 0.0 for run in runs]
-    if any(wait > SMALL * (run["jct_s"]["mean"] or 0.0) for wait, run in zip(waits, runs, strict=True)):
+    waits, jcts, used = (
+        [comparable(BY_NAME[name], group).mean or 0.0 for group in comparison.groups]
+        for name in ("queueing_mean_s", "jct_mean_s", "gpu_utilization")
+    )
+    if any(wait > SMALL * jct for wait, jct in zip(waits, jcts, strict=True)):
         return ""
-    used = [run["gpu_utilization"] for run in runs]
     wait, busy = (
         listed(list(dict.fromkeys((text(min(of)), text(max(of))))), " to ")
         for text, of in ((duration, waits), (per_cent, used))
@@ -164,8 +166,8 @@ def how_sure(comparison: Comparison, contest: Contest, ranked: Sequence[Verdict]
     if counts[-1] < 2:
         runs = "each row is one run" if len(comparison.groups) > 1 else "it is one run"
         return (
-            f"Unknown: {runs}, so nothing tells differences from chance (here, those below 5 % are taken for "
-            "chance). Repeat with several seeds before relying on it."
+            f"Unknown: {runs}, which does not say what is chance; differences below 5 % are not counted "
+            "here. Repeat with several seeds before relying on it."
         )
     seeds = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     text = f"Not very: each row is the mean of only {seeds}. " * (counts[-1] < LEAST)
@@ -203,7 +205,9 @@ def _settled(comparison: Comparison, contest: Contest, clear: Sequence[Verdict],
         closest = ", the closest," * (len(rest) > 1)
         ahead = " in every seed"
         if least.low is not None:
-            ahead = f"; the mean JCT under {names[row]}{closest} is {_times_as_long(least, seeds)}"
+            ahead = (
+                f"; seed by seed, the mean JCT under {names[row]}{closest} is {_times_as_long(least, seeds)}"
+            )
         return f"Sure: {where + ', ' * bool(where) + first} came first{ahead}."
     against = []
     for name in dict.fromkeys(names[row] for _, row in rivals):
@@ -211,7 +215,7 @@ def _settled(comparison: Comparison, contest: Contest, clear: Sequence[Verdict],
         least = min(at, key=lambda ratio: ratio.low or 0.0)
         far = "is not longer in every seed" if least.low is None else f"is {_times_as_long(least, seeds)}"
         against.append(f"the mean JCT under {name} {far}{in_cases(len(at), of)}")
-    return f"Not sure: {'; '.join(few(against))}."
+    return f"Not sure: seed by seed, {'; '.join(few(against))}."
 
 
 def _times_as_long(ratio: Estimate, seeds: str) -> str:
@@ -220,15 +224,20 @@ def _times_as_long(ratio: Estimate, seeds: str) -> str:
     return f"{mean} times as long (95 % interval {low} to {high} over {seeds})"
 
 
-def _knowing(name: str, cases: Sequence[Verdict], comparison: Comparison) -> str:
-    """Return that a policy knows run times in advance, as few clusters do; empty of several policies."""
-    runs = [comparison.groups[case.best].runs[0] for case in cases]
-    known = {run.summary.get("setting", {}).get("Policy", {}).get("knowledge", "") for run in runs}
-    return f", which {known.pop()}" if len(known) == 1 and all(known) and " or " not in name else ""
+def _choice(
+    name: str, cases: Sequence[Verdict], comparison: Comparison, growing: Collection[int], doubtful: bool
+) -> str:
+    """Return the advice to take a policy, perhaps or not for good, and that it knows run times if it does."""
+    knowing = all(comparison.groups[case.best].knows_run_times for case in cases) and " or " not in name
+    knows = " (it knows run times in advance)" * knowing
+    if any(case.best in growing for case in cases):
+        return f"none is safe, but in runs as long as these take {name}{knows}"
+    return f"{'perhaps' if doubtful else 'choose'} {name}{knows}"
 
 
-def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growing: Collection[int]) -> str:
+def _lead(choice: str, cases: Sequence[Verdict], contest: Contest, growing: Collection[int]) -> str:
     """Return the choice in some cases, and the distances of the others from the lowest."""
+    of = len(contest.scenarios)
     first = cases[0]
     rest: dict[str, list[tuple[Verdict, int]]] = {}
     for case in cases:
@@ -236,14 +245,13 @@ def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growin
             rest.setdefault(contest.contenders[row], []).append((case, row))
     where = at_scenarios([case.scenario for case in cases], of)
     where += ", " * bool(where)
-    only = ", but only for runs as long as these" * any(case.best in growing for case in cases)
     if len(cases) > 1:
         alike = ", or one within 1 % of it," * any(len(case.level) > 1 for case in cases)
         every = in_cases(len(cases), len(cases))
-        text = f"{where}choose {name}{only}: the lowest mean JCT{alike}{every}"
+        text = f"{where}{choice}: the lowest mean JCT{alike}{every}"
     else:
         lowest = mean_jct(first.of(first.best).mean or 0.0, first.best in growing)
-        text = f"{where}choose {name}{only}: the lowest mean JCT, {lowest}"
+        text = f"{where}{choice}: the lowest mean JCT, {lowest}"
     ranked = sorted(rest.items(), key=lambda pair: max(verdict.above(row) for verdict, row in pair[1]))
     distances = []
     for other, at in ranked:

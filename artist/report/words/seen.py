@@ -26,10 +26,9 @@ _HEADS = (
 _MOST = 8  # rows
 _CHANGE, _LEAST_S = 1.1, 1.0  # of a group's mean wait, from which it gains or loses
 _NOTE = (
-    "Today is the run on the site's machines whose waits are most like those that users met; --baseline of "
-    "artist-report names another. Its mean wait is {error} off that of users, so smaller differences between "
-    "runs mean nothing. There are no intervals, as the jobs happened once: other seeds only draw other "
-    "models for them."
+    "Today is the run on the site's machines with the waits most like those that users met. Its mean wait "
+    "is {error} off that of users: take smaller differences between runs as none. There are no intervals, "
+    "since the jobs happened once."
 )
 _Line = tuple[str, ...]
 
@@ -43,9 +42,12 @@ def seen_glance(rows: Held) -> tuple[_Line, list[_Line]]:
     """Return the table: users, today's run, variants and the other rules, with those who gain and lose."""
     today = seen_of(rows.today)
     others = [(row.label, row) for row in rows.rules if row is not rows.today]
+    now = ": ".join(dict.fromkeys(("today", rows.today.label)))
+    resized = any(_gpus(row) != _gpus(rows.today) for _, row in rows.variants)
+    size = f" ({_gpus(rows.today)})" * resized
     lines: list[_Line] = [
         ("met by users", *_waits(today["queueing_s"], today), "", ""),
-        (": ".join(dict.fromkeys(("today", rows.today.label))), *_waits(today["simulated_s"], today), "", ""),
+        (f"{now}{size}", *_waits(today["simulated_s"], today), "", ""),
     ]
     lines += [_line(name, row, rows) for name, row in (*rows.variants, *others)[:_MOST]]
     return _HEADS, lines

@@ -82,7 +82,7 @@ def _common(words: Sequence[Sequence[str]]) -> int:
 def _clause(texts: Sequence[str]) -> str:
     """Return a sentence on a part, and whether only some runs have it."""
     text = joined(texts)
-    return f"{text} (not in all runs)" if text and not all(texts) else text
+    return f"in some runs, {text}" if text and not all(texts) else text
 
 
 def is_free(run: Run) -> bool:

@@ -25,8 +25,8 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
         under = f"the mean JCT is at most {at_most(worst[need])} above the lowest with any other number"
         text = f"{spoken(axis.key, [axis.at[need]])} {are} enough: {under}."
     else:
-        most = spoken(axis.key, [axis.at[need]])
-        text = f"Even {most}, the most that were run, {are} too few: the mean JCT still falls there."
+        most = f"{spoken(axis.key, axis.at[-1:])}, the most that were run"
+        text = f"Not found: the mean JCT still falls up to {most}, so more may be better."
     for i in sorted({0, max(need - 1, 0)} - {need}):
         ranked = sorted(above, key=lambda name: above[name][i])
         ends = [
@@ -38,7 +38,7 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
         text += f" {than} {listed(ends)}."
     points = sorted({0, need, len(axis.at) - 1})
     used = [
-        f"{_used(comparison, axis, i)}{' of the time' * (not n)} with {axis.at[i]}"
+        f"{_used(comparison, axis, i)}{' of the time' * (not n)} with {spoken(axis.key, [axis.at[i]])}"
         for n, i in enumerate(points)
     ]
     mean = "Averaged over policies, " * (len(axis.means) > 1)

@@ -9,7 +9,10 @@ from artist.results.names import listed
 MINUS = "\u2212"
 _MAX_NAMES = 5
 MAX_ROWS = 4  # named one by one
-_WORDS = ("any", "choose", "elsewhere", "in ", "jobs", "of ", "practically", "the ", "under ", "with ")
+_WORDS = (
+    "any", "choose", "elsewhere", "in ", "jobs", "none ", "of ", "perhaps ", "practically", "the ", "under ",
+    "with ",
+)  # fmt: skip
 _TIMES = ((3600.0, "h", 5400.0), (60.0, "min", 90.0), (1.0, "s", 0.0))  # seconds, unit, from how many on
 
 

@@ -116,16 +116,18 @@ def test_level_policies_are_not_ranked(comparison: Callable[..., Comparison]) ->
     [
         (
             (10.0, 10.5, 11.0),
-            "Sure: srtf came first; the mean JCT under fifo is 14 times as long (95 % interval 6.5 to 29",
+            "Sure: srtf came first; seed by seed, the mean JCT under fifo is 14 times as long (95 % interval "
+            "6.5 to 29",
         ),
         (
             (90.0, 140.0, 190.0),
-            "Sure: srtf came first; the mean JCT under fifo is 1.08 times as long (95 % interval 1.01 to",
+            "Sure: srtf came first; seed by seed, the mean JCT under fifo is 1.08 times as long (95 % "
+            "interval 1.01 to 1.15",
         ),
         (
             (90.0, 150.0, 180.0),
-            "Not sure: the mean JCT under fifo is 1.07 times as long (95 % interval 0.92 to 1.25 over 3 "
-            "seeds).",
+            "Not sure: seed by seed, the mean JCT under fifo is 1.07 times as long (95 % interval 0.92 to "
+            "1.25 over 3 seeds).",
         ),
     ],
 )
@@ -157,14 +159,14 @@ def test_a_choice_that_knows_run_times_is_called_so(comparison: Callable[..., Co
         knowledge = {"knowledge": "knows run times in advance"} if group.label == "srtf" else {}
         group.runs[0].summary["setting"] = {"Policy": knowledge}
     assert said(compared, WHICH).startswith(
-        "Choose srtf, which knows run times in advance: the lowest mean JCT"
+        "Choose srtf (it knows run times in advance): the lowest mean JCT"
     )
 
 
 def test_one_seed_is_called_one_seed(comparison: Callable[..., Comparison]) -> None:
     """Nothing is claimed to be certain from single runs."""
     points = [("fifo", 1, 0, 100.0), ("srtf", 1, 0, 60.0)]
-    assert "each row is one run, so nothing tells differences from chance" in said(comparison(points), SURE)
+    assert "each row is one run, which does not say what is chance" in said(comparison(points), SURE)
 
 
 @pytest.mark.parametrize(("second", "words"), [(70.0, "srtf came first in every seed"), (115.0, "Not sure")])
@@ -678,7 +680,7 @@ def test_jobs_in_several_racks_are_counted(run_folder: Callable[..., Path], tmp_
 @pytest.mark.parametrize(
     ("contention", "reason"),
     [
-        ({"slowdown": 1.0}, "no job is slower for the others on its links"),
+        ({"slowdown": 1.0}, "no job is slowed by others on its links"),
         ({"slowdown": 1.0002}, "jobs on the same links make each other at most 0.02 % slower on average"),
     ],
 )

@@ -163,8 +163,8 @@ def test_growing_queues_are_named(made: Made) -> None:
     """2 jobs wait in the first third of the arrivals, 51.7 in the last."""
     said = warned([made("fifo")], drift=Drift(2.0, 51.66, True))["Not steady"]
     assert said.startswith(
-        "fifo is overloaded: its queue keeps growing, so its times depend on how long the run lasted; do not "
-        "rely on them. "
+        "fifo is overloaded: its queue keeps growing, so its times depend on how long the run lasted. Lower "
+        "the load"
     )
     assert (
         "Mean numbers of waiting jobs in the first and the last third of the arrivals: 2 and 51.7 under fifo."
@@ -230,11 +230,11 @@ def test_the_consequence_of_an_overload_is_in_the_first_sentence_and_in_the_choi
     top, *_ = first_screen(answers(comparison, competing, rows, careful))
     assert top[0][1].startswith(
         "Both setups are overloaded: their queues keep growing, so their times depend on how long the run "
-        "lasted; do not rely on them."
+        "lasted. Lower the load or add machines, and run again."
     )
     assert top[1][1] == (
-        "Choose srtf, but only for runs as long as these: the lowest mean JCT, 50.0 s [overloaded]; it is "
-        "2.0 times as long under fifo (1.67 min [overloaded])."
+        "None is safe, but in runs as long as these take srtf: the lowest mean JCT, 50.0 s [overloaded]; it "
+        "is 2.0 times as long under fifo (1.67 min [overloaded])."
     )
     _, small = glance_table(comparison, competing, growing(rows))
     assert [row[0] for row in small] == ["fifo [overloaded]", "srtf [overloaded]"]

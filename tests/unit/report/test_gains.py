@@ -104,7 +104,7 @@ def test_variants_are_in_their_order_and_named_without_their_policy(run):
     assert competing.baseline == (0, 0, 0)
     assert who_pays(found, competing) == (
         "Compared with b: under a, nobody waits less; account blue waits 60.0 min longer and "
-        "jobs of 1 GPU wait 60.0 min longer (2 more groups longer, too). "
+        "jobs of 1 GPU wait 60.0 min longer, and so do 2 other groups. "
         "Under c, no group's mean wait changes by more than 1 %."
     )
 

@@ -74,7 +74,7 @@ def test_the_small_table_names_who_gains(comparison: Comparison) -> None:
     assert heads[1:4] == ("mean wait", "90 % wait up to", "wait over 10 min")
     assert rows == [
         ("met by users", "7.08 min", "14.5 min", "50 %", "", ""),
-        ("today: fifo, no backfill", "7.08 min", "14.5 min", "50 %", "", ""),
+        ("today: fifo, no backfill (8 GPUs)", "7.08 min", "14.5 min", "50 %", "", ""),
         ("1 more machine (16 GPUs)", "0 s", "0 s", "0.0 %", "100 % shorter", "less: both virtual clusters"),
         ("fifo, first fit", "3.75 min", "10.5 min", "25 %", "47 % shorter", "less: y"),
     ]
