@@ -82,9 +82,9 @@ SEEN_NOTE = (
     "Seen: the wait on the site, from submission to start. Simulated: all the time that the same "
     "jobs wait in the run; in the columns of waiting jobs by hour, only the time until their "
     "first start. Jobs that were running already when the trace begins are placed at once and not "
-    "counted. Of several seeds, the first is shown: they change what is drawn, such as the models "
-    "of jobs that name none, and do not say how sure a comparison with the site is, so means have "
-    "no intervals."
+    "counted. Of several seeds, the first is shown. Seeds change only what is drawn, such as the "
+    "model of a job that names none; they do not measure how sure the comparison with the site "
+    "is, so means have no intervals."
 )
 PROFILING = (
     "How many numbers of CPUs a policy tried for a job until it kept one, of jobs that ran for "
@@ -124,7 +124,10 @@ _MEMBER_REPLICATES = "Seeds are pooled; jobs and GPU-hours are means over them."
 _MAX_VALUES, _MAX_CHARS = 8, 90
 _MAX_COMMANDS = 3
 _CLUSTER = ("topology", "machines", "GPUs")  # parts of its sentences
-_MEMBERS = "The {count} with the most GPU time over all rows. JCT and queue are of their finished jobs."
+_MEMBERS = (
+    "The {count} with the most GPU time, summed over all rows of the comparison. JCT and queueing "
+    "are those of their finished jobs."
+)
 _WITHOUT_CPUS = (
     "GPU jobs that held no CPUs for a time, because CPU jobs had them all, and ran at a hundredth "
     "of their speed meanwhile: {rows}; of several runs, the largest number."
@@ -244,15 +247,16 @@ def _without_cpus(comparison: Comparison) -> str:
 def _baseline_note(comparison: Comparison, competing: Contest) -> str:
     rows = list(dict.fromkeys(competing.baseline))
     if len(rows) == 1:
-        against = f"to {comparison.groups[rows[0]].name}"
+        against = f"from the row \u201c{comparison.groups[rows[0]].name}\u201d"
     else:
         names = list(dict.fromkeys(competing.contenders[row] for row in rows))
-        against = f"to {', '.join(names)} in the same scenario (rows that differ in nothing but the policy)"
+        alike = "in the same scenario (rows that differ in nothing but the policy)"
+        against = f"from \u201c{', '.join(names)}\u201d {alike}"
     return (
-        f"In blue: the difference {against}, as a part of its value (also where that is a percentage); "
-        "= means less than 1 s or 0.1 percentage points. `artist-report --baseline` names another row. Green "
-        "and underlined: the lowest value of each scenario and those level with it (within 1 %, 1 s or 0.1 "
-        "percentage points); none where all are level."
+        f"In blue: the relative change {against}; of a column in %, it is a part of the percentage, too. The "
+        "sign = stands for less than 1 s or 0.1 percentage points. `artist-report --baseline` names another "
+        "row. Green and underlined: the lowest value of each scenario and those level with it (within 1 %, "
+        "1 s or 0.1 percentage points); none where all are level."
     )
 
 

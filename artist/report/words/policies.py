@@ -53,8 +53,9 @@ def which(
     groups = _by_leaders(clear, contest)
     ranked = sorted(groups.items(), key=lambda pair: -len(pair[1]))[:MAX_CLAUSES]
     of = len(contest.scenarios)
+    marked = growing if len(growing) < len(comparison.groups) else ()  # else a caution says it of all rows
     clauses = [
-        _lead(_choice(name, cases, comparison, growing, any(map(rivals.get, cases))), cases, contest, growing)
+        _lead(_choice(name, cases, comparison, growing, any(map(rivals.get, cases))), cases, contest, marked)
         for name, cases in ranked
     ]
     clauses += ["elsewhere, others (table below)"] * (len(groups) > MAX_CLAUSES)

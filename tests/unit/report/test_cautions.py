@@ -233,8 +233,8 @@ def test_the_consequence_of_an_overload_is_in_the_first_sentence_and_in_the_choi
         "lasted. Lower the load or add machines, and run again."
     )
     assert top[1][1] == (
-        "None is safe, but in runs as long as these take srtf: the lowest mean JCT, 50.0 s [overloaded]; it "
-        "is 2.0 times as long under fifo (1.67 min [overloaded])."
+        "None is safe, but in runs as long as these take srtf: the lowest mean JCT, 50.0 s; it is 2.0 times "
+        "as long under fifo (1.67 min)."
     )
     _, small = glance_table(comparison, competing, growing(rows))
     assert [row[0] for row in small] == ["fifo [overloaded]", "srtf [overloaded]"]

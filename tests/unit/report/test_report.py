@@ -346,7 +346,7 @@ def test_differences_are_to_the_baseline(sweep: Path) -> None:
     page = (sweep / "report" / "report.html").read_text()
     rows = re.findall(r"<tr[^>]* data-text=.*?</tr>", page)[:2]
     assert ["diff" in row for row in rows] == [True, False]
-    assert "difference to srtf" in page
+    assert "relative change from the row \u201csrtf\u201d" in page
     (head, row) = (sweep / "report" / "changes.csv").read_text().splitlines()
     assert head.startswith("policy,baseline,jobs,")
     assert row.startswith("fifo,srtf,0,")
