@@ -1,12 +1,14 @@
 """Axes of a comparison: each varied setting, with the mean JCT along it while all else is equal. Pure."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from artist.report.words.wording import duration, named
 from artist.results.compare import Comparison, Replicates, of_policy
 from artist.results.coverage import OVERLOADED
-from artist.results.measures import BY_NAME, LEVEL, changes, comparable
+from artist.results.interval import LEAST
+from artist.results.measures import BY_NAME, LEVEL, Estimate, changes, comparable, estimated
 from artist.results.names import is_number, labels, listed, natural, noun, spoken
 
 SIZES = {
@@ -99,8 +101,20 @@ def limit(comparison: Comparison) -> float:
 
 
 def ratios(one: Replicates, other: Replicates) -> list[float]:
-    """Return the ratio of two rows' mean JCTs, per seed."""
-    return [1 + difference for difference in changes(BY_NAME["jct_mean_s"], one, other)]
+    """Return the ratio of two rows' mean JCTs, per seed that counts."""
+    every = [1 + difference for difference in changes(BY_NAME["jct_mean_s"], one, other)]
+    return every[: max(one.samples, other.samples)]
+
+
+def ratio_of(one: Replicates, other: Replicates) -> Estimate:
+    """Return the ratio of two rows' mean JCTs, and its 95 % interval from three seeds on.
+
+    Seed by seed, and of its logarithm (Student's t), since ratios of a wide gap differ widely.
+    """
+    times = ratios(one, other)
+    if len(times) < LEAST or min(times) <= 0:
+        return Estimate()
+    return Estimate(*(None if of is None else math.exp(of) for of in estimated(list(map(math.log, times)))))
 
 
 def _widest(lines: Mapping[str, Sequence[float]]) -> str:

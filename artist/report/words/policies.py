@@ -1,10 +1,9 @@
 """Findings on policies: the best by metric and scenario, each one's distance, and the certainty. Pure."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from artist.report.words.axes import SMALL, mean_jct, ratios
+from artist.report.words.axes import SMALL, mean_jct, ratio_of, ratios
 from artist.report.words.verdicts import MAX_CLAUSES, Verdict, at_scenarios, in_words, verdicts
 from artist.report.words.wording import (
     at_most,
@@ -14,12 +13,13 @@ from artist.report.words.wording import (
     in_cases,
     longer,
     per_cent,
+    times_as_long,
     with_settings,
 )
 from artist.results.compare import Comparison, Replicates
 from artist.results.digest import Digest
 from artist.results.interval import LEAST
-from artist.results.measures import BY_NAME, LEVEL, Estimate, comparable, estimated
+from artist.results.measures import BY_NAME, LEVEL, Estimate, comparable
 from artist.results.names import listed
 from artist.results.scenarios import Contest
 from artist.results.steps import Floats
@@ -207,22 +207,16 @@ def _settled(comparison: Comparison, contest: Contest, clear: Sequence[Verdict],
         ahead = " in every seed"
         if least.low is not None:
             ahead = (
-                f"; seed by seed, the mean JCT under {names[row]}{closest} is {_times_as_long(least, seeds)}"
+                f"; seed by seed, the mean JCT under {names[row]}{closest} is {times_as_long(least, seeds)}"
             )
         return f"Sure: {where + ', ' * bool(where) + first} came first{ahead}."
     against = []
     for name in dict.fromkeys(names[row] for _, row in rivals):
         at = [rest[pair] for pair in rivals if names[pair[1]] == name]
         least = min(at, key=lambda ratio: ratio.low or 0.0)
-        far = "is not longer in every seed" if least.low is None else f"is {_times_as_long(least, seeds)}"
+        far = "is not longer in every seed" if least.low is None else f"is {times_as_long(least, seeds)}"
         against.append(f"the mean JCT under {name} {far}{in_cases(len(at), of)}")
     return f"Not sure: seed by seed, {'; '.join(few(against))}."
-
-
-def _times_as_long(ratio: Estimate, seeds: str) -> str:
-    """Return the ratio of two mean JCTs, and its interval."""
-    mean, low, high = (f"{of:.{(of < 1.995) + (of < 9.95)}f}" for of in ratio if of is not None)
-    return f"{mean} times as long (95 % interval {low} to {high} over {seeds})"
 
 
 def _choice(
@@ -319,19 +313,12 @@ def _span(parts: Sequence[float]) -> str:
 
 
 def _ratio(verdict: Verdict, row: int, comparison: Comparison) -> Estimate:
-    """Return the ratio of a row's mean JCT to the lowest, and its 95 % interval from three seeds on.
-
-    Seed by seed, and of its logarithm (Student's t), since ratios of a wide gap differ widely.
-    """
-    times = _ratios(verdict, row, comparison)
-    if len(times) < LEAST or min(times) <= 0:
-        return Estimate()
-    return Estimate(*(None if of is None else math.exp(of) for of in estimated(list(map(math.log, times)))))
+    """Return the ratio of a row's mean JCT to the lowest."""
+    return ratio_of(comparison.groups[row], comparison.groups[verdict.best])
 
 
 def _ratios(verdict: Verdict, row: int, comparison: Comparison) -> list[float]:
-    pair = (comparison.groups[row], comparison.groups[verdict.best])
-    return ratios(*pair)[: max(group.samples for group in pair)]
+    return ratios(comparison.groups[row], comparison.groups[verdict.best])
 
 
 def _rivals(verdict: Verdict, comparison: Comparison) -> list[int]:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from artist.report.words.axes import SMALL, Axis
-from artist.report.words.wording import at_most, few, longer, per_cent
+from artist.report.words.axes import SMALL, Axis, ratio_of
+from artist.report.words.wording import at_most, few, longer, per_cent, times_as_long
 from artist.results.compare import Comparison
 from artist.results.measures import BY_NAME, comparable, is_level
 from artist.results.names import listed, spoken
@@ -27,6 +27,7 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
     else:
         most = f"{spoken(axis.key, axis.at[-1:])}, the most that were run"
         text = f"Not found: the mean JCT still falls up to {most}, so more may be better."
+        text += _last_fall(axis, comparison)
     for i in sorted({0, max(need - 1, 0)} - {need}):
         ranked = sorted(above, key=lambda name: above[name][i])
         ends = [
@@ -43,6 +44,23 @@ def sizes(axis: Axis, comparison: Comparison) -> str:
     ]
     mean = "Averaged over policies, " * (len(axis.means) > 1)
     return f"{text} {mean}GPUs compute for {listed(used)}."
+
+
+def _last_fall(axis: Axis, comparison: Comparison) -> str:
+    """Return the mean JCT with the last number but one, as a ratio to that with the last; empty if unknown.
+
+    Under the policy whose interval begins lowest.
+    """
+    falls = {
+        name: ratio_of(*(comparison.groups[rows[i]] for i in (-2, -1))) for name, rows in axis.rows.items()
+    }
+    known = {name: fall for name, fall in falls.items() if fall.low is not None}
+    if not known:
+        return ""
+    name = min(known, key=lambda name: known[name].low or 0.0)
+    seeds = f"{len(comparison.groups[axis.rows[name][-1]].runs)} seeds"
+    with_fewer = f"with {spoken(axis.key, [axis.at[-2]])} it is {times_as_long(known[name], seeds)}"
+    return f" Seed by seed, {with_fewer}{f' under {name}' * (len(known) > 1)}."
 
 
 def along(axis: Axis) -> str:

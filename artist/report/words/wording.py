@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+from artist.results.measures import Estimate
 from artist.results.names import listed
 
 MINUS = "\u2212"
@@ -54,6 +55,12 @@ def longer(parts: Sequence[float]) -> str:
     if len(parts) == 1 or ends[0] == ends[1].removesuffix(" %"):
         return f"{ends[1]} {unit}"
     return f"up to {ends[1]} {unit}" if least < 0.01 else f"{ends[0]} to {ends[1]} {unit}"
+
+
+def times_as_long(ratio: Estimate, seeds: str) -> str:
+    """Return the ratio of two mean JCTs, and its interval."""
+    mean, low, high = (f"{of:.{(of < 1.995) + (of < 9.95)}f}" for of in ratio if of is not None)
+    return f"{mean} times as long (95 % interval {low} to {high} over {seeds})"
 
 
 def named(label: str) -> str:

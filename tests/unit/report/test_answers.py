@@ -152,6 +152,14 @@ def test_a_lowest_policy_is_certain_seed_by_seed(
     assert ("But fifo may be as good: see How sure." in said(compared, WHICH)) == ("Not sure" in words)
 
 
+def test_the_last_fall_has_its_interval(comparison: Callable[..., Comparison]) -> None:
+    """Ratios of 1.2, 1.25 and 1.3: logarithms 0.2226 +- 4.303 x 0.0400 / sqrt(3), so 1.25 (1.13 to 1.38)."""
+    points = [("fifo", 1, seed, mean) for seed, mean in enumerate((120.0, 125.0, 130.0))]
+    points += [("fifo", 2, seed, 100.0 + 1e-6 * seed) for seed in range(3)]
+    fall = "Seed by seed, with 1 rack it is 1.25 times as long (95 % interval 1.13 to 1.38 over 3 seeds)."
+    assert fall in said(comparison(points), "How many racks")
+
+
 def test_a_choice_that_knows_run_times_is_called_so(comparison: Callable[..., Comparison]) -> None:
     """Few clusters know run times in advance, as srtf does; of fifo, second here, nothing is said."""
     compared = comparison([("fifo", 1, 0, 100.0), ("srtf", 1, 0, 60.0)])
