@@ -19,7 +19,7 @@ from artist.report.words.wording import (
 from artist.results.compare import Comparison, Replicates
 from artist.results.digest import Digest
 from artist.results.interval import LEAST
-from artist.results.measures import BY_NAME, LEVEL, Estimate, comparable
+from artist.results.measures import BY_NAME, LEVEL, Estimate, comparable, estimate
 from artist.results.names import listed
 from artist.results.scenarios import Contest
 from artist.results.steps import Floats
@@ -70,7 +70,10 @@ def which(
 def _little_waiting(comparison: Comparison) -> str:
     """Return that all policies are as good, where waiting makes at most 5 % of every mean JCT; else ""."""
     waits, jcts, used = (
-        [comparable(BY_NAME[name], group).mean or 0.0 for group in comparison.groups]
+        [
+            estimate(BY_NAME[name], [run.summary for run in group.runs]).mean or 0.0
+            for group in comparison.groups
+        ]
         for name in ("queueing_mean_s", "jct_mean_s", "gpu_utilization")
     )
     if any(wait > SMALL * jct for wait, jct in zip(waits, jcts, strict=True)):

@@ -12,6 +12,7 @@ from artist.results.names import listed
 from artist.results.run import Run
 
 _MAX_TEXTS, _MAX_POLICIES = 3, 8
+_PARTLY = ", but not in all runs"
 _POLICY, _CLUSTER, _NETWORK = "Policy", "Cluster", "Network model"
 _OLDER = (
     "made by a version whose parts do not describe themselves; config.yaml in their folders has the settings"
@@ -44,7 +45,7 @@ def _policies(runs: Sequence[Run]) -> list[tuple[str, str]]:
     lines = []
     for name in dict.fromkeys(name for name, _ in texts):
         text = joined(of for by, of in texts if by == name)
-        depends = " (depending on the run)" * (text not in whole)
+        depends = " (depending on the run)" * (text not in whole and _PARTLY not in text)
         lines += [(name, f"{capital(text)}{depends}.")] * bool(text)
     return lines
 
@@ -68,7 +69,7 @@ def joined(texts: Iterable[str]) -> str:
     end = _common([of[::-1] for of in rest])
     parts = ["".join(of[: len(of) - end]) for of in rest]
     if len(parts) == 2 and not all(parts):
-        return f"{max(different, key=len)}, but not in all runs"
+        return max(different, key=len) + _PARTLY
     if not all(parts) or any("," in part for part in parts):
         return "; or ".join(different)
     return f"{''.join(words[0][:same])}{listed(parts, ' or ')}{''.join(rest[0][len(rest[0]) - end :])}"
