@@ -133,7 +133,7 @@ def what_if(rows: Held) -> str:
         then = f"`{command}`" if command else f"the same command with {_MORE}"
         return f"Not run yet; for 10 more machines: {then}"
     waits_s = [seen_of(row)["simulated_mean_s"] for row in (rows.today, *(row for _, row in rows.variants))]
-    today, *others = _durations(*waits_s)
+    today, *others = (_beside(wait_s, waits_s[0]) for wait_s in waits_s)
     knows = " (which knows run times in advance)"
     names = [f"{name}{knows * row.knows_run_times}" for name, row in rows.variants]
     named = sorted(zip(waits_s[1:], others, names, strict=True))  # the best first
@@ -245,6 +245,11 @@ def _is_near(record: Record) -> bool:
 
 def _ratio(record: Record) -> str:
     return "-" if record["ratio"] is None else f"{record['ratio']:.2f}"
+
+
+def _beside(seconds: float, other_s: float) -> str:
+    """Return a time, in the unit of a longer one unless it is less than a tenth of it."""
+    return _durations(other_s, seconds)[1] if other_s / 10 <= seconds < other_s else _durations(seconds)[0]
 
 
 def _durations(*seconds: float) -> list[str]:

@@ -130,6 +130,16 @@ def test_what_if_is_held_against_the_site_as_it_was():
     assert what_if(rows) == "Instead of 70.0 s on average, jobs wait 1.67 min with 10 more machines."
 
 
+def test_waits_side_by_side_have_one_unit():
+    """65 min beside 3.6 h are 1.08 h, the best first; 6 min, less than a tenth, stay minutes."""
+    waits_s = {0: 13_000.0, 1: 3_900.0, 2: 360.0, 3: 16_800.0}
+    rows = held(compare([run("fifo", wait_s, cluster={"more": more}) for more, wait_s in waits_s.items()]))
+    assert what_if(rows).startswith(
+        "Instead of 3.61 h on average, jobs wait 6.00 min with 2 more machines, 1.08 h with 1 more machine and "
+        "4.67 h with"
+    )
+
+
 def test_the_user_may_name_the_row_that_stands_for_the_site():
     """Clusters of two sizes, neither of which says that it is a what-if: the one named, not the nearest."""
     comparison = compare(
