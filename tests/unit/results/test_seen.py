@@ -135,8 +135,8 @@ def test_waits_side_by_side_have_one_unit():
     waits_s = {0: 13_000.0, 1: 3_900.0, 2: 360.0, 3: 16_800.0}
     rows = held(compare([run("fifo", wait_s, cluster={"more": more}) for more, wait_s in waits_s.items()]))
     assert what_if(rows).startswith(
-        "Instead of 3.61 h on average, jobs wait 6.00 min with 2 more machines, 1.08 h with 1 more machine and "
-        "4.67 h with"
+        "Instead of 3.61 h on average, jobs wait 6.00 min with 2 more machines, 1.08 h with 1 more machine "
+        "and 4.67 h with"
     )
 
 
