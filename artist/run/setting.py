@@ -27,7 +27,7 @@ from netmodels.models.zero import ZeroModel
 Setting = Mapping[str, Mapping[str, str]]
 
 _CONTENTION = {
-    "mean_field": "jobs on the same links slow each other, the more the more of the time the others send",
+    "mean_field": "jobs on the same links slow each other; one that sends more of the time slows others more",
     "packets": "jobs on the same links slow each other, as followed packet by packet",
 }
 _OWN_DELAYS = "some jobs state delays of their own"
@@ -61,7 +61,7 @@ def describe_run(
     topics = {
         "Policy": {
             "policy": _policy(parts["policy"]),
-            "knowledge": "knows run times in advance" * _knows_durations(parts["policy"]),
+            "knowledge": "knows run times in advance" * getattr(parts["policy"], "knows_durations", False),
         },
         "Workload": {
             "source": _source(source),
@@ -123,11 +123,6 @@ def _policy(policy: object) -> str:
     texts = (getdoc(sys.modules.get(type(policy).__module__)), getdoc(type(policy)))
     first = next((text.splitlines()[0].rstrip(".") for text in texts if text), type(policy).__name__)
     return _described(policy, first.replace("{", "{{").replace("}", "}}"))
-
-
-def _knows_durations(policy: object) -> bool:
-    """Return whether a policy, or the one inside it, knows run times."""
-    return any(getattr(one, "knows_durations", False) for one in (policy, getattr(policy, "of", None)))
 
 
 def _source(source: Any) -> str:

@@ -19,7 +19,7 @@ from artist.report.words.wording import (
 from artist.results.compare import Comparison, Replicates
 from artist.results.digest import Digest
 from artist.results.interval import LEAST
-from artist.results.measures import BY_NAME, LEVEL, Estimate, comparable, estimate
+from artist.results.measures import BY_NAME, LEVEL, comparable, estimate
 from artist.results.names import listed
 from artist.results.scenarios import Contest
 from artist.results.steps import Floats
@@ -199,7 +199,12 @@ def _uncertainty(comparison: Comparison, seeds: str) -> str:
 def _settled(comparison: Comparison, contest: Contest, clear: Sequence[Verdict], seeds: str) -> str:
     """Return that the leaders came first, and how far ahead, or the policies against which that is open."""
     names, of = contest.contenders, len(contest.scenarios)
-    rest = {(verdict, row): _ratio(verdict, row, comparison) for verdict in clear for row in _rest(verdict)}
+    groups = comparison.groups
+    rest = {
+        (verdict, row): ratio_of(groups[row], groups[verdict.best])
+        for verdict in clear
+        for row in _rest(verdict)
+    }
     rivals = [(verdict, row) for verdict in clear for row in _rivals(verdict, comparison)]
     if not rivals:
         leaders = {listed(few([names[row] for row in _leaders(verdict)])) for verdict in clear}
@@ -315,15 +320,6 @@ def _span(parts: Sequence[float]) -> str:
     return least if least == most else f"{least.removesuffix(' %')} to {most}"
 
 
-def _ratio(verdict: Verdict, row: int, comparison: Comparison) -> Estimate:
-    """Return the ratio of a row's mean JCT to the lowest."""
-    return ratio_of(comparison.groups[row], comparison.groups[verdict.best])
-
-
-def _ratios(verdict: Verdict, row: int, comparison: Comparison) -> list[float]:
-    return ratios(comparison.groups[row], comparison.groups[verdict.best])
-
-
 def _rivals(verdict: Verdict, comparison: Comparison) -> list[int]:
     """Return the rows that the lowest is not clearly below, those that are level with it left out.
 
@@ -332,8 +328,8 @@ def _rivals(verdict: Verdict, comparison: Comparison) -> list[int]:
     """
     rivals = []
     for row in _rest(verdict):
-        times = _ratios(verdict, row, comparison)
-        low = _ratio(verdict, row, comparison).low
+        pair = comparison.groups[row], comparison.groups[verdict.best]
+        times, low = ratios(*pair), ratio_of(*pair).low
         if low is None:
             low = min(times, default=0.0) - SMALL * (len(times) == 1)
         rivals += [row] * (low <= 1)

@@ -157,6 +157,20 @@ class Slow:
     assert "every iteration waits for nothing" in setting["Assumed"].values()
 
 
+@pytest.mark.parametrize(("policy", "knowledge"), [("sjf", ["knows run times in advance"]), ("fifo", [])])
+def test_partitions_are_described_by_the_policy_inside(policy: str, knowledge: list[str]) -> None:
+    """Shortest job first knows run times in each virtual cluster, too; first come, first served does not."""
+    site = (
+        f"workload.path={data_path('traces', 'site.csv')}",
+        "cluster=partitions",
+        "cluster.shares=largest",
+    )
+    words = composed(["workload=csv", *site, "network=zero", f"policy={policy}"])
+    rule, *known = build(check_config(words)).setting["Policy"].values()
+    assert rule.endswith("; each virtual cluster on its own machines")
+    assert known == knowledge
+
+
 def test_a_baseline_is_described_by_its_preset(tmp_path: Path) -> None:
     """Lyra's class serves baselines without loans, whose text differs; a user's preset comes first."""
     setting: Setting = {"Policy": {"policy": "Lyra: idle inference machines on loan"}}
